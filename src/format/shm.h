@@ -1,0 +1,176 @@
+/*
+ * The shared memory between the workload's processes and the recorder: one
+ * memfd that the recorder creates and every agent maps through
+ * /proc/RECORDER/fd/N.
+ *
+ *   struct shm_header | struct shm_process[] | struct shm_thread[]
+ *   | uint64_t free_map[] | uint64_t block_state[] | struct shm_block[]
+ *
+ * A thread's ring is the sequence of the blocks it owns, oldest first; all
+ * rings draw on one pool, so that a busy thread may use what idle ones leave.
+ *
+ * Who writes what
+ *   header        the recorder, before the first agent; `active`, `next_id` and
+ *                 `next_*` hints later, atomically, by those the field names
+ *   process       claimed by an agent (state CAS), freed by the recorder
+ *   thread        claimed by its thread (state CAS), freed by the recorder
+ *   free_map      a set bit is a free block.  Agents take one by clearing it,
+ *                 the recorder gives it back by setting it
+ *   block_state   see SHM_BLOCK below: the only word two sides compete for
+ *   block         the owning thread, while block_state says WRITING
+ *
+ * Block states
+ *   FREE --agent--> WRITING(seq) --agent--> FULL(seq) --recorder--> FREE
+ *                                               \--agent--> WRITING(seq')
+ *   The last arrow is the overflow: no block is free, so the thread takes its
+ *   own oldest FULL one back.  Both arrows out of FULL are compare-and-swap,
+ *   so exactly one side gets it.  A thread that owns only the block it writes
+ *   restarts that one: WRITING(seq) -> WRITING(seq').
+ *
+ * Reading a block that may be rewritten meanwhile: the reader loads the state,
+ * copies words up to `head`, and loads the state again; another seq means the
+ * copy is void.  Every word of a record is stored with release and loaded with
+ * acquire: a reader that saw a word of seq' therefore sees the state of seq'
+ * as well.  (Plain moves on x86; no fence, which the thread sanitizer could
+ * not follow.)
+ *
+ * Counting: a block says how many records its thread had produced before it
+ * (`first_index`).  What the recorder misses shows as a gap: lost = gap, exact
+ * without any counter on the hot path.
+ *
+ * The recorder treats all of it as hostile input: every index is checked and
+ * every record is parsed from a private copy.
+ */
+#ifndef FORMAT_SHM_H
+#define FORMAT_SHM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
+#define SHM_VERSION 1u
+#define SHM_ENV "INFERSCOPE_SESSION" /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
+
+#define SHM_BLOCK_BYTES 32768u
+#define SHM_MAX_PROCESSES 1024u
+#define SHM_MAX_THREADS 4096u
+#define SHM_MAX_BLOCKS (1u << 20)
+
+enum shm_clock {
+	SHM_CLOCK_MONOTONIC = 0, /* ticks are CLOCK_MONOTONIC nanoseconds */
+	SHM_CLOCK_COUNTER = 1,   /* ticks of the CPU's invariant counter */
+};
+
+/* What the agent is asked to record. */
+enum shm_collect {
+	SHM_COLLECT_CALLS = 1u << 0,
+	SHM_COLLECT_GC = 1u << 1,
+};
+
+struct shm_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t clock;   /* enum shm_clock */
+	uint32_t collect; /* enum shm_collect bits */
+	uint32_t recorder_pid;
+	uint64_t token; /* equals the one in SHM_ENV, or this is not the session meant */
+	uint64_t total_bytes;
+	uint32_t processes, threads, blocks; /* table sizes */
+	uint32_t reserve; /* event blocks that only threads with fewer than two may take */
+	uint64_t processes_at, threads_at, free_map_at, block_state_at, blocks_at; /* offsets */
+
+	/* Recorder clears it: agents unhook and write no more.  Read relaxed, on every event. */
+	_Alignas(64) _Atomic uint32_t active;
+	/* Ids of definitions; agents take them with fetch_add.  Starts at 1. */
+	_Alignas(64) _Atomic uint32_t next_id;
+	/* Blocks that are free, for the reserve rule; a hint, not a promise. */
+	_Alignas(64) _Atomic int32_t free_blocks;
+};
+
+enum shm_phase { /* of a process or thread entry */
+	SHM_UNUSED = 0,
+	SHM_CLAIMED = 1, /* being filled in by its owner */
+	SHM_LIVE = 2,
+	SHM_ENDED = 3, /* said so itself; a killed one stays LIVE and the recorder finds out */
+};
+
+enum shm_refusal { /* why an agent records no calls in this process */
+	SHM_OK = 0,
+	SHM_REFUSED_VERSION = 1,       /* CPython older than 3.8 */
+	SHM_REFUSED_DEBUG = 2,         /* a --with-pydebug build */
+	SHM_REFUSED_FREE_THREADED = 3, /* a build without the GIL */
+	SHM_REFUSED_API = 4,           /* a symbol the agent needs is missing */
+	SHM_REFUSED_NO_TOOL_ID = 5,    /* all sys.monitoring tool ids are taken */
+	SHM_REFUSED_LAYOUT = 6,        /* the interpreter's structures are not as expected */
+};
+
+struct shm_process { /* 512 bytes */
+	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
+	uint64_t start_stamp;
+	_Atomic uint32_t refusal;    /* enum shm_refusal */
+	_Atomic uint32_t displaced;  /* times another tool took our profile slot */
+	_Atomic uint64_t defs_lost;  /* definitions that found no room */
+	_Atomic uint64_t no_thread;  /* events of threads that found no thread entry */
+	char name[448];              /* command line or script, UTF-8, NUL-terminated */
+	char spare[16];
+};
+
+struct shm_thread { /* 128 bytes */
+	_Atomic uint32_t state; /* enum shm_phase; LIVE and ENDED are stored with release */
+	uint32_t process;       /* index */
+	uint32_t tid;
+	_Atomic uint32_t name_set; /* release after `name` is complete; set once */
+	uint64_t start_stamp;
+	_Atomic uint64_t end_stamp;
+	/*
+	 * Records produced, written whenever the ring changes blocks and for each
+	 * record that found no block at all; the newest block knows the rest.
+	 */
+	_Atomic uint64_t produced;
+	char name[64]; /* UTF-8, NUL-terminated */
+	char spare[24];
+};
+
+/* block_state: phase (2 bits) | definitions (1) | thread index (16) | sequence (45) */
+enum shm_block_phase { SHM_BLOCK_FREE = 0, SHM_BLOCK_WRITING = 1, SHM_BLOCK_FULL = 2 };
+
+#define SHM_BLOCK_DEFS (1ull << 2)
+
+static inline uint64_t shm_block_state(enum shm_block_phase phase, uint64_t defs, uint32_t thread,
+				       uint64_t seq)
+{
+	return (uint64_t)phase | defs | (uint64_t)(thread & 0xffffu) << 3 | seq << 19;
+}
+
+static inline enum shm_block_phase shm_block_phase(uint64_t state)
+{
+	return (enum shm_block_phase)(state & 3u);
+}
+
+static inline uint32_t shm_block_thread(uint64_t state)
+{
+	return (uint32_t)(state >> 3) & 0xffffu;
+}
+
+static inline uint64_t shm_block_seq(uint64_t state)
+{
+	return state >> 19;
+}
+
+#define SHM_BLOCK_WORDS ((SHM_BLOCK_BYTES - 64u) / 8u)
+
+struct shm_block {
+	_Atomic uint64_t first_index; /* records this thread produced before this block */
+	_Atomic uint32_t head;        /* bytes of `words` that hold complete records */
+	uint32_t pad[13];
+	_Atomic uint64_t words[SHM_BLOCK_WORDS];
+};
+
+_Static_assert(sizeof(struct shm_process) == 512, "layout is shared");
+_Static_assert(sizeof(struct shm_thread) == 128, "layout is shared");
+_Static_assert(sizeof(struct shm_block) == SHM_BLOCK_BYTES, "layout is shared");
+
+#endif

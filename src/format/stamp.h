@@ -1,0 +1,42 @@
+/*
+ * Time stamps: the CPU's invariant counter where there is one (6-12 ns), else
+ * CLOCK_MONOTONIC.  The recorder decides which, once, and converts ticks to
+ * nanoseconds when it drains.
+ */
+#ifndef FORMAT_STAMP_H
+#define FORMAT_STAMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "format/shm.h"
+
+static inline uint64_t stamp_monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t stamp_counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return stamp_monotonic();
+#endif
+}
+
+static inline uint64_t stamp_now(uint32_t clock)
+{
+	return clock == SHM_CLOCK_COUNTER ? stamp_counter() : stamp_monotonic();
+}
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * Reading a trace file (.isc; docs/FORMAT.md).
+ *
+ * A trace is opened once: the block headers are indexed, everything but the
+ * events is decoded, and the events are decoded block by block on demand, so
+ * memory is bounded by the index and the names, not by the length of the run.
+ * A file that ends inside a block, or whose next block is damaged, is readable
+ * up to there: trace_open() succeeds, trace_damage() says what is missing.
+ *
+ * All times are nanoseconds since the start of the recording.  All strings are
+ * borrowed from the trace and are valid UTF-8 and NUL-terminated.
+ */
+#ifndef FORMAT_TRACE_H
+#define FORMAT_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/record.h"
+
+#define TRACE_UNKNOWN_NS (-1) /* an end that was never recorded */
+
+struct trace; /* immutable after trace_open(); threads may share it */
+
+struct trace_process {
+	uint32_t id; /* unique in the trace, unlike the pid */
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
+	int64_t start_ns, end_ns;
+	const char *name;
+};
+
+struct trace_thread {
+	uint32_t id; /* unique in the trace, unlike the tid */
+	uint32_t process; /* id of its trace_process */
+	uint32_t tid;
+	int64_t start_ns, end_ns;
+	uint64_t produced, lost; /* records; what is stored is produced - lost */
+	const char *name;        /* "" where it has none */
+};
+
+struct trace_code {
+	const char *name; /* qualified */
+	const char *file;
+	uint32_t line; /* first line of the definition */
+};
+
+/* How the run ended; absent when the recorder did not live to write it. */
+struct trace_end {
+	int64_t wall_ns; /* of the recording */
+	int32_t exit_status; /* of the workload: 0-255, 128 + signal when killed; -1 still running */
+};
+
+int trace_open(struct trace **out, const char *path, struct err *err);
+void trace_close(struct trace *t); /* NULL is a no-op */
+
+/* One line that says what is missing at the end and from which offset; NULL when the file is whole. */
+const char *trace_damage(const struct trace *t);
+const struct trace_end *trace_end(const struct trace *t); /* NULL when absent */
+
+/*
+ * Facts about the run, in the order in which they were written; a key may occur
+ * more than once ("command" does, once for each argument).  NULL past the last.
+ */
+const char *trace_info(const struct trace *t, const char *key, size_t nth);
+
+/* What the recorder or an agent had to say to the user, oldest first. */
+size_t trace_note_count(const struct trace *t);
+const char *trace_note(const struct trace *t, size_t i);
+
+/* Processes and threads by position, in order of their ids. */
+size_t trace_process_count(const struct trace *t);
+const struct trace_process *trace_process(const struct trace *t, size_t i);
+size_t trace_thread_count(const struct trace *t);
+const struct trace_thread *trace_thread(const struct trace *t, size_t i);
+
+/* NULL where an id was never defined: callers show "(unknown)" and count it. */
+const char *trace_string(const struct trace *t, uint32_t id);
+const struct trace_code *trace_code(const struct trace *t, uint32_t id);
+uint32_t trace_max_id(const struct trace *t); /* no string or code has a higher one */
+
+uint64_t trace_event_count(const struct trace *t); /* stored, all threads */
+uint64_t trace_byte_count(const struct trace *t);  /* size of the file */
+
+/*
+ * The events of one block, decoded into arrays owned by the batch: event i has
+ * kinds[i], ids[i], times_ns[i] and payload bytes
+ * payload[payload_at[i] .. payload_at[i + 1]).
+ */
+struct event_batch {
+	size_t count;
+	uint64_t first_index;   /* of its thread; a jump from the previous batch is a loss */
+	const uint8_t *kinds;   /* enum record_kind, or a kind this version does not know */
+	const uint32_t *ids;
+	const int64_t *times_ns;
+	const uint32_t *payload_at; /* count + 1 entries */
+	const uint8_t *payload;
+	void *memory; /* private */
+};
+
+void event_batch_init(struct event_batch *b);
+void event_batch_release(struct event_batch *b);
+
+/* The event blocks of the thread at position `thread`, in order. */
+size_t trace_batch_count(const struct trace *t, size_t thread);
+int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct event_batch *b,
+		     struct err *err);
+
+#endif

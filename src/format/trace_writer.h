@@ -1,0 +1,52 @@
+/*
+ * Writing a trace file (.isc; docs/FORMAT.md): append-only, block by block.
+ *
+ * After each successful call the file is a valid trace up to its last whole
+ * block.  A write that fails (a full disk) cuts the file back to its last whole
+ * block and fails every later call with the same text.  One thread.
+ */
+#ifndef FORMAT_TRACE_WRITER_H
+#define FORMAT_TRACE_WRITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/trace.h"
+
+struct trace_writer;
+
+/* Writes the file header.  The descriptor stays the caller's and must outlive the writer. */
+int trace_writer_new(struct trace_writer **out, int fd, struct err *err);
+void trace_writer_free(struct trace_writer *w); /* writes nothing; NULL is a no-op */
+
+int trace_write_info(struct trace_writer *w, const char *key, const char *value, struct err *err);
+int trace_write_note(struct trace_writer *w, const char *text, struct err *err);
+
+/* May be called again for the same id: the later one counts. */
+int trace_write_process(struct trace_writer *w, const struct trace_process *p, struct err *err);
+int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, struct err *err);
+
+/*
+ * Definitions and events are collected and written as blocks by
+ * trace_writer_flush(), or earlier when a block is full; definitions before
+ * the events that may use them.  The payload is copied.
+ */
+int trace_write_def(struct trace_writer *w, uint8_t kind, uint32_t id, const void *payload,
+		    size_t bytes, struct err *err);
+
+/* index: how many records the thread had produced before this one; a jump is a loss. */
+int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, uint8_t kind,
+		      uint32_t id, int64_t time_ns, const void *payload, size_t bytes,
+		      struct err *err);
+
+/* Writes out what is collected; older_than_ns > 0: only event blocks begun that long before now_ns. */
+int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
+		       struct err *err);
+
+/* Flushes everything and writes the end block. */
+int trace_write_end(struct trace_writer *w, const struct trace_end *end, struct err *err);
+
+uint64_t trace_writer_bytes(const struct trace_writer *w); /* written so far */
+
+#endif
