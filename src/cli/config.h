@@ -1,0 +1,39 @@
+/*
+ * Resolved settings: command line > environment > .inferscope.yaml > defaults.
+ *
+ * The file: --config or INFERSCOPE_CONFIG, else .inferscope.yaml in the working
+ * directory or the nearest parent that has one, else
+ * $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset).
+ */
+#ifndef CLI_CONFIG_H
+#define CLI_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "cli/settings.h"
+
+struct config;
+
+/*
+ * Loads everything for a command.  argv[0] is the command's name; options end at
+ * the first operand or "--", whose position goes to *operand (argc if none;
+ * *dashes tells whether "--" was there, *operand is then the word behind it).
+ * -1: a usage error whose text names the option, or file, line and key.
+ */
+int config_load(struct config **out, unsigned scope, int argc, char **argv, int *operand,
+		bool *dashes, struct err *err);
+void config_free(struct config *c); /* NULL is a no-op */
+
+bool config_flag(const struct config *c, const struct setting *s);
+double config_number(const struct config *c, const struct setting *s); /* integers too */
+const char *config_text(const struct config *c, const struct setting *s); /* borrowed; NULL: unset */
+size_t config_list_count(const struct config *c, const struct setting *s);
+const char *config_list(const struct config *c, const struct setting *s, size_t i);
+
+/* Where the value comes from: "default", "command line", "INFERSCOPE_X", "FILE:LINE". */
+const char *config_origin(const struct config *c, const struct setting *s);
+bool config_is_default(const struct config *c, const struct setting *s);
+
+#endif

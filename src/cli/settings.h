@@ -1,0 +1,56 @@
+/*
+ * The settings table: one entry is the parser, the default, the --help line,
+ * the row of `config show` and the row of docs/SETTINGS.md.
+ */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum setting_type {
+	SETTING_FLAG,    /* true or false; as an option it takes no value */
+	SETTING_INTEGER, /* min .. max */
+	SETTING_NUMBER,  /* a real, min .. max */
+	SETTING_CHOICE,  /* one of `choices` */
+	SETTING_PATH,    /* any non-empty text */
+	SETTING_LIST,    /* repeatable path or word; a YAML sequence or scalar; commas in the environment */
+};
+
+/* Which commands take a setting as an option.  In files and the environment all are known everywhere. */
+enum setting_scope {
+	SETTING_FOR_RUN = 1u << 0,
+	SETTING_FOR_ANALYZE = 1u << 1,
+	SETTING_FOR_EXPORT = 1u << 2,
+	SETTING_FOR_CONFIG = 1u << 3,
+};
+
+struct setting {
+	const char *key;      /* in .inferscope.yaml: "max_overhead"; NULL: not in files */
+	const char *env;      /* "INFERSCOPE_MAX_OVERHEAD"; NULL: not in the environment */
+	const char *flag;     /* "--max-overhead"; NULL: not on the command line */
+	const char *off_flag; /* "--no-trace": the option that sets a flag to false or a path to "" */
+	enum setting_type type;
+	const char *fallback; /* the default, as it would be written; NULL: unset */
+	const char *metavar;  /* "PCT" */
+	const char *choices;  /* "auto|trace|sample|off" */
+	double min, max;
+	unsigned scope;
+	const char *help;
+	/*
+	 * Set while this version cannot honour it: asked for explicitly, the user is
+	 * told this text, and --strict makes it an error (exit status 4).
+	 */
+	const char *pending;
+};
+
+extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_memory,
+	setting_max_overhead, setting_sample_hz, setting_trace_size_mb, setting_ring, setting_python,
+	setting_config, setting_rules, setting_delay, setting_duration, setting_strict,
+	setting_graph_nodes, setting_detail, setting_quiet, setting_log_level,
+	setting_verify_overhead, setting_wait_children, setting_enable, setting_step, setting_rank,
+	setting_fail_on;
+
+extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
+
+#endif
