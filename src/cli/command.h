@@ -35,4 +35,7 @@ extern const struct command command_run, command_record, command_analyze, comman
 /* Prints "inferscope: TEXT" to stderr, one line.  Returns status, for `return complain(...)`. */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Flushes stdout.  Returns status, or EXIT_INPUT after a complaint when it could not be written. */
+int finish_stdout(int status);
+
 #endif

@@ -20,20 +20,31 @@ struct config;
  * Loads everything for a command.  argv[0] is the command's name; options end at
  * the first operand or "--", whose position goes to *operand (argc if none;
  * *dashes tells whether "--" was there, *operand is then the word behind it).
+ * Other scopes than SETTING_FOR_RUN may mix options and operands, as in
+ * "analyze TRACE --report FILE": argv is reordered so that all operands stand at
+ * its end, in their order.
  * -1: a usage error whose text names the option, or file, line and key.
  */
 int config_load(struct config **out, unsigned scope, int argc, char **argv, int *operand,
 		bool *dashes, struct err *err);
 void config_free(struct config *c); /* NULL is a no-op */
 
+/* Flags, numbers and text of an unset setting are false, 0 and NULL. */
 bool config_flag(const struct config *c, const struct setting *s);
 double config_number(const struct config *c, const struct setting *s); /* integers too */
-const char *config_text(const struct config *c, const struct setting *s); /* borrowed; NULL: unset */
+const char *config_text(const struct config *c, const struct setting *s); /* any scalar; borrowed */
 size_t config_list_count(const struct config *c, const struct setting *s);
 const char *config_list(const struct config *c, const struct setting *s, size_t i);
 
 /* Where the value comes from: "default", "command line", "INFERSCOPE_X", "FILE:LINE". */
 const char *config_origin(const struct config *c, const struct setting *s);
 bool config_is_default(const struct config *c, const struct setting *s);
+
+/*
+ * What the user must be told because this version cannot honour the value that
+ * was asked for (setting.pending); NULL: nothing.  Defaults, flags switched off
+ * and a file that spells out the default ask for nothing.
+ */
+const char *config_pending(const struct config *c, const struct setting *s);
 
 #endif

@@ -29,7 +29,7 @@ struct setting {
 	const char *key;      /* in .inferscope.yaml: "max_overhead"; NULL: not in files */
 	const char *env;      /* "INFERSCOPE_MAX_OVERHEAD"; NULL: not in the environment */
 	const char *flag;     /* "--max-overhead"; NULL: not on the command line */
-	const char *off_flag; /* "--no-trace": the option that sets a flag to false or a path to "" */
+	const char *off_flag; /* "--no-trace": sets a flag to false, a path to "", a choice to "off" */
 	enum setting_type type;
 	const char *fallback; /* the default, as it would be written; NULL: unset */
 	const char *metavar;  /* "PCT" */
@@ -42,6 +42,7 @@ struct setting {
 	 * told this text, and --strict makes it an error (exit status 4).
 	 */
 	const char *pending;
+	const char *pending_value; /* the one choice that `pending` speaks of; NULL: any value */
 };
 
 extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_memory,
@@ -49,7 +50,9 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_config, setting_rules, setting_delay, setting_duration, setting_strict,
 	setting_graph_nodes, setting_detail, setting_quiet, setting_log_level,
 	setting_verify_overhead, setting_wait_children, setting_enable, setting_step, setting_rank,
-	setting_fail_on;
+	setting_fail_on,
+	/* options of one command: neither in files nor in the environment */
+	setting_to, setting_output, setting_origin;
 
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
