@@ -1,0 +1,182 @@
+"""The rules about the tree itself that docs/STYLE.md states.
+
+Each check is a function from a file's text to a list of complaints, so that
+the checks are tested as well: a rule that cannot fire protects nothing.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# A folder of src/ includes only itself and those before it.
+LAYERS = ["base", "format", "agent", "capture", "import", "timeline", "analyze", "report",
+          "export", "cli"]
+# What the agent may take from base/: it links nothing, so header-only files alone.
+AGENT_BASE_HEADERS = {"base/varint.h"}
+
+MAX_LINES = 600
+MAY_REPEAT = {"CMakeLists.txt", "README.md", "conftest.py", "__init__.py"}
+# Data that is looked up by a name it shares with its twin elsewhere.
+REPEAT_FOLDERS = ("tests/fuzz/corpus/", "tests/golden/", "docs/findings/")
+
+# Pieced together, so that this file does not complain about itself.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+REGISTRY = re.compile(r"pypi\." r"org|pytho" r"nhosted|download\.pyt" r"orch|registry\.np" r"mjs"
+                      r"|index-" r"url|conda\.an" r"aconda|dock" r"er\.io")
+# _exit() is not among them: it is how a forked child ends whose exec failed.
+PRINTS = re.compile(r"\b(printf|puts|putchar|perror|vprintf|exit|abort|err|errx|warn|warnx)"
+                    r"\s*\(|\b(stdout|stderr)\b")
+
+
+def tracked():
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others",
+                            "--exclude-standard"], stdout=subprocess.PIPE, check=True).stdout
+    return [name for name in names.decode().split("\0")
+            if name and os.path.isfile(os.path.join(ROOT, name))]
+
+
+def text(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def code(source):
+    """The C source without comments and string literals; lines stay where they are."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, source, flags=re.S)
+
+
+def check_includes(name, source):
+    layer = name.split("/")[1]
+    complaints = []
+    for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', source, re.M):
+        target = included.split("/")[0]
+        if "/" not in included or target == layer or target not in LAYERS:
+            continue
+        if LAYERS.index(target) > LAYERS.index(layer):
+            complaints.append("%s includes %s, which comes after it" % (name, included))
+        elif target == "agent":
+            complaints.append("%s includes %s: the agent is included by none" % (name, included))
+        elif layer == "agent" and target == "base" and included not in AGENT_BASE_HEADERS:
+            complaints.append("%s includes %s: the agent links nothing of base/" % (name, included))
+    return complaints
+
+
+def check_length(name, source):
+    lines = source.count("\n")
+    top = "\n".join(source.split("\n")[:40])
+    if lines <= MAX_LINES or re.search(r"\b%d lines\b|longer than" % MAX_LINES, top):
+        return []
+    return ["%s has %d lines: split it, or say at its top why it is longer than %d lines"
+            % (name, lines, MAX_LINES)]
+
+
+def check_finished(name, source):
+    return ["%s:%d: %s" % (name, number, line.strip())
+            for number, line in enumerate(source.split("\n"), 1) if UNFINISHED.search(line)]
+
+
+def check_registries(name, source):
+    return ["%s:%d names a registry: %s" % (name, number, line.strip())
+            for number, line in enumerate(source.split("\n"), 1) if REGISTRY.search(line)]
+
+
+def check_silent(name, source):
+    return ["%s:%d prints or exits: %s" % (name, number, line.strip())
+            for number, line in enumerate(code(source).split("\n"), 1) if PRINTS.search(line)]
+
+
+def check_unique(names):
+    seen = {}
+    for name in names:
+        base = os.path.basename(name)
+        if base not in MAY_REPEAT and not name.startswith(REPEAT_FOLDERS):
+            seen.setdefault(base, []).append(name)
+    return ["the same file name twice: " + " ".join(same) for same in seen.values() if len(same) > 1]
+
+
+def complaints_of(check, names):
+    return [line for name in names for line in check(name, text(name))]
+
+
+def sources():
+    return [name for name in tracked() if name.endswith((".c", ".h", ".py", ".js", ".sh"))]
+
+
+def stage_sources():
+    return [name for name in tracked() if name.startswith("src/") and name.endswith((".c", ".h"))
+            and name.count("/") >= 2]
+
+
+def prose_and_sources():
+    return [name for name in tracked() if name.endswith(
+        (".c", ".h", ".py", ".pyi", ".js", ".sh", ".md", ".txt", ".cmake", ".yaml", ".yml", ".toml",
+         ".ini", ".html", "Makefile", "/run"))]
+
+
+def test_there_is_a_tree_to_check():
+    assert len(stage_sources()) > 10
+    assert len(prose_and_sources()) > len(stage_sources())
+
+
+def test_a_stage_includes_only_the_stages_before_it():
+    assert complaints_of(check_includes, stage_sources()) == []
+
+
+def test_every_folder_of_src_is_a_known_stage():
+    assert {name.split("/")[1] for name in stage_sources()} <= set(LAYERS)
+
+
+def test_files_are_short_or_say_why_not():
+    assert complaints_of(check_length, sources()) == []
+
+
+def test_file_names_are_unique():
+    assert check_unique(tracked()) == []
+
+
+def test_nothing_is_left_unfinished():
+    assert complaints_of(check_finished, prose_and_sources()) == []
+
+
+def test_no_package_registry_is_named():
+    assert complaints_of(check_registries, prose_and_sources()) == []
+
+
+def test_only_the_command_line_prints_or_exits():
+    names = [name for name in stage_sources() if not name.startswith("src/cli/")]
+    assert complaints_of(check_silent, names) == []
+
+
+@pytest.mark.parametrize("check, name, source", [
+    (check_includes, "src/base/a.c", '#include "format/record.h"\n'),
+    (check_includes, "src/capture/a.c", '#include "agent/ring.h"\n'),
+    (check_includes, "src/agent/a.c", '#include "base/buf.h"\n'),
+    (check_length, "src/base/a.c", "int x;\n" * (MAX_LINES + 1)),
+    (check_finished, "src/base/a.c", "/* TO" "DO: later */\n"),
+    (check_registries, "README.md", "see pypi" ".org\n"),
+    (check_silent, "src/base/a.c", 'static void f(void)\n{\n\tfprintf(stderr, "x");\n}\n'),
+    (check_silent, "src/base/a.c", "\texit(1);\n"),
+])
+def test_each_rule_fires(check, name, source):
+    assert check(name, source) != []
+
+
+@pytest.mark.parametrize("check, name, source", [
+    (check_includes, "src/agent/a.c", '#include "base/varint.h"\n#include "format/shm.h"\n'),
+    (check_includes, "src/cli/a.c", '#include "report/report.h"\n#include <stdio.h>\n'),
+    (check_length, "src/base/a.c", "/* longer than 600 lines: a table */\n" + "int x;\n" * 700),
+    (check_silent, "src/base/a.c", '/* stderr is not ours */\nn = snprintf(b, 2, "exit()");\n'),
+])
+def test_no_rule_fires_without_reason(check, name, source):
+    assert check(name, source) == []
+
+
+def test_the_same_name_twice_is_found():
+    assert check_unique(["src/base/a.c", "src/cli/a.c"]) != []
+    assert check_unique(["tests/cli/conftest.py", "tests/python/conftest.py"]) == []
