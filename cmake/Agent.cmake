@@ -20,3 +20,9 @@ add_custom_target(python_files ALL
   COMMAND ${CMAKE_COMMAND} -E make_directory ${STAGE_LIB}/python/inferscope ${STAGE_LIB}/shim
   COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_sources} ${STAGE_LIB}/python/inferscope
   COMMAND ${CMAKE_COMMAND} -E copy_if_different ${shim_sources} ${STAGE_LIB}/shim)
+
+if(INFERSCOPE_SANITIZE)
+  # It is loaded into a Python that is not instrumented.
+  target_compile_options(inferscope_agent PRIVATE -fno-sanitize=all)
+  target_link_options(inferscope_agent PRIVATE -fno-sanitize=all)
+endif()
