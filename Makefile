@@ -1,0 +1,115 @@
+# The commands people type.  CMake builds (CMakeLists.txt); scripts/ does what
+# takes more than a line.  Every target sets up what it needs by itself.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+WERROR  ?= $(if $(CI),ON,OFF)
+FUZZ_SECONDS ?= 60
+
+STEP = scripts/step.sh
+CMAKE_FLAGS = -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DINFERSCOPE_WERROR=$(WERROR)
+# A build directory that somebody configured by hand keeps its generator.
+generator = $(if $(wildcard $(1)/CMakeCache.txt),,-G Ninja)
+
+# $(call cmake,DIRECTORY,FLAGS): configures and builds.
+define cmake
+@$(STEP) configure-$(1) "configuring $(1)" \
+	cmake -S . -B $(1) $(call generator,$(1)) $(CMAKE_FLAGS) $(2)
+@$(STEP) build-$(1) "building $(1)" cmake --build $(1)
+endef
+
+# $(call pytest,BUILD DIRECTORY,ARGUMENTS): the tests that run the real program.
+pytest = INFERSCOPE_BIN=$(CURDIR)/$(1)/stage/bin/inferscope \
+	INFERSCOPE_PYTHONS=$$(.venv/bin/python scripts/find_pythons.py) \
+	.venv/bin/python -m pytest -q $(2)
+
+ctest = cd $(1) && ctest --output-on-failure
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+.PHONY: demo
+demo: build venv ## record PyTorch inference on the CPU, print the summary, leave the reports
+	build/stage/bin/inferscope run --python .venv/bin/python \
+		--report inferscope-report.md --report inferscope-report.json \
+		examples/torch_cpu_inference.py
+	@echo "reports: inferscope-report.md inferscope-report.json"
+
+.PHONY: test
+test: build venv ## every test but the long ones
+	$(call ctest,build)
+	$(call pytest,build)
+
+.PHONY: test-long
+test-long: test ## the tests that take minutes as well
+	$(call pytest,build,-m long)
+
+.PHONY: build
+build: packages ## the program and the agent, in build/stage
+	$(call cmake,build)
+
+.PHONY: install
+install: build ## into DESTDIR and PREFIX (/usr/local)
+	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+.PHONY: bench
+bench: venv packages ## the benchmarks, one table
+	$(call cmake,build-bench,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=ON)
+	.venv/bin/python bench/run.py --build build-bench $(BENCH)
+
+.PHONY: lint
+lint: venv packages ## formatting, clang-tidy, Python, shell, layers
+	@scripts/packages.sh clang lint
+	@$(STEP) configure-build-lint "configuring build-lint" \
+		cmake -S . -B build-lint -G Ninja $(CMAKE_FLAGS) -DCMAKE_C_COMPILER=clang
+	@scripts/lint.sh build-lint
+
+.PHONY: format
+format: ## clang-format everything in place
+	@scripts/packages.sh lint
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+.PHONY: check-asan
+check-asan: venv packages ## unit and program tests under the address and undefined sanitizers
+	$(call cmake,build-asan,-DINFERSCOPE_SANITIZE=address$(,)undefined)
+	$(call ctest,build-asan)
+	$(call pytest,build-asan)
+
+.PHONY: check-tsan
+check-tsan: packages ## unit tests under the thread sanitizer
+	$(call cmake,build-tsan,-DINFERSCOPE_SANITIZE=thread)
+	$(call ctest,build-tsan)
+
+.PHONY: coverage
+coverage: venv packages ## line coverage of src/ by all tests; fails under 80 %
+	@scripts/packages.sh coverage
+	$(call cmake,build-cov,-DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic")
+	@find build-cov -name '*.gcda' -delete
+	$(call ctest,build-cov)
+	$(call pytest,build-cov)
+	gcovr --root . --filter src/ --print-summary --fail-under-line 80 \
+		--txt build-cov/coverage.txt build-cov
+
+.PHONY: fuzz
+fuzz: packages ## every fuzzer for FUZZ_SECONDS (60)
+	@scripts/packages.sh clang
+	@scripts/packages.sh fuzz
+	$(call cmake,build-fuzz,-DCMAKE_C_COMPILER=clang -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_FUZZ=ON)
+	@scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+.PHONY: clean
+clean: ## remove what was built; .venv stays
+	rm -rf build build-*
+
+.PHONY: packages
+packages:
+	@scripts/packages.sh build
+
+.PHONY: venv
+venv: packages
+	@scripts/venv.sh
+
+, := ,

@@ -1,0 +1,54 @@
+"""Prints the CPythons that the tests are to cover, colon separated.
+
+The interpreter that runs this comes first; then, for every other minor version
+from 3.8 to 3.13, the first that is found in ~/.pyenv/versions, on the PATH or
+in /usr/bin.  Builds that cannot be started are left out.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+SUPPORTED = [(3, minor) for minor in range(8, 14)]
+PROBE = """
+import platform, sys
+print(platform.python_implementation(), *sys.version_info[:2], sys.executable)
+"""
+
+
+def candidates():
+    versions = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
+    yield from sorted(glob.glob(os.path.join(versions, "3.*", "bin", "python")))
+    for major, minor in SUPPORTED:
+        found = shutil.which("python%d.%d" % (major, minor))
+        if found:
+            yield found
+    yield "/usr/bin/python3"
+
+
+def probe(python):
+    """(implementation, (major, minor), executable), or None if it does not start."""
+    try:
+        run = subprocess.run([python, "-c", PROBE], stdout=subprocess.PIPE, text=True,
+                             stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    words = run.stdout.strip().split(" ", 3)
+    if run.returncode or len(words) != 4:
+        return None
+    return words[0], (int(words[1]), int(words[2])), words[3]
+
+
+def main():
+    found = {tuple(sys.version_info[:2]): sys.executable}
+    for python in candidates():
+        answer = probe(python)
+        if answer and answer[0] == "CPython" and answer[1] in SUPPORTED:
+            found.setdefault(answer[1], answer[2])
+    print(":".join(found.values()))
+
+
+if __name__ == "__main__":
+    main()
