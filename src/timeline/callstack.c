@@ -1,0 +1,278 @@
+/*
+ * Self time is what a span's own closed children do not cover, so each frame
+ * adds up the time inside it and hands its own duration down when it closes.
+ *
+ * A gap makes the frames open at that moment uncertain: they may have been left
+ * unseen.  Such a frame notes where the gap began and how much of it was covered
+ * by then.  If an outer exit shows that it is gone, it is cut back to the gap,
+ * and what ran on top of it since is handed to the frame below.
+ */
+#include "timeline/callstack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void callstack_init(struct callstack *s, struct functions *f, const struct timeline_visitor *v)
+{
+	memset(s, 0, sizeof(*s));
+	s->functions = f;
+	s->visitor = v;
+}
+
+void callstack_release(struct callstack *s)
+{
+	free(s->frames);
+	free(s->open);
+	memset(s, 0, sizeof(*s));
+}
+
+void callstack_start(struct callstack *s, size_t thread, struct thread_tally *tally,
+		     int64_t start_ns)
+{
+	s->thread = thread;
+	s->tally = tally;
+	s->depth = s->uncertain = 0;
+	s->beyond = 0;
+	s->last_ns = s->floor_ns = start_ns;
+	s->floor_covered_ns = s->covered_ns = 0;
+}
+
+static int64_t *inside_of_top(struct callstack *s)
+{
+	return s->depth ? &s->frames[s->depth - 1].inside_ns : &s->covered_ns;
+}
+
+static void deliver(struct callstack *s, const struct span *span, uint64_t collected)
+{
+	if (span->flags & SPAN_REPAIRED)
+		s->tally->repaired++;
+	if (span->flags & SPAN_OPEN_START)
+		s->tally->open_start++;
+	if (span->flags & SPAN_OPEN_END)
+		s->tally->open_end++;
+	if (span->function == FUNCTION_NONE) {
+		if (s->visitor->gc)
+			s->visitor->gc(s->visitor->ctx, span, collected);
+	} else if (s->visitor->function) {
+		s->visitor->function(s->visitor->ctx, span);
+	}
+}
+
+/* The flags of the frame just taken off the stack. */
+static uint32_t leave(struct callstack *s, const struct frame *f)
+{
+	uint32_t flags = f->called ? SPAN_CALL : 0;
+
+	if (f->function != FUNCTION_NONE && --s->open[f->function])
+		flags |= SPAN_RECURSIVE;
+	return flags;
+}
+
+static void close_top(struct callstack *s, int64_t end_ns, uint32_t flags, uint64_t collected)
+{
+	const struct frame *f = &s->frames[--s->depth];
+	int64_t duration = end_ns - f->start_ns;
+	struct span span = {
+		.thread = s->thread,
+		.id = f->id,
+		.function = f->function,
+		.depth = (uint32_t)s->depth,
+		.flags = flags | leave(s, f),
+		.start_ns = f->start_ns,
+		.end_ns = end_ns,
+		.self_ns = duration - f->inside_ns,
+	};
+
+	*inside_of_top(s) += duration;
+	if (s->depth < s->uncertain) {
+		s->uncertain = s->depth;
+		s->floor_covered_ns = end_ns - s->floor_ns;
+		span.flags |= SPAN_GAP;
+	} else if (s->depth == s->uncertain) {
+		s->floor_covered_ns += duration;
+	}
+	deliver(s, &span, collected);
+}
+
+/* The top frame was left unseen in the gap that made it uncertain. */
+static void cut_top_to_gap(struct callstack *s)
+{
+	const struct frame *f = &s->frames[--s->depth];
+	int64_t duration = f->gap_ns - f->start_ns;
+	const struct span span = {
+		.thread = s->thread,
+		.id = f->id,
+		.function = f->function,
+		.depth = (uint32_t)s->depth,
+		.flags = SPAN_REPAIRED | SPAN_GAP | leave(s, f),
+		.start_ns = f->start_ns,
+		.end_ns = f->gap_ns,
+		.self_ns = duration - f->inside_at_gap_ns,
+	};
+
+	*inside_of_top(s) += duration + (f->inside_ns - f->inside_at_gap_ns);
+	s->uncertain = s->depth;
+	deliver(s, &span, 0);
+}
+
+static int push(struct callstack *s, uint32_t id, uint32_t function, bool called, int64_t now_ns)
+{
+	struct frame *f;
+
+	if (s->depth == s->cap) {
+		if (s->depth == CALLSTACK_MAX) {
+			s->beyond++;
+			return 0;
+		}
+		f = array_grow(s->frames, &s->cap, s->depth + 1, sizeof(*f));
+		if (!f)
+			return -1;
+		s->frames = f;
+	}
+	if (function != FUNCTION_NONE)
+		s->open[function]++;
+	f = &s->frames[s->depth++];
+	f->start_ns = now_ns;
+	f->inside_ns = 0;
+	f->id = id;
+	f->function = function;
+	f->called = called;
+	return 0;
+}
+
+static int grow_open(struct callstack *s, uint32_t function)
+{
+	size_t old = s->open_cap;
+	uint32_t *open = array_grow(s->open, &s->open_cap, (size_t)function + 1, sizeof(*open));
+
+	if (!open)
+		return -1;
+	memset(open + old, 0, (s->open_cap - old) * sizeof(*open));
+	s->open = open;
+	return 0;
+}
+
+int callstack_enter(struct callstack *s, uint32_t id, bool called, int64_t now_ns)
+{
+	uint32_t function = functions_find(s->functions, id);
+
+	if (function == FUNCTION_NONE)
+		return -1;
+	if (function >= s->open_cap && grow_open(s, function))
+		return -1;
+	s->last_ns = now_ns;
+	return push(s, id, function, called, now_ns);
+}
+
+/* An exit whose entry is missing. */
+static void close_unseen(struct callstack *s, uint32_t id, uint32_t function, uint64_t collected,
+			 int64_t now_ns)
+{
+	bool enclosed = s->depth > s->uncertain;
+	int64_t covered = enclosed ? 0 : s->floor_covered_ns;
+	struct span span = {
+		.thread = s->thread,
+		.id = id,
+		.function = function,
+		.depth = (uint32_t)s->depth,
+		.flags = SPAN_OPEN_START,
+		.start_ns = enclosed ? s->last_ns : s->floor_ns,
+		.end_ns = now_ns,
+	};
+
+	if (function != FUNCTION_NONE && function < s->open_cap && s->open[function])
+		span.flags |= SPAN_RECURSIVE;
+	span.self_ns = span.end_ns - span.start_ns - covered;
+	*inside_of_top(s) += span.self_ns;
+	if (!enclosed)
+		s->floor_covered_ns = now_ns - s->floor_ns;
+	deliver(s, &span, collected);
+}
+
+static bool same_frame(const struct frame *f, uint32_t id, uint32_t function)
+{
+	/* One collection runs at a time, whatever generation its end names. */
+	return f->function == function && (f->id == id || function == FUNCTION_NONE);
+}
+
+static void leave_frame(struct callstack *s, uint32_t id, uint32_t function, uint64_t collected,
+			int64_t now_ns)
+{
+	size_t at = s->depth;
+
+	if (s->beyond) {
+		s->beyond--;
+		return;
+	}
+	while (at && !same_frame(&s->frames[at - 1], id, function))
+		at--;
+	if (!at) {
+		close_unseen(s, id, function, collected, now_ns);
+		return;
+	}
+	while (s->depth > at) {
+		if (s->depth <= s->uncertain)
+			cut_top_to_gap(s);
+		else
+			close_top(s, now_ns, SPAN_REPAIRED, 0);
+	}
+	close_top(s, now_ns, 0, collected);
+}
+
+int callstack_exit(struct callstack *s, uint32_t id, int64_t now_ns)
+{
+	if (s->depth && !s->beyond) {
+		const struct frame *top = &s->frames[s->depth - 1];
+
+		if (top->id == id && top->function != FUNCTION_NONE) {
+			close_top(s, now_ns, 0, 0);
+			s->last_ns = now_ns;
+			return 0;
+		}
+	}
+
+	uint32_t function = functions_find(s->functions, id);
+
+	if (function == FUNCTION_NONE)
+		return -1;
+	leave_frame(s, id, function, 0, now_ns);
+	s->last_ns = now_ns;
+	return 0;
+}
+
+int callstack_gc_begin(struct callstack *s, uint32_t generation, int64_t now_ns)
+{
+	s->last_ns = now_ns;
+	return push(s, generation, FUNCTION_NONE, false, now_ns);
+}
+
+void callstack_gc_end(struct callstack *s, uint32_t generation, uint64_t collected, int64_t now_ns)
+{
+	leave_frame(s, generation, FUNCTION_NONE, collected, now_ns);
+	s->last_ns = now_ns;
+}
+
+void callstack_gap(struct callstack *s, int64_t now_ns)
+{
+	for (size_t i = s->uncertain; i < s->depth; i++) {
+		struct frame *f = &s->frames[i];
+
+		f->gap_ns = s->last_ns;
+		f->inside_at_gap_ns = f->inside_ns;
+		if (i + 1 < s->depth)
+			f->inside_at_gap_ns += s->last_ns - f[1].start_ns;
+	}
+	s->uncertain = s->depth;
+	s->beyond = 0;
+	s->last_ns = s->floor_ns = now_ns;
+	s->floor_covered_ns = 0;
+}
+
+void callstack_finish(struct callstack *s, int64_t end_ns)
+{
+	while (s->depth)
+		close_top(s, end_ns, SPAN_OPEN_END, 0);
+	s->tally->covered_ns = s->covered_ns;
+}

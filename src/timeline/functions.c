@@ -1,0 +1,160 @@
+#include "timeline/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define FIRST_SLOTS 1024u
+
+static const struct trace_code no_code = { .name = "(unknown)", .file = "", .line = 0 };
+
+static struct function_id *new_id_slots(size_t n)
+{
+	struct function_id *slots = calloc(n, sizeof(*slots));
+
+	for (size_t i = 0; slots && i < n; i++)
+		slots[i].function = FUNCTION_NONE;
+	return slots;
+}
+
+static uint32_t *new_identity_slots(size_t n)
+{
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	for (size_t i = 0; slots && i < n; i++)
+		slots[i] = FUNCTION_NONE;
+	return slots;
+}
+
+int functions_init(struct functions *f, const struct trace *t)
+{
+	memset(f, 0, sizeof(*f));
+	f->trace = t;
+	f->by_id = new_id_slots(FIRST_SLOTS);
+	f->by_identity = new_identity_slots(FIRST_SLOTS);
+	f->id_slots = f->identity_slots = FIRST_SLOTS;
+	if (f->by_id && f->by_identity)
+		return 0;
+	functions_release(f);
+	return -1;
+}
+
+void functions_release(struct functions *f)
+{
+	free(f->items);
+	free(f->by_id);
+	free(f->by_identity);
+	memset(f, 0, sizeof(*f));
+}
+
+static uint64_t hash_bytes(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
+	return (h ^ 0xffu) * 0x100000001b3u; /* a mark between the strings: "ab","c" is not "a","bc" */
+}
+
+static uint64_t hash_identity(const char *name, const char *file, uint32_t line)
+{
+	return hash_bytes(hash_bytes(0xcbf29ce484222325u ^ line, name), file);
+}
+
+static int grow_ids(struct functions *f)
+{
+	struct function_id *old = f->by_id, *slots = new_id_slots(f->id_slots * 2);
+	size_t n = f->id_slots;
+
+	if (!slots)
+		return -1;
+	f->by_id = slots;
+	f->id_slots = n * 2;
+	for (size_t i = 0; i < n; i++) {
+		size_t at;
+
+		if (old[i].function == FUNCTION_NONE)
+			continue;
+		at = functions_slot(f, old[i].id);
+		while (slots[at].function != FUNCTION_NONE)
+			at = (at + 1) & (f->id_slots - 1);
+		slots[at] = old[i];
+	}
+	free(old);
+	return 0;
+}
+
+static size_t identity_slot(const struct functions *f, const struct trace_code *code)
+{
+	size_t at = (size_t)hash_identity(code->name, code->file, code->line);
+
+	for (at &= f->identity_slots - 1; f->by_identity[at] != FUNCTION_NONE;
+	     at = (at + 1) & (f->identity_slots - 1)) {
+		const struct function *fn = &f->items[f->by_identity[at]];
+
+		if (fn->line == code->line && !strcmp(fn->name, code->name) &&
+		    !strcmp(fn->file, code->file))
+			break;
+	}
+	return at;
+}
+
+static int grow_identities(struct functions *f)
+{
+	size_t n = f->identity_slots * 2;
+	uint32_t *slots = new_identity_slots(n);
+
+	if (!slots)
+		return -1;
+	free(f->by_identity);
+	f->by_identity = slots;
+	f->identity_slots = n;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct function *fn = &f->items[i];
+		const struct trace_code code = { fn->name, fn->file, fn->line };
+
+		slots[identity_slot(f, &code)] = (uint32_t)i;
+	}
+	return 0;
+}
+
+static uint32_t find_or_add_identity(struct functions *f, const struct trace_code *code)
+{
+	size_t at = identity_slot(f, code);
+	struct function *grown;
+
+	if (f->by_identity[at] != FUNCTION_NONE)
+		return f->by_identity[at];
+	if (f->count * 2 >= f->identity_slots) {
+		if (grow_identities(f))
+			return FUNCTION_NONE;
+		at = identity_slot(f, code);
+	}
+	grown = array_grow(f->items, &f->cap, f->count + 1, sizeof(*grown));
+	if (!grown)
+		return FUNCTION_NONE;
+	f->items = grown;
+	grown[f->count] = (struct function){ code->name, code->file, code->line };
+	f->by_identity[at] = (uint32_t)f->count;
+	return (uint32_t)f->count++;
+}
+
+uint32_t functions_add(struct functions *f, uint32_t id)
+{
+	const struct trace_code *code = trace_code(f->trace, id);
+	uint32_t function;
+	size_t at;
+
+	if (f->ids * 2 >= f->id_slots && grow_ids(f))
+		return FUNCTION_NONE;
+	function = find_or_add_identity(f, code ? code : &no_code);
+	if (function == FUNCTION_NONE)
+		return FUNCTION_NONE;
+	if (!code)
+		f->unknown++;
+	at = functions_slot(f, id);
+	while (f->by_id[at].function != FUNCTION_NONE)
+		at = (at + 1) & (f->id_slots - 1);
+	f->by_id[at] = (struct function_id){ id, function };
+	f->ids++;
+	return function;
+}

@@ -1,0 +1,291 @@
+#include "timeline/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/varint.h"
+#include "timeline/callstack.h"
+#include "timeline/functions.h"
+#include "timeline/scopes.h"
+
+struct timeline {
+	const struct trace *trace;
+	struct functions functions;
+	struct scopes scopes;
+	struct thread_tally *threads;
+	struct err damage;
+};
+
+struct walk {
+	struct timeline *tl;
+	const struct timeline_visitor *visitor;
+	struct callstack stack;
+	struct event_batch batch;
+	size_t thread;
+	struct thread_tally *tally;
+	uint64_t next_index; /* of the next event if none is lost */
+	uint64_t gap_lost;
+	int64_t last_ns;
+};
+
+int timeline_new(struct timeline **out, const struct trace *t, struct err *err)
+{
+	struct timeline *tl = calloc(1, sizeof(*tl));
+	size_t threads = trace_thread_count(t);
+
+	if (!tl)
+		return err_set(err, "out of memory");
+	tl->trace = t;
+	tl->threads = calloc(threads ? threads : 1, sizeof(*tl->threads));
+	if (!tl->threads || functions_init(&tl->functions, t)) {
+		free(tl->threads);
+		free(tl);
+		return err_set(err, "out of memory");
+	}
+	scopes_init(&tl->scopes, t);
+	*out = tl;
+	return 0;
+}
+
+void timeline_free(struct timeline *tl)
+{
+	if (!tl)
+		return;
+	functions_release(&tl->functions);
+	scopes_release(&tl->scopes);
+	free(tl->threads);
+	free(tl);
+}
+
+static int handle_annotation(struct walk *w, size_t i, int64_t now_ns)
+{
+	const struct event_batch *b = &w->batch;
+	const uint8_t *p = b->payload + b->payload_at[i];
+	const uint8_t *end = b->payload + b->payload_at[i + 1];
+	struct annotation a = {
+		.thread = w->thread,
+		.kind = (enum record_kind)b->kinds[i],
+		.name = b->ids[i],
+		.time_ns = now_ns,
+	};
+
+	/* A payload cut short leaves what it does not say at 0. */
+	if (a.kind != RECORD_MARK)
+		p = varint_get(p, end, &a.instance);
+	if (p && a.kind != RECORD_SCOPE_END)
+		p = varint_get(p, end, &a.task);
+	if (p) {
+		a.args = p;
+		a.args_bytes = (size_t)(end - p);
+	}
+	if (w->visitor->annotation)
+		w->visitor->annotation(w->visitor->ctx, &a);
+	return scopes_add(&w->tl->scopes, &a);
+}
+
+static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
+{
+	const struct event_batch *b = &w->batch;
+	uint64_t collected = 0;
+
+	switch (b->kinds[i]) {
+	case RECORD_GC_END:
+		varint_get(b->payload + b->payload_at[i], b->payload + b->payload_at[i + 1],
+			   &collected);
+		callstack_gc_end(&w->stack, b->ids[i], collected, now_ns);
+		return 0;
+	case RECORD_SCOPE_BEGIN:
+	case RECORD_SCOPE_END:
+	case RECORD_MARK:
+		return handle_annotation(w, i, now_ns);
+	default: /* a kind of a later version */
+		return 0;
+	}
+}
+
+static int walk_batch(struct walk *w)
+{
+	const struct event_batch *b = &w->batch;
+	int64_t last_ns = w->last_ns;
+	int rc = 0;
+
+	for (size_t i = 0; i < b->count && !rc; i++) {
+		int64_t now_ns = b->times_ns[i];
+
+		if (now_ns < last_ns) {
+			now_ns = last_ns;
+			w->tally->backwards++;
+		}
+		last_ns = now_ns;
+		switch (b->kinds[i]) {
+		case RECORD_CALL:
+			rc = callstack_enter(&w->stack, b->ids[i], true, now_ns);
+			break;
+		case RECORD_RESUME:
+		case RECORD_THROW:
+			rc = callstack_enter(&w->stack, b->ids[i], false, now_ns);
+			break;
+		case RECORD_RETURN:
+		case RECORD_YIELD:
+		case RECORD_UNWIND:
+			rc = callstack_exit(&w->stack, b->ids[i], now_ns);
+			break;
+		case RECORD_GC_BEGIN:
+			rc = callstack_gc_begin(&w->stack, b->ids[i], now_ns);
+			break;
+		default:
+			rc = handle_payload_event(w, i, now_ns);
+			break;
+		}
+	}
+	w->last_ns = last_ns;
+	return rc;
+}
+
+static int handle_gap(struct walk *w, uint64_t lost, int64_t end_ns)
+{
+	const struct gap g = {
+		.thread = w->thread,
+		.start_ns = w->last_ns,
+		.end_ns = end_ns > w->last_ns ? end_ns : w->last_ns,
+		.lost = lost,
+	};
+
+	w->tally->gaps++;
+	w->gap_lost += lost;
+	callstack_gap(&w->stack, g.end_ns);
+	if (w->visitor->gap)
+		w->visitor->gap(w->visitor->ctx, &g);
+	w->last_ns = g.end_ns;
+	return scopes_add_gap(&w->tl->scopes, w->thread, g.start_ns);
+}
+
+/* A block that cannot be read shows as a gap when the next one is. */
+static int walk_batches(struct walk *w)
+{
+	size_t count = trace_batch_count(w->tl->trace, w->thread);
+	struct err why;
+
+	for (size_t i = 0; i < count; i++) {
+		struct event_batch *b = &w->batch;
+
+		why.text[0] = 0;
+		if (trace_batch_read(w->tl->trace, w->thread, i, b, &why)) {
+			w->tally->unreadable++;
+			if (!w->tl->damage.text[0])
+				w->tl->damage = why;
+			continue;
+		}
+		if (!b->count)
+			continue;
+		if (b->first_index > w->next_index &&
+		    handle_gap(w, b->first_index - w->next_index, b->times_ns[0]))
+			return -1;
+		if (walk_batch(w))
+			return -1;
+		w->next_index = b->first_index + b->count;
+		w->tally->events += b->count;
+	}
+	return 0;
+}
+
+static const struct trace_process *process_by_id(const struct trace *t, uint32_t id)
+{
+	for (size_t i = 0; i < trace_process_count(t); i++)
+		if (trace_process(t, i)->id == id)
+			return trace_process(t, i);
+	return NULL;
+}
+
+/* When the thread ended or, where nobody saw it end, its process or the recording did. */
+static int64_t thread_end(const struct walk *w)
+{
+	const struct trace *t = w->tl->trace;
+	const struct trace_thread *thread = trace_thread(t, w->thread);
+	const struct trace_process *process = process_by_id(t, thread->process);
+	int64_t end_ns = thread->end_ns;
+
+	if (end_ns == TRACE_UNKNOWN_NS && process)
+		end_ns = process->end_ns;
+	if (end_ns == TRACE_UNKNOWN_NS && trace_end(t))
+		end_ns = trace_end(t)->wall_ns;
+	return end_ns > w->last_ns ? end_ns : w->last_ns;
+}
+
+static int walk_thread(struct walk *w, size_t position)
+{
+	const struct trace_thread *thread = trace_thread(w->tl->trace, position);
+	int rc;
+
+	w->thread = position;
+	w->tally = &w->tl->threads[position];
+	w->tally->start_ns = thread->start_ns > 0 ? thread->start_ns : 0;
+	w->next_index = 0;
+	w->gap_lost = 0;
+	w->last_ns = w->tally->start_ns;
+	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
+	rc = walk_batches(w);
+	w->tally->end_ns = thread_end(w);
+	if (!rc && thread->produced > w->next_index && thread->lost > w->gap_lost)
+		rc = handle_gap(w, thread->lost - w->gap_lost, w->tally->end_ns);
+	callstack_finish(&w->stack, w->tally->end_ns);
+	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
+	return rc;
+}
+
+int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct err *err)
+{
+	struct walk w = { .tl = tl, .visitor = v };
+	size_t threads = trace_thread_count(tl->trace);
+	int rc = 0;
+
+	callstack_init(&w.stack, &tl->functions, v);
+	event_batch_init(&w.batch);
+	for (size_t i = 0; i < threads && !rc; i++)
+		rc = walk_thread(&w, i);
+	if (!rc)
+		rc = scopes_join(&tl->scopes, tl->threads);
+	event_batch_release(&w.batch);
+	callstack_release(&w.stack);
+	return rc ? err_set(err, "out of memory") : 0;
+}
+
+size_t timeline_function_count(const struct timeline *tl)
+{
+	return tl->functions.count;
+}
+
+const struct function *timeline_function(const struct timeline *tl, uint32_t index)
+{
+	return &tl->functions.items[index];
+}
+
+size_t timeline_scope_count(const struct timeline *tl)
+{
+	return tl->scopes.count;
+}
+
+const struct scope *timeline_scope(const struct timeline *tl, size_t index)
+{
+	return &tl->scopes.items[index];
+}
+
+const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread)
+{
+	return &tl->threads[thread];
+}
+
+uint64_t timeline_lost_scope_begins(const struct timeline *tl)
+{
+	return tl->scopes.lost_begins;
+}
+
+uint64_t timeline_unknown_names(const struct timeline *tl)
+{
+	return tl->functions.unknown + tl->scopes.unknown_names;
+}
+
+const char *timeline_damage(const struct timeline *tl)
+{
+	return tl->damage.text[0] ? tl->damage.text : NULL;
+}

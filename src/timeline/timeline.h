@@ -1,0 +1,136 @@
+/*
+ * From events to spans: the one place that knows how calls, exits, losses and
+ * scopes of a trace fit together.
+ *
+ * One walk reads every event once, thread by thread, and hands closed spans to
+ * a visitor in the order in which they end.  Memory is bounded by the depth of
+ * the stacks, the number of distinct functions and the number of scopes, never
+ * by the number of calls.
+ *
+ * Nesting is repaired where events are missing, and whatever was repaired is
+ * flagged and counted:
+ *   an exit of a frame further down    closes those above it at the same time
+ *   an exit of a frame that is not     was entered before the recording or inside
+ *   there                              a gap: begins at the end of the gap, or
+ *                                      with the thread; where complete frames
+ *                                      enclose it, at the event before it
+ *   a frame open at a gap              stands if its own exit follows; if an outer
+ *                                      one closes it, it ends where the gap began
+ *   a frame open at the end            ends with its thread
+ */
+#ifndef TIMELINE_TIMELINE_H
+#define TIMELINE_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/trace.h"
+
+struct timeline;
+
+/* A function by what the user calls it: all code ids with this name, file and line. */
+struct function {
+	const char *name; /* qualified; borrowed from the trace */
+	const char *file; /* "" where unknown */
+	uint32_t line;
+};
+
+enum span_flag {
+	SPAN_CALL = 1u << 0,       /* entered by a call; else a generator or coroutine goes on */
+	SPAN_RECURSIVE = 1u << 1,  /* the same function is open further down this stack */
+	SPAN_REPAIRED = 1u << 2,   /* its exit is missing */
+	SPAN_OPEN_START = 1u << 3, /* its entry is missing */
+	SPAN_OPEN_END = 1u << 4,   /* it was still open when the trace ended */
+	SPAN_GAP = 1u << 5,        /* it was open when events were lost */
+};
+
+struct span {
+	size_t thread;     /* position, as in trace_thread() */
+	uint32_t id;       /* code id; the generation of a collection */
+	uint32_t function; /* index for timeline_function(); UINT32_MAX for a collection */
+	uint32_t depth;    /* frames below it, collections included */
+	uint32_t flags;    /* enum span_flag */
+	int64_t start_ns, end_ns;
+	int64_t self_ns; /* without the spans inside it, collections included */
+};
+
+/* Events of a thread that were not stored. */
+struct gap {
+	size_t thread;
+	int64_t start_ns, end_ns; /* the neighbouring events, or the thread's start and end */
+	uint64_t lost;
+};
+
+/* A scope's begin or end, or a mark, as it was recorded. */
+struct annotation {
+	size_t thread;
+	enum record_kind kind; /* RECORD_SCOPE_BEGIN, RECORD_SCOPE_END or RECORD_MARK */
+	uint32_t name;         /* string id */
+	int64_t time_ns;
+	uint64_t instance; /* 0 for marks */
+	uint64_t task;     /* 0: none; always 0 for ends */
+	const uint8_t *args; /* coded as enum arg_type says; gone after the call */
+	size_t args_bytes;
+};
+
+/* Every member but ctx may be NULL.  Whatever is pointed to is gone after the call. */
+struct timeline_visitor {
+	void *ctx;
+	void (*function)(void *ctx, const struct span *s);
+	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
+	void (*gap)(void *ctx, const struct gap *g);
+	void (*annotation)(void *ctx, const struct annotation *a);
+};
+
+#define SCOPE_NONE SIZE_MAX
+
+/* A scope from its begin to its end, which may be on different threads. */
+struct scope {
+	const char *name; /* borrowed from the trace; "(unknown)" where it has none */
+	int64_t start_ns, end_ns;
+	size_t thread; /* of the begin */
+	uint32_t process; /* id */
+	uint32_t depth;   /* scopes around it */
+	uint64_t task, instance;
+	size_t parent;   /* index of the innermost scope open around it, or SCOPE_NONE */
+	bool ended;      /* else end_ns is the end of its thread, and no duration is known */
+	const uint8_t *args;
+	size_t args_bytes;
+};
+
+struct thread_tally {
+	uint64_t events; /* stored and read */
+	uint64_t lost;   /* not stored */
+	uint64_t gaps;
+	uint64_t repaired, open_start, open_end; /* spans */
+	uint64_t backwards;                      /* events whose time was before the previous one's */
+	uint64_t unreadable;                     /* event blocks that could not be decoded */
+	int64_t start_ns, end_ns;
+	int64_t covered_ns; /* inside any function or collection */
+};
+
+/* The trace is borrowed and must outlive the timeline. */
+int timeline_new(struct timeline **out, const struct trace *t, struct err *err);
+void timeline_free(struct timeline *tl); /* NULL is a no-op */
+
+/*
+ * Reads all events, once in the life of a timeline.  An event block that cannot
+ * be decoded counts as a gap; -1 means that memory ran out.
+ */
+int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct err *err);
+
+/* Valid inside the visitor too, for the indices seen so far. */
+size_t timeline_function_count(const struct timeline *tl);
+const struct function *timeline_function(const struct timeline *tl, uint32_t index);
+
+/* What the walk found.  Scopes in the order in which they begin. */
+size_t timeline_scope_count(const struct timeline *tl);
+const struct scope *timeline_scope(const struct timeline *tl, size_t index);
+const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread);
+uint64_t timeline_lost_scope_begins(const struct timeline *tl); /* ends without a begin */
+uint64_t timeline_unknown_names(const struct timeline *tl);     /* distinct ids without a definition */
+const char *timeline_damage(const struct timeline *tl); /* the first unreadable block's; NULL: none */
+
+#endif
