@@ -54,6 +54,7 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_origin;
 
+#define SETTING_COUNT 28
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

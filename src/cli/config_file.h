@@ -1,0 +1,35 @@
+/*
+ * The configuration file: where it is, how it is read.  One flat YAML mapping of
+ * setting keys to scalars, or to sequences where the setting is a list.
+ */
+#ifndef CLI_CONFIG_FILE_H
+#define CLI_CONFIG_FILE_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/value.h"
+
+#define CONFIG_FILE_MAX (1u << 20) /* bytes; more is some other file */
+
+/*
+ * Looks for a file in the places that config.h names and opens it.  *path is the
+ * caller's to free, NULL when there is none; the descriptor is then -1.
+ */
+int config_file_find(char **path, int *fd, struct err *err);
+
+/* Opens a file that the user named. */
+int config_file_open(const char *path, int *fd, struct err *err);
+
+/* Reads all of fd; path is for errors. */
+int config_file_read(struct buf *out, int fd, const char *path, struct err *err);
+
+/*
+ * Adds what the text says to c.  Errors begin "PATH:LINE: " and name the key
+ * where there is one.  Text with a mistake may have been added in part.
+ */
+int config_file_parse(struct config *c, const char *path, const void *text, size_t len,
+		      struct err *err);
+
+#endif

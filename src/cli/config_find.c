@@ -1,0 +1,128 @@
+/* Finding and reading the configuration file; what stands in it is config_file.c's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/config_file.h"
+
+#define FILE_NAME ".inferscope.yaml"
+
+int config_file_open(const char *path, int *fd, struct err *err)
+{
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_errno(err, "cannot read the configuration file '%s'", path);
+	return 0;
+}
+
+/*
+ * 1: opened; 0: not there.  A file that is there but cannot be read is an error:
+ * it was put there to be obeyed.
+ */
+static int try_open(const char *path, int *fd, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st)) /* also where the folder may not be searched */
+		return 0;
+	if (!S_ISREG(st.st_mode)) /* never wait for the other end of a FIFO nobody named */
+		return err_set(err, "the configuration file '%s' is %s", path,
+			       S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+	return config_file_open(path, fd, err) ? -1 : 1;
+}
+
+/* The nearest file at or above `dir`, which is cut back on the way. */
+static int find_upwards(char *dir, char **path, int *fd, struct err *err)
+{
+	size_t len = strlen(dir);
+
+	for (;;) {
+		int found;
+
+		while (len && dir[len - 1] == '/')
+			len--;
+		if (asprintf(path, "%.*s/" FILE_NAME, (int)len, dir) < 0) {
+			*path = NULL;
+			return err_set(err, "out of memory");
+		}
+		found = try_open(*path, fd, err);
+		if (found)
+			return found;
+		free(*path);
+		*path = NULL;
+		if (!len)
+			return 0;
+		while (len && dir[len - 1] != '/')
+			len--;
+	}
+}
+
+static int find_personal(char **path, int *fd, struct err *err)
+{
+	const char *base = getenv("XDG_CONFIG_HOME");
+	const char *below = "";
+	int found;
+
+	/* The XDG specification has relative paths ignored. */
+	if (!base || base[0] != '/') {
+		base = getenv("HOME");
+		below = "/.config";
+		if (!base || base[0] != '/')
+			return 0;
+	}
+	if (asprintf(path, "%s%s/inferscope/config.yaml", base, below) < 0) {
+		*path = NULL;
+		return err_set(err, "out of memory");
+	}
+	found = try_open(*path, fd, err);
+	if (!found) {
+		free(*path);
+		*path = NULL;
+	}
+	return found;
+}
+
+int config_file_find(char **path, int *fd, struct err *err)
+{
+	char *dir = getcwd(NULL, 0); /* NULL: it was removed, nothing is above it */
+	int found;
+
+	*path = NULL;
+	*fd = -1;
+	found = dir ? find_upwards(dir, path, fd, err) : 0;
+	if (!found)
+		found = find_personal(path, fd, err);
+	free(dir);
+	if (found < 0) {
+		free(*path);
+		*path = NULL;
+		return -1;
+	}
+	return 0;
+}
+
+int config_file_read(struct buf *out, int fd, const char *path, struct err *err)
+{
+	for (;;) {
+		void *to = buf_reserve(out, 4096);
+		ssize_t n;
+
+		if (!to)
+			return err_set(err, "out of memory");
+		n = read(fd, to, 4096);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(err, "cannot read the configuration file '%s'", path);
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		if (out->len > CONFIG_FILE_MAX)
+			return err_set(err, "the configuration file '%s' is larger than 1 MB",
+				       path);
+	}
+}

@@ -1,0 +1,146 @@
+#include "cli/help.h"
+
+#include <string.h>
+
+#define WIDTH 80
+#define INDENT 28 /* where the text behind an option begins */
+
+/* Writes words from column `at` on, later lines indented to `indent`; ends the line. */
+static void write_wrapped(FILE *to, const char *text, int at, int indent)
+{
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (at > indent && at + len + 1 > WIDTH) {
+			fprintf(to, "\n%*s", indent, "");
+			at = indent;
+		}
+		if (at > indent) {
+			fputc(' ', to);
+			at++;
+		}
+		fprintf(to, "%.*s", len, text);
+		at += len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', to);
+}
+
+/* "auto|trace|off" as a person would say it. */
+static void add_choices(struct buf *out, const char *choices)
+{
+	for (;;) {
+		size_t n = strcspn(choices, "|");
+
+		buf_add(out, choices, n);
+		choices += n;
+		if (!*choices)
+			return;
+		choices++;
+		buf_add_str(out, strchr(choices, '|') ? ", " : " or ");
+	}
+}
+
+void help_values(struct buf *out, const struct setting *s)
+{
+	switch (s->type) {
+	case SETTING_FLAG:
+		buf_add_str(out, "true or false");
+		break;
+	case SETTING_INTEGER:
+		buf_printf(out, "an integer from %.15g to %.15g", s->min, s->max);
+		break;
+	case SETTING_NUMBER:
+		buf_printf(out, "a number from %.15g to %.15g", s->min, s->max);
+		break;
+	case SETTING_CHOICE:
+		add_choices(out, s->choices);
+		break;
+	case SETTING_PATH:
+		buf_add_str(out, s->off_flag ? "text or off" : "text");
+		break;
+	case SETTING_LIST:
+		buf_add_str(out, "a list of texts");
+		break;
+	}
+}
+
+/* A flag that is on is switched by its off form: that is the one to show. */
+static const char *shown_flag(const struct setting *s)
+{
+	if (s->type == SETTING_FLAG && s->off_flag && !strcmp(s->fallback, "true"))
+		return s->off_flag;
+	return s->flag;
+}
+
+static void write_option(FILE *to, const struct setting *s)
+{
+	const char *flag = shown_flag(s);
+	const char *metavar = s->type == SETTING_FLAG ? "" : s->choices ? s->choices : s->metavar;
+	struct buf text;
+	int at;
+
+	buf_init(&text);
+	if (flag == s->off_flag)
+		buf_add_str(&text, "do not ");
+	buf_add_str(&text, s->help);
+	if (s->type == SETTING_INTEGER || s->type == SETTING_NUMBER)
+		buf_printf(&text, "; %.15g to %.15g", s->min, s->max);
+	if (s->fallback && s->type != SETTING_FLAG)
+		buf_printf(&text, " (default: %s)", s->fallback);
+	if (s->off_flag && flag != s->off_flag && s->type != SETTING_FLAG)
+		buf_printf(&text, "; also %s", s->off_flag);
+	if (s->pending && !s->pending_value)
+		buf_add_str(&text, " [not in this version]");
+
+	at = fprintf(to, "  %s%s%s", flag, *metavar ? " " : "", metavar);
+	if (at > INDENT - 2) {
+		fputc('\n', to);
+		at = 0;
+	}
+	fprintf(to, "%*s", INDENT - at, "");
+	write_wrapped(to, buf_string(&text), INDENT, INDENT);
+	buf_release(&text);
+}
+
+/* Paragraphs are separated by newlines. */
+static void write_paragraphs(FILE *to, const char *text)
+{
+	while (*text) {
+		int len = (int)strcspn(text, "\n");
+		struct buf line;
+
+		buf_init(&line);
+		buf_printf(&line, "%.*s", len, text);
+		write_wrapped(to, buf_string(&line), 0, 0);
+		buf_release(&line);
+		text += len;
+		text += *text == '\n';
+	}
+}
+
+void help_command(FILE *to, const struct command *command)
+{
+	fprintf(to, "usage: inferscope %s %s\n\n", command->name, command->operands);
+	write_paragraphs(to, command->details ? command->details : command->summary);
+	fputs("\noptions:\n", to);
+	for (const struct setting *const *s = settings; *s; s++)
+		if (((*s)->scope & command->scope) && (*s)->flag)
+			write_option(to, *s);
+	fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "show this text");
+}
+
+void help_program(FILE *to, const struct command *const *commands)
+{
+	fputs("usage: inferscope COMMAND [options] [operands]\n\n"
+	      "InferScope says why neural-network inference is slow, where in the code, and what\n"
+	      "fixing it would bring.\n\ncommands:\n",
+	      to);
+	for (; *commands; commands++)
+		if (!(*commands)->hidden)
+			fprintf(to, "  %-10s%s\n", (*commands)->name, (*commands)->summary);
+	fputs("\n'inferscope COMMAND --help' explains a command and its options;\n"
+	      "'inferscope --version' prints the version.\n",
+	      to);
+}

@@ -1,0 +1,18 @@
+/* Help texts, made from the tables of commands and settings. */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/settings.h"
+
+/* The list of commands; ends with NULL. */
+void help_program(FILE *to, const struct command *const *commands);
+void help_command(FILE *to, const struct command *command);
+
+/* The values a setting takes: "an integer from 1 to 65536", "auto, trace, sample or off". */
+void help_values(struct buf *out, const struct setting *s);
+
+#endif

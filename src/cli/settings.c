@@ -1,0 +1,243 @@
+#include "cli/settings.h"
+
+enum {
+	RUN = SETTING_FOR_RUN,
+	ANALYZE = SETTING_FOR_ANALYZE,
+	EXPORT = SETTING_FOR_EXPORT,
+	CONFIG = SETTING_FOR_CONFIG,
+};
+
+const struct setting setting_report = {
+	.key = "report", .env = "INFERSCOPE_REPORT", .flag = "--report",
+	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
+	.scope = RUN | ANALYZE,
+	.help = "write a report; repeatable; .md, .html or .json decides the format, "
+		"- is standard output",
+};
+
+const struct setting setting_trace = {
+	.key = "trace", .env = "INFERSCOPE_TRACE", .flag = "--trace", .off_flag = "--no-trace",
+	.type = SETTING_PATH, .fallback = "inferscope-trace.isc", .metavar = "FILE",
+	.scope = RUN,
+	.help = "keep the trace in this file; off: keep none",
+};
+
+const struct setting setting_cpu = {
+	.key = "cpu", .env = "INFERSCOPE_CPU", .flag = "--cpu", .off_flag = "--no-cpu",
+	.type = SETTING_CHOICE, .fallback = "auto", .metavar = "MODE",
+	.choices = "auto|trace|sample|off",
+	.scope = RUN,
+	.help = "record Python calls: every call, samples, whatever fits the overhead budget, "
+		"or nothing",
+	.pending = "cpu: sample is not available in this version; calls are traced instead",
+	.pending_value = "sample",
+};
+
+const struct setting setting_gpu = {
+	.key = "gpu", .env = "INFERSCOPE_GPU", .flag = "--gpu", .off_flag = "--no-gpu",
+	.type = SETTING_FLAG, .fallback = "true",
+	.scope = RUN,
+	.help = "record the GPU",
+};
+
+const struct setting setting_memory = {
+	.key = "memory", .env = "INFERSCOPE_MEMORY", .flag = "--memory", .off_flag = "--no-memory",
+	.type = SETTING_FLAG, .fallback = "true",
+	.scope = RUN,
+	.help = "record memory use, page faults and memory pressure",
+};
+
+const struct setting setting_max_overhead = {
+	.key = "max_overhead", .env = "INFERSCOPE_MAX_OVERHEAD", .flag = "--max-overhead",
+	.type = SETTING_NUMBER, .fallback = "5", .metavar = "PCT", .min = 0.1, .max = 100,
+	.scope = RUN,
+	.help = "slow the workload down by at most this much, in percent",
+	.pending = "max_overhead is not enforced in this version; every call is recorded",
+};
+
+const struct setting setting_sample_hz = {
+	.key = "sample_hz", .env = "INFERSCOPE_SAMPLE_HZ", .flag = "--sample-hz",
+	.type = SETTING_INTEGER, .fallback = "1000", .metavar = "N", .min = 1, .max = 10000,
+	.scope = RUN,
+	.help = "stack samples per second and thread",
+	.pending = "sample_hz has no effect in this version; it does not sample",
+};
+
+const struct setting setting_trace_size_mb = {
+	.key = "trace_size_mb", .env = "INFERSCOPE_TRACE_SIZE_MB", .flag = "--trace-size-mb",
+	.type = SETTING_INTEGER, .fallback = "100", .metavar = "N", .min = 1, .max = 65536,
+	.scope = RUN,
+	.help = "buffer memory for the whole run, in MB; on overflow the oldest events go",
+};
+
+const struct setting setting_ring = {
+	.key = "ring", .env = "INFERSCOPE_RING", .flag = "--ring", .off_flag = "--no-ring",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN,
+	.help = "keep only the newest events, as many as fit trace_size_mb",
+};
+
+const struct setting setting_python = {
+	.key = "python", .env = "INFERSCOPE_PYTHON", .flag = "--python",
+	.type = SETTING_PATH, .metavar = "PATH",
+	.scope = RUN,
+	.help = "the interpreter for script.py; unset: python3 from PATH",
+};
+
+const struct setting setting_config = {
+	.env = "INFERSCOPE_CONFIG", .flag = "--config",
+	.type = SETTING_PATH, .metavar = "FILE",
+	.scope = RUN | ANALYZE | EXPORT | CONFIG,
+	.help = "read this configuration file instead of the nearest .inferscope.yaml",
+};
+
+const struct setting setting_rules = {
+	.key = "rules", .env = "INFERSCOPE_RULES", .flag = "--rules",
+	.type = SETTING_PATH, .metavar = "FILE",
+	.scope = RUN | ANALYZE,
+	.help = "apply the bottleneck rules of this YAML file too",
+	.pending = "rules are not applied in this version",
+};
+
+const struct setting setting_step = {
+	.key = "step", .env = "INFERSCOPE_STEP", .flag = "--step",
+	.type = SETTING_PATH, .metavar = "NAME",
+	.scope = ANALYZE,
+	.help = "the scope or range that is one inference step",
+	.pending = "step has no effect in this version; every scope is reported",
+};
+
+const struct setting setting_rank = {
+	.key = "rank", .env = "INFERSCOPE_RANK", .flag = "--rank",
+	.type = SETTING_INTEGER, .metavar = "N", .min = 0, .max = 1000000,
+	.scope = ANALYZE,
+	.help = "report only the process with this rank",
+	.pending = "rank has no effect in this version; every process is reported",
+};
+
+const struct setting setting_fail_on = {
+	.key = "fail_on", .env = "INFERSCOPE_FAIL_ON", .flag = "--fail-on",
+	.type = SETTING_LIST, .metavar = "WHAT",
+	.scope = ANALYZE,
+	.help = "exit with status 3 on such a finding: high, medium or the id of a rule; "
+		"repeatable",
+	.pending = "fail_on has no effect in this version; it has no findings",
+};
+
+const struct setting setting_delay = {
+	.key = "delay", .env = "INFERSCOPE_DELAY", .flag = "--delay",
+	.type = SETTING_NUMBER, .fallback = "0", .metavar = "S", .min = 0, .max = 31536000,
+	.scope = RUN,
+	.help = "start recording after this many seconds",
+	.pending = "delay is not honoured in this version; recording starts at once",
+};
+
+const struct setting setting_duration = {
+	.key = "duration", .env = "INFERSCOPE_DURATION", .flag = "--duration",
+	.type = SETTING_NUMBER, .metavar = "S", .min = 0.001, .max = 31536000,
+	.scope = RUN,
+	.help = "stop recording and report after this many seconds; the workload runs on",
+	.pending = "duration is not honoured in this version; recording lasts as long as the "
+		   "workload",
+};
+
+const struct setting setting_strict = {
+	.key = "strict", .env = "INFERSCOPE_STRICT", .flag = "--strict", .off_flag = "--no-strict",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN,
+	.help = "exit with status 4 when something asked for could not be recorded",
+};
+
+const struct setting setting_graph_nodes = {
+	.key = "graph_nodes", .env = "INFERSCOPE_GRAPH_NODES", .flag = "--graph-nodes",
+	.off_flag = "--no-graph-nodes",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN,
+	.help = "record CUDA graphs node by node, at any cost",
+	.pending = "graph_nodes has no effect in this version; it does not record the GPU",
+};
+
+const struct setting setting_detail = {
+	.key = "detail", .env = "INFERSCOPE_DETAIL", .flag = "--detail",
+	.type = SETTING_CHOICE, .fallback = "normal", .metavar = "LEVEL",
+	.choices = "short|normal|full",
+	.scope = RUN | ANALYZE,
+	.help = "length of the reports",
+};
+
+const struct setting setting_wait_children = {
+	.key = "wait_children", .env = "INFERSCOPE_WAIT_CHILDREN", .flag = "--wait-children",
+	.off_flag = "--no-wait-children",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN,
+	.help = "wait for child processes that outlive the main process",
+};
+
+const struct setting setting_verify_overhead = {
+	.key = "verify_overhead", .env = "INFERSCOPE_VERIFY_OVERHEAD", .flag = "--verify-overhead",
+	.off_flag = "--no-verify-overhead",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN,
+	.help = "run the workload once more without recording and report the true overhead",
+	.pending = "verify_overhead is not honoured in this version; the workload runs once",
+};
+
+const struct setting setting_enable = {
+	.key = "enable", .env = "INFERSCOPE_ENABLE",
+	.type = SETTING_FLAG, .fallback = "true",
+	.help = "false: `run` starts the workload without recording it; in the environment, 1 "
+		"records a Python program without `run`",
+};
+
+const struct setting setting_quiet = {
+	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN | ANALYZE | EXPORT,
+	.help = "print no summary and no progress",
+};
+
+const struct setting setting_log_level = {
+	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
+	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
+	.choices = "error|warn|info|debug",
+	.scope = RUN | ANALYZE | EXPORT,
+	.help = "what to tell on standard error",
+};
+
+const struct setting setting_to = {
+	.flag = "--to",
+	.type = SETTING_CHOICE, .fallback = "json", .metavar = "FORMAT",
+	.choices = "json|chrome|perfetto|sqlite|folded",
+	.scope = EXPORT,
+	.help = "the format to write",
+};
+
+const struct setting setting_output = {
+	.flag = "-o",
+	.type = SETTING_PATH, .fallback = "-", .metavar = "FILE",
+	.scope = EXPORT,
+	.help = "the file to write; - is standard output",
+};
+
+const struct setting setting_origin = {
+	.flag = "--origin",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = CONFIG,
+	.help = "say behind each value where it comes from",
+};
+
+const struct setting *const settings[] = {
+	&setting_to, &setting_output,
+	&setting_report, &setting_trace,
+	&setting_cpu, &setting_gpu, &setting_memory,
+	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,
+	&setting_graph_nodes, &setting_delay, &setting_duration,
+	&setting_python, &setting_wait_children, &setting_enable,
+	&setting_rules, &setting_step, &setting_rank, &setting_fail_on, &setting_detail,
+	&setting_strict, &setting_verify_overhead,
+	&setting_origin, &setting_config, &setting_quiet, &setting_log_level,
+	NULL,
+};
+
+_Static_assert(sizeof(settings) / sizeof(settings[0]) - 1 == SETTING_COUNT,
+	       "SETTING_COUNT in settings.h");

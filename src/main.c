@@ -1,0 +1,79 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/suggest.h"
+
+static const struct command *const commands[] = {
+	&command_config,
+	NULL,
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	const char *kind = name[0] == '-' ? "option" : "command";
+	struct suggest near;
+
+	suggest_init(&near, name);
+	suggest_push(&near, "--help");
+	suggest_push(&near, "--version");
+	for (const struct command *const *c = commands; *c; c++)
+		if (!(*c)->hidden)
+			suggest_push(&near, (*c)->name);
+	if (near.best)
+		return complain(EXIT_USAGE, "unknown %s '%s'; did you mean '%s'?", kind, name,
+				near.best);
+	return complain(EXIT_USAGE, "unknown %s '%s'; see 'inferscope --help'", kind, name);
+}
+
+static int show_help(const char *name)
+{
+	const struct command *command;
+
+	if (!name) {
+		help_program(stdout, commands);
+		return finish_stdout(EXIT_OK);
+	}
+	command = find_command(name);
+	if (!command)
+		return unknown_command(name);
+	help_command(stdout, command);
+	return finish_stdout(EXIT_OK);
+}
+
+static int show_version(void)
+{
+	puts("inferscope " INFERSCOPE_VERSION);
+	return finish_stdout(EXIT_OK);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct command *command;
+
+	if (!name) {
+		help_program(stderr, commands);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(name, "--version"))
+		return show_version();
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+		return show_help(argv[2]);
+	command = find_command(name);
+	if (!command)
+		return unknown_command(name);
+	if (options_want_help(command->scope, argc - 1, argv + 1))
+		return show_help(name);
+	return command->run(command, argc - 1, argv + 1);
+}
