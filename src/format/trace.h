@@ -24,6 +24,12 @@
 
 struct trace; /* immutable after trace_open(); threads may share it */
 
+/* Time 0 of the trace on two clocks of the recording machine. */
+struct trace_start {
+	int64_t realtime_ns; /* since 1970, UTC */
+	int64_t monotonic_ns;
+};
+
 struct trace_process {
 	uint32_t id; /* unique in the trace, unlike the pid */
 	uint32_t pid;
@@ -38,7 +44,7 @@ struct trace_thread {
 	uint32_t process; /* id of its trace_process */
 	uint32_t tid;
 	int64_t start_ns, end_ns;
-	uint64_t produced, lost; /* records; what is stored is produced - lost */
+	uint64_t produced, lost; /* records; what is stored is produced - lost, always */
 	const char *name;        /* "" where it has none */
 };
 
@@ -57,8 +63,12 @@ struct trace_end {
 int trace_open(struct trace **out, const char *path, struct err *err);
 void trace_close(struct trace *t); /* NULL is a no-op */
 
-/* One line that says what is missing at the end and from which offset; NULL when the file is whole. */
+/*
+ * One line that says what is missing at the end and from which offset; NULL
+ * when the file is whole, which includes its end block.
+ */
 const char *trace_damage(const struct trace *t);
+const struct trace_start *trace_start(const struct trace *t);
 const struct trace_end *trace_end(const struct trace *t); /* NULL when absent */
 
 /*
@@ -66,12 +76,18 @@ const struct trace_end *trace_end(const struct trace *t); /* NULL when absent */
  * more than once ("command" does, once for each argument).  NULL past the last.
  */
 const char *trace_info(const struct trace *t, const char *key, size_t nth);
+size_t trace_info_count(const struct trace *t); /* all keys together */
+const char *trace_info_key(const struct trace *t, size_t i);
+const char *trace_info_value(const struct trace *t, size_t i);
 
 /* What the recorder or an agent had to say to the user, oldest first. */
 size_t trace_note_count(const struct trace *t);
 const char *trace_note(const struct trace *t, size_t i);
 
-/* Processes and threads by position, in order of their ids. */
+/*
+ * Processes and threads by position, in order of their ids.  The process of a
+ * thread is always there.
+ */
 size_t trace_process_count(const struct trace *t);
 const struct trace_process *trace_process(const struct trace *t, size_t i);
 size_t trace_thread_count(const struct trace *t);
@@ -104,7 +120,10 @@ struct event_batch {
 void event_batch_init(struct event_batch *b);
 void event_batch_release(struct event_batch *b);
 
-/* The event blocks of the thread at position `thread`, in order. */
+/*
+ * The event blocks of the thread at position `thread`, in order.  A batch is
+ * filled again by each read and belongs to one thread at a time.
+ */
 size_t trace_batch_count(const struct trace *t, size_t thread);
 int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct event_batch *b,
 		     struct err *err);

@@ -16,14 +16,22 @@
 
 struct trace_writer;
 
-/* Writes the file header.  The descriptor stays the caller's and must outlive the writer. */
+/*
+ * Writes the file header, from offset 0 of an empty file.  The descriptor stays
+ * the caller's and must outlive the writer.  The clocks are read here: this is
+ * time 0 of the trace.
+ */
 int trace_writer_new(struct trace_writer **out, int fd, struct err *err);
+const struct trace_start *trace_writer_start(const struct trace_writer *w);
 void trace_writer_free(struct trace_writer *w); /* writes nothing; NULL is a no-op */
 
 int trace_write_info(struct trace_writer *w, const char *key, const char *value, struct err *err);
 int trace_write_note(struct trace_writer *w, const char *text, struct err *err);
 
-/* May be called again for the same id: the later one counts. */
+/*
+ * May be called again for the same id: the later one counts.  A process comes
+ * before its threads, a thread before its events.
+ */
 int trace_write_process(struct trace_writer *w, const struct trace_process *p, struct err *err);
 int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, struct err *err);
 
@@ -35,12 +43,17 @@ int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, str
 int trace_write_def(struct trace_writer *w, uint8_t kind, uint32_t id, const void *payload,
 		    size_t bytes, struct err *err);
 
-/* index: how many records the thread had produced before this one; a jump is a loss. */
+/*
+ * index: how many records the thread had produced before this one; a jump is a
+ * loss.  A thread that was not written, an index that goes back and a payload
+ * the kind does not allow are refused (-1, text set); the writer lives on.
+ */
 int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, uint8_t kind,
 		      uint32_t id, int64_t time_ns, const void *payload, size_t bytes,
 		      struct err *err);
 
-/* Writes out what is collected; older_than_ns > 0: only event blocks begun that long before now_ns. */
+/* Writes out what is collected; older_than_ns > 0: only event blocks begun that long before now_ns.
+ */
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 		       struct err *err);
 

@@ -1,0 +1,110 @@
+/* What an opened trace tells about itself; all of it was decoded by trace_open(). */
+#include <string.h>
+
+#include "format/trace_reader.h"
+
+const char *trace_damage(const struct trace *t)
+{
+	return t->damage;
+}
+
+const struct trace_start *trace_start(const struct trace *t)
+{
+	return &t->start;
+}
+
+const struct trace_end *trace_end(const struct trace *t)
+{
+	return t->has_end ? &t->end : NULL;
+}
+
+size_t trace_info_count(const struct trace *t)
+{
+	return t->infos.count;
+}
+
+const char *trace_info_key(const struct trace *t, size_t i)
+{
+	return ((const struct info_entry *)t->infos.items)[i].key;
+}
+
+const char *trace_info_value(const struct trace *t, size_t i)
+{
+	return ((const struct info_entry *)t->infos.items)[i].value;
+}
+
+const char *trace_info(const struct trace *t, const char *key, size_t nth)
+{
+	for (size_t i = 0; i < t->infos.count; i++) {
+		if (!strcmp(trace_info_key(t, i), key) && !nth--)
+			return trace_info_value(t, i);
+	}
+	return NULL;
+}
+
+size_t trace_note_count(const struct trace *t)
+{
+	return t->notes.count;
+}
+
+const char *trace_note(const struct trace *t, size_t i)
+{
+	return ((const char *const *)t->notes.items)[i];
+}
+
+size_t trace_process_count(const struct trace *t)
+{
+	return t->processes.count;
+}
+
+const struct trace_process *trace_process(const struct trace *t, size_t i)
+{
+	return (const struct trace_process *)t->processes.items + i;
+}
+
+size_t trace_thread_count(const struct trace *t)
+{
+	return t->threads.count;
+}
+
+const struct trace_thread *trace_thread(const struct trace *t, size_t i)
+{
+	return &((const struct thread_entry *)t->threads.items)[i].public;
+}
+
+static const struct def_entry *def_find(const struct trace *t, uint32_t id, uint8_t kind)
+{
+	uint32_t at = idmap_find(&t->def_at, id);
+	const struct def_entry *defs = t->defs.items;
+
+	return at != IDMAP_NONE && defs[at].kind == kind ? &defs[at] : NULL;
+}
+
+const char *trace_string(const struct trace *t, uint32_t id)
+{
+	const struct def_entry *e = def_find(t, id, DEF_STRING);
+
+	return e ? e->code.name : NULL;
+}
+
+const struct trace_code *trace_code(const struct trace *t, uint32_t id)
+{
+	const struct def_entry *e = def_find(t, id, DEF_CODE);
+
+	return e ? &e->code : NULL;
+}
+
+uint32_t trace_max_id(const struct trace *t)
+{
+	return t->max_id;
+}
+
+uint64_t trace_event_count(const struct trace *t)
+{
+	return t->event_count;
+}
+
+uint64_t trace_byte_count(const struct trace *t)
+{
+	return t->file_bytes;
+}

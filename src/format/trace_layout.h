@@ -1,0 +1,91 @@
+/*
+ * The bytes of a trace file, shared by its writer and its reader and by no one
+ * else.  docs/FORMAT.md is the specification; this is its transcription.
+ */
+#ifndef FORMAT_TRACE_LAYOUT_H
+#define FORMAT_TRACE_LAYOUT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "format/record.h"
+
+#define TRACE_MAGIC "ISCTRACE"
+#define TRACE_VERSION 1u
+#define TRACE_HEADER_BYTES 48u
+#define TRACE_HEADER_BYTES_MAX 4096u
+
+#define BLOCK_MAGIC 0x42435349u /* "ISCB" */
+#define BLOCK_HEADER_BYTES 48u
+#define BLOCK_RAW_MAX (16u << 20)
+#define BLOCK_EVENTS_MAX (1u << 20)
+
+/* Times lie strictly between -TRACE_TIME_LIMIT and TRACE_TIME_LIMIT: differences never overflow. */
+#define TRACE_TIME_LIMIT ((int64_t)1 << 62)
+#define TRACE_INDEX_LIMIT ((uint64_t)1 << 62)
+
+enum block_type {
+	BLOCK_INFO = 1,
+	BLOCK_NOTE = 2,
+	BLOCK_PROCESS = 3,
+	BLOCK_THREAD = 4,
+	BLOCK_DEFS = 5,
+	BLOCK_EVENTS = 6,
+	BLOCK_END = 7,
+};
+
+enum block_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };
+
+struct block_header {
+	uint16_t type;
+	uint16_t codec;
+	uint32_t stored_bytes;
+	uint32_t raw_bytes;
+	uint64_t thread;
+	uint64_t first_index;
+	uint32_t count;
+	uint32_t payload_crc;
+};
+
+/* An EVENTS payload: this prefix, then the columns in this order, kinds first. */
+#define EVENTS_PREFIX_BYTES 24u
+
+struct events_prefix {
+	int64_t base_ns;
+	uint32_t times_bytes;
+	uint32_t ids_bytes;
+	uint32_t lengths_bytes;
+	uint32_t payload_bytes;
+};
+
+/* What an event does to the stack of ids that the id column is coded against. */
+enum id_rule { ID_PLAIN = 0, ID_PUSH = 1, ID_POP = 2 };
+
+static inline enum id_rule id_rule(uint8_t kind)
+{
+	if (kind - 1u < 3u) /* CALL, RESUME, THROW */
+		return ID_PUSH;
+	if (kind - 4u < 3u) /* RETURN, YIELD, UNWIND */
+		return ID_POP;
+	return ID_PLAIN;
+}
+
+_Static_assert(RECORD_CALL == 1 && RECORD_THROW == 3 && RECORD_RETURN == 4 && RECORD_UNWIND == 6,
+	       "id_rule() relies on the order");
+
+static inline void put_le(uint8_t *to, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static inline uint64_t get_le(const uint8_t *from, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)from[i] << 8 * i;
+	return value;
+}
+
+#endif

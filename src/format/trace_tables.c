@@ -1,0 +1,263 @@
+/*
+ * The small facts of a trace: every block type but EVENTS holds `count`
+ * entries, each a varint length and that many bytes.  What an entry has beyond
+ * the fields known here was written by a later version and is ignored.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "base/varint.h"
+#include "format/trace_reader.h"
+
+/* What is left of an entry; `bad` once a field did not fit. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static uint64_t take_varint(struct cursor *c, uint64_t max)
+{
+	uint64_t value = 0;
+	const uint8_t *next = c->bad ? NULL : varint_get(c->at, c->end, &value);
+
+	if (!next || value > max) {
+		c->bad = true;
+		return 0;
+	}
+	c->at = next;
+	return value;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+	return (uint32_t)take_varint(c, UINT32_MAX);
+}
+
+static int64_t take_time(struct cursor *c)
+{
+	int64_t value = unzigzag(take_varint(c, UINT64_MAX));
+
+	if (value <= -TRACE_TIME_LIMIT || value >= TRACE_TIME_LIMIT)
+		c->bad = true;
+	return value;
+}
+
+/* The next n bytes; NULL when there are fewer. */
+static const char *take_bytes(struct cursor *c, size_t n)
+{
+	const uint8_t *at = c->at;
+
+	if (c->bad || (size_t)(c->end - at) < n) {
+		c->bad = true;
+		return NULL;
+	}
+	c->at += n;
+	return (const char *)at;
+}
+
+/* n bytes as text of the trace; `same` is taken instead where it says the same. */
+static const char *take_text(struct trace *t, struct cursor *c, size_t n, const char *same)
+{
+	const char *from = take_bytes(c, n);
+	char *text;
+
+	if (!from)
+		return NULL;
+	if (same && strlen(same) == n && !memcmp(same, from, n))
+		return same;
+	if (!n)
+		return "";
+	text = arena_alloc(&t->texts, utf8_clean_bytes(from, n) + 1);
+	if (text)
+		utf8_clean(text, from, n);
+	else
+		c->bad = true;
+	return text;
+}
+
+static const char *take_prefixed_text(struct trace *t, struct cursor *c, const char *same)
+{
+	size_t n = (size_t)take_varint(c, BLOCK_RAW_MAX);
+
+	return take_text(t, c, n, same);
+}
+
+static const char *take_rest(struct trace *t, struct cursor *c)
+{
+	return take_text(t, c, (size_t)(c->end - c->at), NULL);
+}
+
+static int load_info(struct trace *t, struct cursor *c)
+{
+	struct info_entry e;
+	struct info_entry *slot;
+
+	e.key = take_prefixed_text(t, c, NULL);
+	e.value = take_rest(t, c);
+	slot = c->bad ? NULL : table_add(&t->infos, sizeof(*slot));
+	if (!slot)
+		return -1;
+	*slot = e;
+	return 0;
+}
+
+static int load_note(struct trace *t, struct cursor *c)
+{
+	const char *text = take_rest(t, c);
+	const char **slot = c->bad ? NULL : table_add(&t->notes, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	*slot = text;
+	return 0;
+}
+
+/* The entry of an id in a table: the earlier one, or a new one that it is bound to. */
+static void *entry_for(struct table *table, struct idmap *at, uint32_t id, size_t bytes_each)
+{
+	uint32_t i = idmap_find(at, id);
+	void *entry;
+
+	if (i != IDMAP_NONE)
+		return (char *)table->items + i * bytes_each;
+	if (table->count >= IDMAP_NONE)
+		return NULL;
+	entry = table_add(table, bytes_each);
+	if (entry && idmap_put(at, id, (uint32_t)table->count - 1)) {
+		table->count--;
+		entry = NULL;
+	}
+	return entry;
+}
+
+static int load_process(struct trace *t, struct cursor *c)
+{
+	struct trace_process p = { 0 };
+	struct trace_process *slot;
+
+	p.id = take_u32(c);
+	p.pid = take_u32(c);
+	p.parent_pid = take_u32(c);
+	p.python_version = take_u32(c);
+	p.start_ns = take_time(c);
+	p.end_ns = take_time(c);
+	slot = c->bad ? NULL : entry_for(&t->processes, &t->process_at, p.id, sizeof(*slot));
+	if (!slot)
+		return -1;
+	p.name = take_prefixed_text(t, c, slot->name);
+	if (!p.name)
+		p.name = "";
+	*slot = p;
+	return c->bad ? -1 : 0;
+}
+
+static int load_thread(struct trace *t, struct cursor *c)
+{
+	struct trace_thread p = { 0 };
+	struct thread_entry *slot;
+
+	p.id = take_u32(c);
+	p.process = take_u32(c);
+	p.tid = take_u32(c);
+	p.start_ns = take_time(c);
+	p.end_ns = take_time(c);
+	p.produced = take_varint(c, TRACE_INDEX_LIMIT);
+	p.lost = take_varint(c, TRACE_INDEX_LIMIT);
+	if (c->bad || idmap_find(&t->process_at, p.process) == IDMAP_NONE)
+		return -1;
+	slot = entry_for(&t->threads, &t->thread_at, p.id, sizeof(*slot));
+	if (!slot)
+		return -1;
+	p.name = take_prefixed_text(t, c, slot->public.name);
+	if (!p.name)
+		p.name = "";
+	slot->public = p;
+	return c->bad ? -1 : 0;
+}
+
+static int load_def(struct trace *t, struct cursor *c)
+{
+	const char *kind = take_bytes(c, 1);
+	uint32_t id = take_u32(c);
+	struct def_entry e = { 0 };
+	struct def_entry *slot;
+
+	if (c->bad)
+		return -1;
+	e.kind = (uint8_t)*kind;
+	if (e.kind == DEF_CODE) {
+		e.code.line = take_u32(c);
+		e.code.name = take_prefixed_text(t, c, NULL);
+		e.code.file = take_rest(t, c);
+	} else if (e.kind == DEF_STRING) {
+		e.code.name = take_rest(t, c);
+	} else {
+		return 0;
+	}
+	if (c->bad)
+		return 0; /* one bad definition of a program's must not end the trace */
+	slot = entry_for(&t->defs, &t->def_at, id, sizeof(*slot));
+	if (!slot)
+		return -1;
+	*slot = e;
+	if (id > t->max_id)
+		t->max_id = id;
+	return 0;
+}
+
+static int load_end(struct trace *t, struct cursor *c)
+{
+	int64_t status;
+
+	t->end.wall_ns = take_time(c);
+	status = unzigzag(take_varint(c, UINT64_MAX));
+	if (c->bad || status < INT32_MIN || status > INT32_MAX)
+		return -1;
+	t->end.exit_status = (int32_t)status;
+	t->has_end = true;
+	return 0;
+}
+
+static int (*const loaders[])(struct trace *, struct cursor *) = {
+	[BLOCK_INFO] = load_info,     [BLOCK_NOTE] = load_note, [BLOCK_PROCESS] = load_process,
+	[BLOCK_THREAD] = load_thread, [BLOCK_DEFS] = load_def,  [BLOCK_END] = load_end,
+};
+
+static size_t kept_bytes(const struct trace *t)
+{
+	return t->texts.total_bytes + t->infos.cap * sizeof(struct info_entry) +
+	       t->notes.cap * sizeof(char *) + t->processes.cap * sizeof(struct trace_process) +
+	       t->threads.cap * sizeof(struct thread_entry) +
+	       t->defs.cap * sizeof(struct def_entry);
+}
+
+int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint8_t *data,
+		      size_t bytes, const char **why)
+{
+	struct cursor block = { .at = data, .end = data + bytes };
+
+	if (kept_bytes(t) > TRACE_TABLE_BYTES_MAX) {
+		*why = "more names than this version takes";
+		return -1;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		size_t n = (size_t)take_varint(&block, BLOCK_RAW_MAX);
+		struct cursor entry = { .at = block.at };
+
+		if (!take_bytes(&block, n)) {
+			*why = "an entry does not fit its block";
+			return -1;
+		}
+		entry.end = block.at;
+		if (loaders[type](t, &entry)) {
+			*why = "an entry makes no sense";
+			return -1;
+		}
+	}
+	if (block.at != block.end) {
+		*why = "a block is longer than its entries";
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,540 @@
+/* links: is_format is_base z */
+/* Files that are cut, flipped, foreign or forged: never a crash, never wrong data. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "format/trace_layout.h"
+#include "trace_sample.h"
+
+struct sample {
+	struct memory_file file;
+	uint8_t *bytes;
+	size_t count;
+};
+
+static int sample_setup(void **state)
+{
+	static struct sample s;
+
+	memory_file_init(&s.file);
+	sample_write(s.file.fd);
+	s.count = memory_file_bytes(&s.file);
+	s.bytes = malloc(s.count);
+	if (!s.bytes || pread(s.file.fd, s.bytes, s.count, 0) != (ssize_t)s.count)
+		return -1;
+	*state = &s;
+	return 0;
+}
+
+static int sample_teardown(void **state)
+{
+	struct sample *s = *state;
+
+	close(s->file.fd);
+	free(s->bytes);
+	return 0;
+}
+
+/* Reads everything there is; returns the number of events that could be read. */
+static uint64_t read_through(const struct trace *t)
+{
+	struct event_batch b;
+	struct err err;
+	uint64_t events = 0;
+
+	event_batch_init(&b);
+	for (size_t thread = 0; thread < trace_thread_count(t); thread++) {
+		assert_true(trace_thread(t, thread)->produced >= trace_thread(t, thread)->lost);
+		for (size_t i = 0; i < trace_batch_count(t, thread); i++) {
+			must(trace_batch_read(t, thread, i, &b, &err));
+			events += b.count;
+		}
+	}
+	event_batch_release(&b);
+	assert_int_equal(events, trace_event_count(t));
+	return events;
+}
+
+static void cut_at_every_byte_it_is_read_up_to_there(void **state)
+{
+	struct sample *s = *state;
+	uint64_t before = 0;
+
+	for (size_t n = 0; n < s->count; n++) {
+		struct trace *t;
+		struct err err;
+		uint64_t events;
+
+		memory_file_fill(&s->file, s->bytes, n);
+		if (n < TRACE_HEADER_BYTES) {
+			assert_int_equal(trace_open(&t, s->file.path, &err), -1);
+			assert_non_null(
+				strstr(err.text, n ? "ends inside its header" : "is empty"));
+			continue;
+		}
+		must(trace_open(&t, s->file.path, &err));
+		assert_non_null(trace_damage(t));
+		assert_null(trace_end(t));
+		events = read_through(t);
+		assert_true(events >= before);
+		before = events;
+		trace_close(t);
+	}
+	assert_int_equal(before, SAMPLE_EVENTS);
+}
+
+/* No bit of the file is without a checksum over it. */
+static void every_flipped_bit_is_noticed(void **state)
+{
+	struct sample *s = *state;
+
+	for (size_t bit = 0; bit < 8 * s->count; bit++) {
+		struct trace *t;
+		struct err err;
+
+		s->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		memory_file_fill(&s->file, s->bytes, s->count);
+		if (!trace_open(&t, s->file.path, &err)) {
+			assert_non_null(trace_damage(t));
+			read_through(t);
+			trace_close(t);
+		}
+		s->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+static void damage_names_its_offset(void **state)
+{
+	struct sample *s = *state;
+	size_t last = s->count - 4;
+	char offset[64];
+	struct trace *t;
+	struct err err;
+
+	while (memcmp(s->bytes + last, "ISCB", 4))
+		last--;
+	s->bytes[s->count - 1] ^= 1;
+	memory_file_fill(&s->file, s->bytes, s->count);
+	s->bytes[s->count - 1] ^= 1;
+	must(trace_open(&t, s->file.path, &err));
+	snprintf(offset, sizeof(offset), "at offset %zu of %zu", last, s->count);
+	assert_non_null(strstr(trace_damage(t), offset));
+	assert_non_null(strstr(trace_damage(t), "checksum"));
+	assert_int_equal(read_through(t), SAMPLE_EVENTS);
+	trace_close(t);
+}
+
+/* After trace_open() has accepted it, the file is cut or overwritten by another program. */
+static void a_file_that_changes_under_the_reader_is_an_error(void **state)
+{
+	struct sample *s = *state;
+	struct event_batch b;
+	struct trace *t;
+	struct err err;
+
+	memory_file_fill(&s->file, s->bytes, s->count);
+	must(trace_open(&t, s->file.path, &err));
+	if (ftruncate(s->file.fd, 100))
+		abort();
+	event_batch_init(&b);
+	assert_int_equal(trace_batch_read(t, 0, 0, &b, &err), -1);
+	assert_non_null(strstr(err.text, "ends inside"));
+	assert_int_equal(b.count, 0);
+	if (ftruncate(s->file.fd, (off_t)s->count))
+		abort();
+	assert_int_equal(trace_batch_read(t, 0, 0, &b, &err), -1);
+	assert_non_null(strstr(err.text, "checksum"));
+	event_batch_release(&b);
+	trace_close(t);
+}
+
+static void open_fails_with(const char *path, const char *text)
+{
+	struct trace *t;
+	struct err err = { "" };
+
+	assert_int_equal(trace_open(&t, path, &err), -1);
+	if (!strstr(err.text, text))
+		fail_msg("\"%s\" does not say \"%s\"", err.text, text);
+	assert_null(strchr(err.text, '\n'));
+}
+
+static void what_is_no_trace_is_named(void **state)
+{
+	struct sample *s = *state;
+	static const struct {
+		const char *bytes;
+		size_t count;
+		const char *text;
+	} cases[] = {
+		{ "\x7f"
+		  "ELF",
+		  4, "is not an InferScope trace" },
+		{ " \n{\"traceEvents\": []}", 20, "looks like a JSON file" },
+		{ "[", 1, "looks like a JSON file" },
+		{ "\x1f\x8b\x08", 3, "looks like a gzip file" },
+		{ "SQLite format 3\0xxxx", 20, "looks like an SQLite database" },
+		{ "ISCTRAPS", 8, "is not an InferScope trace" },
+		{ "ISCTRACE\x02\0\0\0", 12, "newer InferScope: format 2, this one reads up to 1" },
+		{ "ISCTRACE\0\0\0\0", 12, "ends inside its header" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		memory_file_fill(&s->file, cases[i].bytes, cases[i].count);
+		open_fails_with(s->file.path, cases[i].text);
+	}
+	open_fails_with("/nowhere/x.isc", "cannot open /nowhere/x.isc: No such file");
+	open_fails_with("/tmp", "/tmp is a directory");
+	open_fails_with("/dev/null", "is not a regular file");
+}
+
+/* The same, with a header of its own: a file behind which nobody stands. */
+struct forged {
+	uint8_t bytes[4096];
+	size_t count;
+};
+
+static void forge_header(struct forged *f)
+{
+	memset(f, 0, sizeof(*f));
+	memcpy(f->bytes, TRACE_MAGIC, 8);
+	put_le(f->bytes + 8, TRACE_VERSION, 4);
+	put_le(f->bytes + 12, TRACE_HEADER_BYTES, 4);
+	put_le(f->bytes + 44, crc32(0, f->bytes, 44), 4);
+	f->count = TRACE_HEADER_BYTES;
+}
+
+static void forge_block(struct forged *f, const struct block_header *h, const void *payload,
+			size_t bytes)
+{
+	uint8_t *head = f->bytes + f->count;
+
+	put_le(head, BLOCK_MAGIC, 4);
+	put_le(head + 4, h->type, 2);
+	put_le(head + 6, h->codec, 2);
+	put_le(head + 8, bytes, 4);
+	put_le(head + 12, h->raw_bytes ? h->raw_bytes : bytes, 4);
+	put_le(head + 16, h->thread, 8);
+	put_le(head + 24, h->first_index, 8);
+	put_le(head + 32, h->count, 4);
+	put_le(head + 40, crc32(0, head, 40), 4);
+	put_le(head + 44, crc32(0, payload, (uInt)bytes), 4);
+	memcpy(head + BLOCK_HEADER_BYTES, payload, bytes);
+	f->count += BLOCK_HEADER_BYTES + bytes;
+}
+
+/* A process 1 and its thread 1. */
+static void forge_thread(struct forged *f)
+{
+	struct block_header process = { .type = BLOCK_PROCESS, .count = 1 };
+	struct block_header thread = { .type = BLOCK_THREAD, .count = 1 };
+
+	forge_block(f, &process, "\x07\1\0\0\0\0\0\0", 8);
+	forge_block(f, &thread, "\x08\1\1\0\0\0\0\0\0", 9);
+}
+
+static struct trace *forged_open(struct sample *s, const struct forged *f)
+{
+	struct trace *t;
+	struct err err;
+
+	memory_file_fill(&s->file, f->bytes, f->count);
+	must(trace_open(&t, s->file.path, &err));
+	return t;
+}
+
+static void what_later_versions_add_is_stepped_over(void **state)
+{
+	struct block_header unknown = { .type = 999, .codec = 77, .count = 12 };
+	struct block_header defs = { .type = BLOCK_DEFS, .count = 2 };
+	struct block_header end = { .type = BLOCK_END, .count = 1 };
+	struct block_header events = { .type = BLOCK_EVENTS, .thread = 1, .count = 3 };
+	/* Kinds 100 (no payload), 0xee (two bytes of it), CALL. */
+	static const char columns[] = "\0\0\0\0\0\0\0\0"
+				      "\3\0\0\0"
+				      "\3\0\0\0"
+				      "\1\0\0\0"
+				      "\2\0\0\0"
+				      "\x64\xee\x01"
+				      "\0\2\2"
+				      "\5\6\7"
+				      "\2"
+				      "ab";
+	struct forged f;
+	struct trace *t;
+	struct event_batch b;
+	struct err err;
+
+	forge_header(&f);
+	forge_block(&f, &unknown, "whatever", 8);
+	forge_thread(&f);
+	forge_block(&f, &defs,
+		    "\x03\xf0\x05"
+		    "x\x03\x81\x06"
+		    "y",
+		    8); /* an unknown kind, a string */
+	forge_block(&f, &events, columns, sizeof(columns) - 1);
+	forge_block(&f, &end, "\x05\0\0\1\2\3", 6); /* three bytes more than are known */
+	t = forged_open(*state, &f);
+	assert_null(trace_damage(t));
+	assert_null(trace_string(t, 5));
+	assert_string_equal(trace_string(t, 6), "y");
+	event_batch_init(&b);
+	must(trace_batch_read(t, 0, 0, &b, &err));
+	assert_int_equal(b.kinds[1], 0xee);
+	assert_int_equal(b.payload_at[2] - b.payload_at[1], 2);
+	assert_int_equal(b.ids[2], 7);
+	assert_int_equal(b.times_ns[2], 2);
+	event_batch_release(&b);
+	trace_close(t);
+}
+
+static void forged_blocks_are_refused(void **state)
+{
+	static const char one[] = "\0\0\0\0\0\0\0\0"
+				  "\1\0\0\0"
+				  "\1\0\0\0"
+				  "\0\0\0\0"
+				  "\0\0\0\0"
+				  "\1"
+				  "\0"
+				  "\5";
+	static const struct {
+		struct block_header header;
+		const char *payload;
+		size_t bytes;
+		const char *text;
+	} cases[] = {
+		{ { .type = BLOCK_EVENTS, .thread = 2, .count = 1 },
+		  one,
+		  27,
+		  "was not introduced" },
+		{ { .type = BLOCK_EVENTS, .thread = 1ull << 32 | 1, .count = 1 },
+		  one,
+		  27,
+		  "was not introduced" },
+		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 0 }, one, 27, "impossible sizes" },
+		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 2 }, one, 27, "impossible sizes" },
+		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 0x55555555 },
+		  one,
+		  27,
+		  "impossible sizes" },
+		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 1, .first_index = UINT64_MAX },
+		  one,
+		  27,
+		  "impossible sizes" },
+		{ { .type = BLOCK_NOTE, .count = 1, .raw_bytes = 17u << 20 },
+		  "\1a",
+		  2,
+		  "impossible sizes" },
+		{ { .type = BLOCK_NOTE, .count = 1, .raw_bytes = 1 },
+		  "\1a",
+		  2,
+		  "impossible sizes" },
+		{ { .type = BLOCK_NOTE, .count = 1, .codec = 2 }, "\1a", 2, "unknown way" },
+		{ { .type = BLOCK_NOTE, .count = 1, .codec = 1, .raw_bytes = 9 },
+		  "\1a",
+		  2,
+		  "decompressed" },
+		{ { .type = BLOCK_NOTE, .count = 2 }, "\1a", 2, "does not fit its block" },
+		{ { .type = BLOCK_NOTE, .count = 1 }, "\2a", 2, "does not fit its block" },
+		{ { .type = BLOCK_NOTE, .count = 1 }, "\1ab", 3, "longer than its entries" },
+		{ { .type = BLOCK_INFO, .count = 1 }, "\2\5a", 3, "makes no sense" },
+		{ { .type = BLOCK_PROCESS, .count = 1 }, "\3\1\2\3", 4, "makes no sense" },
+		{ { .type = BLOCK_THREAD, .count = 1 },
+		  "\x08\3\7\0\0\0\0\0\0",
+		  9,
+		  "makes no sense" },
+		{ { .type = BLOCK_DEFS, .count = 1 }, "\1\x82", 2, "makes no sense" },
+		{ { .type = BLOCK_END, .count = 1 }, "\1\1", 2, "makes no sense" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct forged f;
+		struct trace *t;
+
+		forge_header(&f);
+		forge_thread(&f);
+		forge_block(&f, &cases[i].header, cases[i].payload, cases[i].bytes);
+		t = forged_open(*state, &f);
+		if (!trace_damage(t) || !strstr(trace_damage(t), cases[i].text))
+			fail_msg("case %zu: %s", i, trace_damage(t));
+		assert_int_equal(trace_thread_count(t), 1);
+		read_through(t);
+		trace_close(t);
+	}
+}
+
+static void a_bad_definition_is_merely_undefined(void **state)
+{
+	struct block_header h = { .type = BLOCK_DEFS, .count = 2 };
+	struct forged f;
+	struct trace *t;
+
+	forge_header(&f);
+	forge_block(&f, &h, "\4\x82\1\1\2\3\x81\2a", 9); /* a name longer than its entry */
+	t = forged_open(*state, &f);
+	assert_non_null(strstr(trace_damage(t), "has no end"));
+	assert_null(trace_code(t, 1));
+	assert_string_equal(trace_string(t, 2), "a");
+	trace_close(t);
+}
+
+static void forged_columns_are_refused(void **state)
+{
+	static const struct {
+		uint32_t count;
+		const char *columns; /* without the base time */
+		size_t bytes;
+	} cases[] = {
+		{ 1,
+		  "\1\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\1\0\0\0"
+		  "\1"
+		  "\0"
+		  "\5"
+		  "x",
+		  20 },
+		{ 1,
+		  "\2\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\1"
+		  "\0\0"
+		  "\5",
+		  20 },
+		{ 1,
+		  "\1\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\1"
+		  "\x80"
+		  "\5",
+		  19 },
+		{ 1,
+		  "\1\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\4"
+		  "\0"
+		  "\0",
+		  19 }, /* nothing to pop */
+		{ 1,
+		  "\1\0\0\0"
+		  "\1\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\x8b"
+		  "\0"
+		  "\5"
+		  "\1",
+		  20 },
+		{ 1,
+		  "\1\0\0\0"
+		  "\6\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\1"
+		  "\0"
+		  "\x80\x80\x80\x80\x80\1",
+		  24 },
+		{ 1,
+		  "\xff\xff\xff\xff"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\1"
+		  "\0"
+		  "\5",
+		  19 },
+		{ 1,
+		  "\xa\0\0\0"
+		  "\1\0\0\0"
+		  "\0\0\0\0"
+		  "\0\0\0\0"
+		  "\1"
+		  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"
+		  "\5",
+		  28 }, /* too far back in time */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct block_header h = { .type = BLOCK_EVENTS,
+					  .thread = 1,
+					  .count = cases[i].count };
+		char payload[64] = { 0 };
+		struct forged f;
+		struct trace *t;
+		struct event_batch b;
+		struct err err;
+
+		forge_header(&f);
+		forge_thread(&f);
+		memcpy(payload + 8, cases[i].columns, cases[i].bytes);
+		forge_block(&f, &h, payload, 8 + cases[i].bytes);
+		t = forged_open(*state, &f);
+		assert_int_equal(trace_event_count(t), 1);
+		event_batch_init(&b);
+		if (trace_batch_read(t, 0, 0, &b, &err) != -1)
+			fail_msg("case %zu is accepted", i);
+		assert_non_null(strstr(err.text, "make no sense"));
+		event_batch_release(&b);
+		trace_close(t);
+	}
+}
+
+static void events_that_repeat_are_refused(void **state)
+{
+	static const char one[] = "\0\0\0\0\0\0\0\0"
+				  "\1\0\0\0"
+				  "\1\0\0\0"
+				  "\0\0\0\0"
+				  "\0\0\0\0"
+				  "\1"
+				  "\0"
+				  "\5";
+	struct block_header h = { .type = BLOCK_EVENTS, .thread = 1, .count = 1, .first_index = 3 };
+	struct forged f;
+	struct trace *t;
+
+	forge_header(&f);
+	forge_thread(&f);
+	forge_block(&f, &h, one, 27);
+	forge_block(&f, &h, one, 27);
+	t = forged_open(*state, &f);
+	assert_non_null(strstr(trace_damage(t), "out of order"));
+	assert_int_equal(trace_event_count(t), 1);
+	assert_int_equal(trace_thread(t, 0)->produced, 4);
+	assert_int_equal(trace_thread(t, 0)->lost, 3);
+	trace_close(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cut_at_every_byte_it_is_read_up_to_there),
+		cmocka_unit_test(every_flipped_bit_is_noticed),
+		cmocka_unit_test(damage_names_its_offset),
+		cmocka_unit_test(a_file_that_changes_under_the_reader_is_an_error),
+		cmocka_unit_test(what_is_no_trace_is_named),
+		cmocka_unit_test(what_later_versions_add_is_stepped_over),
+		cmocka_unit_test(forged_blocks_are_refused),
+		cmocka_unit_test(a_bad_definition_is_merely_undefined),
+		cmocka_unit_test(forged_columns_are_refused),
+		cmocka_unit_test(events_that_repeat_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
+}
