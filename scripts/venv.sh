@@ -42,7 +42,7 @@ if [ -x $venv/bin/python ] && [ -r $stamp ]; then
 fi
 
 pip="$venv/bin/python -m pip"
-pip_install="$pip install --disable-pip-version-check --no-input --retries 2 --timeout 60"
+pip_install="$pip install --disable-pip-version-check --no-input --retries 1 --timeout 30"
 
 # finish SOURCE TEXT: writes the stamp and ends.
 finish() {
@@ -119,14 +119,17 @@ pypi)
 	torch_from_pypi "torch${build:+==$build}"
 	;;
 auto)
-	if venv_from_pypi; then
-		build=$(cpu_build)
-		[ -n "$build" ] && torch_from_pypi "torch==$build"
-		echo "PyPI has no CPU build of torch for this machine that works: trying the distribution's"
+	# A failure has a way out here: its last lines are enough.
+	export INFERSCOPE_LOG_LINES=2
+	if ! venv_from_pypi; then
+		echo "PyPI cannot be used: taking the distribution's packages"
+	elif build=$(cpu_build); then
+		torch_from_pypi "torch==$build"
 	else
-		echo "PyPI cannot be reached: trying the distribution's packages"
+		echo "PyPI offers no CPU build of torch for this machine: taking the distribution's"
 	fi
 	torch_from_distribution
+	echo "the distribution has no torch either: taking the plain build from PyPI, which is large"
 	venv_from_pypi && torch_from_pypi torch
 	;;
 esac
