@@ -20,12 +20,12 @@
  *   block         the owning thread, while block_state says WRITING
  *
  * Block states
- *   FREE --agent--> WRITING(seq) --agent--> FULL(seq) --recorder--> FREE
- *                                               \--agent--> WRITING(seq')
- *   The last arrow is the overflow: no block is free, so the thread takes its
- *   own oldest FULL one back.  Both arrows out of FULL are compare-and-swap,
- *   so exactly one side gets it.  A thread that owns only the block it writes
- *   restarts that one: WRITING(seq) -> WRITING(seq').
+ *   FREE --agent--> TAKEN --agent--> WRITING(seq) --agent--> FULL(seq) --recorder--> FREE
+ *                     ^------------------ agent ------------------/
+ *   The arrow back is the overflow: no block is free, so the thread takes its
+ *   own oldest FULL one.  Both arrows out of FULL are compare-and-swap, so
+ *   exactly one side gets it.  TAKEN covers the moment in which the block's
+ *   header is reset; nobody reads a block in it.
  *
  * Reading a block that may be rewritten meanwhile: the reader loads the state,
  * copies words up to `head`, and loads the state again; another seq means the
@@ -134,8 +134,16 @@ struct shm_thread { /* 128 bytes */
 	char spare[24];
 };
 
-/* block_state: phase (2 bits) | definitions (1) | thread index (16) | sequence (45) */
-enum shm_block_phase { SHM_BLOCK_FREE = 0, SHM_BLOCK_WRITING = 1, SHM_BLOCK_FULL = 2 };
+/*
+ * block_state: phase (2 bits) | definitions (1) | thread index (16) | sequence (45).
+ * The sequence counts a thread's event blocks, or its definition blocks, from 1.
+ */
+enum shm_block_phase {
+	SHM_BLOCK_FREE = 0,
+	SHM_BLOCK_WRITING = 1,
+	SHM_BLOCK_FULL = 2,
+	SHM_BLOCK_TAKEN = 3,
+};
 
 #define SHM_BLOCK_DEFS (1ull << 2)
 

@@ -1,0 +1,39 @@
+"""InferScope: why is my inference slow, on which line, and what would the fix bring?
+
+    from inferscope import scope, mark_event
+
+    with scope("request", batch=8):
+        ...
+
+Outside a recording this costs next to nothing.  Record with
+``inferscope run script.py``, with ``INFERSCOPE_ENABLE=1``, or from inside with
+``start()`` and ``stop()``.
+"""
+
+try:
+    from inferscope._agent import is_recording, mark_event, scope
+except ImportError:
+    # A Python that the agent does not support: the program runs as if it were not recorded.
+    from inferscope._fallback import is_recording, mark_event, scope
+
+__all__ = ["scope", "mark_event", "is_recording", "start", "stop"]
+
+
+def start(report=None, *, trace=None, **settings):
+    """Record this process from here on.
+
+    report: a file name or a list of them; the ending (.md, .json) decides the format.
+    trace: where the trace goes.  Further settings as in .inferscope.yaml,
+    for example trace_size_mb=200.  Raises RuntimeError when a recording is on
+    already or the recorder cannot be started.
+    """
+    from inferscope import _recorder
+
+    _recorder.start(report, trace, settings)
+
+
+def stop():
+    """End the recording begun by start(), wait for the report; return the files written."""
+    from inferscope import _recorder
+
+    return _recorder.stop()

@@ -1,0 +1,26 @@
+"""INFERSCOPE_ENABLE=1: record this process without `inferscope run`.
+
+Imported by inferscope.pth when the interpreter starts.  A failure is one line
+on standard error; the program runs on.
+"""
+
+import os
+import sys
+
+
+def autostart():
+    session = os.environ.get("INFERSCOPE_SESSION")
+    try:
+        if session:
+            from inferscope import _agent
+
+            if _agent.is_recording() or _agent.attach(session):
+                return
+        from inferscope import _recorder
+
+        _recorder.start(None, None, {"quiet": False})
+    except Exception as error:  # the workload is sacred
+        sys.stderr.write("inferscope: not recording: %s\n" % (error,))
+
+
+autostart()

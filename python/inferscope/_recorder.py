@@ -1,0 +1,113 @@
+"""start() and stop(): a recorder process for a program that was not started by `inferscope run`.
+
+The recorder is the command `inferscope record`.  It detaches itself at once, so that the program
+never has a child it does not know of.  Its standard input and output are pipes to us: it says
+"session WHERE" when it is ready; we say "stop"; it says "report FILE" for each file and closes.
+If we die, it notices and writes the report all the same.
+"""
+
+import atexit
+import os
+import shutil
+
+_current = None  # (pipe to the recorder, pipe from it, pid that started it)
+
+
+def start(report, trace, settings):
+    global _current
+    from inferscope import is_recording
+
+    try:
+        from inferscope import _agent
+    except ImportError:
+        raise RuntimeError("inferscope cannot record in this Python") from None
+    if _current is not None or is_recording():
+        raise RuntimeError("a recording is on already")
+    to_recorder, from_recorder = _launch(_options(report, trace, settings))
+    line = from_recorder.readline().split()
+    if len(line) != 2 or line[0] != "session":
+        to_recorder.close()
+        from_recorder.close()
+        raise RuntimeError("the recorder could not be started: see the message above")
+    os.environ["INFERSCOPE_SESSION"] = line[1]
+    if not _agent.attach(line[1]):
+        os.environ.pop("INFERSCOPE_SESSION", None)
+        to_recorder.close()
+        from_recorder.close()
+        raise RuntimeError("the recorder's memory cannot be opened (is /proc mounted?)")
+    _current = (to_recorder, from_recorder, os.getpid())
+    atexit.register(_stop_at_exit)
+
+
+def stop():
+    global _current
+    if _current is None or _current[2] != os.getpid():
+        raise RuntimeError("no recording was begun by start() in this process")
+    from inferscope import _agent
+
+    to_recorder, from_recorder, _ = _current
+    _current = None
+    atexit.unregister(_stop_at_exit)
+    os.environ.pop("INFERSCOPE_SESSION", None)
+    _agent.detach()
+    try:
+        to_recorder.write("stop\n")
+        to_recorder.close()
+    except OSError:
+        pass  # the recorder is gone; what it wrote until then stands
+    with from_recorder:
+        return [
+            line.rstrip("\n").split(" ", 1)[1]
+            for line in from_recorder
+            if line.startswith("report ")
+        ]
+
+
+def _stop_at_exit():
+    if _current is not None and _current[2] == os.getpid():
+        stop()
+
+
+def _options(report, trace, settings):
+    settings = dict(settings)
+    settings.setdefault("quiet", True)
+    if report is not None:
+        settings["report"] = report
+    if trace is not None:
+        settings["trace"] = trace
+    words = []
+    for key, value in settings.items():
+        option = "--" + key.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is False:
+            if key != "quiet":
+                words.append("--no-" + key.replace("_", "-"))
+        else:
+            several = isinstance(value, (list, tuple))
+            for item in value if several else [value]:
+                words += [option, os.fspath(item) if hasattr(item, "__fspath__") else str(item)]
+    return words
+
+
+def _launch(options):
+    import subprocess
+
+    command = [_find_program(), "record", "--pid", str(os.getpid())] + options
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+    )
+    process.wait()  # it has detached itself
+    return process.stdin, process.stdout
+
+
+def _find_program():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for candidate in (
+        os.path.join(here, "bin", "inferscope"),  # a wheel
+        os.path.normpath(os.path.join(here, "..", "..", "..", "..", "bin", "inferscope")),
+        shutil.which("inferscope"),
+    ):
+        if candidate and os.access(candidate, os.X_OK):
+            return candidate
+    raise RuntimeError("the program 'inferscope' was not found beside the package or in PATH")

@@ -1,0 +1,77 @@
+# Runs first in every Python that a recorded workload starts, whatever its version: keep to what
+# Python 2.7 and 3 have in common.  It loads the agent, takes itself out of the way and hands over
+# to the sitecustomize that would have run without us.  Nothing here may print or fail.
+import os
+import sys
+
+
+def _note(text):
+    """Leaves a line for the recorder."""
+    pid, _, note, _ = os.environ["INFERSCOPE_SESSION"].split(".")
+    with open("/proc/%s/fd/%s" % (pid, note), "a") as notes:
+        notes.write("%d %s\n" % (os.getpid(), text))
+
+
+def _refusal():
+    version = "%d.%d" % sys.version_info[:2]
+    if sys.version_info < (3, 8):
+        return "Python %s is too old: its calls are not recorded (3.8 or newer is needed)" % version
+    if sys.implementation.name != "cpython":
+        return "%s is not CPython: its calls are not recorded" % sys.implementation.name
+    if hasattr(sys, "gettotalrefcount"):
+        return "Python %s is a debug build: its calls are not recorded" % version
+    if "t" in sys.abiflags:
+        return "Python %s is a free-threaded build: its calls are not recorded" % version
+    return None
+
+
+def _start():
+    here = os.path.dirname(os.path.abspath(__file__))
+    package = os.path.join(os.path.dirname(here), "python")
+    # The package stays importable, behind everything the workload has.
+    sys.path[:] = [p for p in sys.path if p != here and p != package]
+    if "INFERSCOPE_SESSION" not in os.environ:
+        return
+    try:
+        refusal = _refusal()
+        sys.path.append(package)
+        if refusal:
+            _note(refusal)
+            return
+        from inferscope import _agent
+
+        _agent.attach(os.environ["INFERSCOPE_SESSION"])
+    except Exception:
+        try:
+            _note("the agent could not be loaded: %s" % (sys.exc_info()[1],))
+        except Exception:
+            pass  # no recorder to tell
+
+
+def _hand_over():
+    if sys.version_info < (3, 5):
+        _hand_over_2()
+        return
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
+
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+def _hand_over_2():
+    import imp
+
+    try:
+        found = imp.find_module("sitecustomize", sys.path)
+    except ImportError:
+        return
+    imp.load_module("sitecustomize", *found)
+
+
+_start()
+_hand_over()

@@ -1,0 +1,238 @@
+/*
+ * Calls through PyEval_SetProfile() (CPython 3.8 to 3.11).
+ *
+ * The profile function is a field of each thread's state.  Ours is put there
+ * for every thread at start, for a new one when _thread.start_new_thread()
+ * returns in its creator (its state exists then and cannot have run yet), and
+ * now and then for threads that C code made.  The fields are written directly:
+ * the API reaches only the calling thread and raises an audit event each time.
+ * A slot that someone else uses is left alone, and counted.
+ */
+#include "agent/calls.h"
+
+#include <string.h>
+
+#define ATTACH_EVERY 1024u /* events of one thread between looks for threads made by C code */
+
+/* Where the interpreter keeps things; checked against the running one before use. */
+struct layout {
+	uint32_t version;
+	uint16_t profile_function; /* in the thread state; object and trace function follow */
+	uint16_t tracing;          /* the switch, in the thread state or behind its cframe */
+	bool tracing_in_cframe;
+	bool tracing_is_byte;
+	uint16_t frame_code, frame_lasti; /* in the frame; 0: through the API */
+	uint8_t lasti_unit;               /* bytes of bytecode that one step of lasti means */
+};
+
+static const struct layout layouts[] = {
+	{ 0x0308, 56, 48, false, false, 32, 104, 1 },
+	{ 0x0309, 56, 48, false, false, 32, 104, 1 },
+	{ 0x030a, 56, 48, true, false, 32, 96, 2 },
+	{ 0x030b, 64, 56, true, true, 0, 0, 1 },
+};
+
+#define TRACE_FUNCTION_AFTER 8u  /* c_tracefunc behind c_profilefunc */
+#define PROFILE_OBJECT_AFTER 16u /* c_profileobj likewise */
+
+enum opcode { /* that 3.8 to 3.11 agree on, where they have them */
+	OP_YIELD_FROM = 72,
+	OP_RETURN_GENERATOR = 75,
+	OP_YIELD_VALUE = 86,
+	OP_RESUME = 151,
+};
+
+static const struct layout *layout;
+static PyObject *start_new_thread;
+
+static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg);
+
+static py_trace_function *profile_slot(char *thread_state)
+{
+	return (py_trace_function *)(thread_state + layout->profile_function);
+}
+
+static void set_tracing(char *thread_state, bool on)
+{
+	char *at = thread_state + layout->tracing;
+
+	if (layout->tracing_in_cframe)
+		at = *(char **)at;
+	if (layout->tracing_is_byte)
+		*(uint8_t *)at = on ? 255 : 0;
+	else
+		*(int *)at = on;
+}
+
+/*
+ * The list may grow at its head while we walk, without the GIL; it shrinks only
+ * under the GIL, which we hold.
+ */
+static void attach_all_threads(void)
+{
+	struct shm_process *self = session_process();
+	char *t = py.Interpreter_ThreadHead(py.Interpreter_Main());
+
+	for (; t; t = py.ThreadState_Next(t)) {
+		py_trace_function *slot = profile_slot(t);
+
+		if (!*slot) {
+			*slot = on_event;
+			set_tracing(t, true);
+		} else if (*slot != on_event && self) {
+			atomic_store_explicit(&self->displaced, 1, memory_order_relaxed);
+		}
+	}
+}
+
+static void detach_all_threads(void)
+{
+	char *t = py.Interpreter_ThreadHead(py.Interpreter_Main());
+
+	for (; t; t = py.ThreadState_Next(t)) {
+		py_trace_function *slot = profile_slot(t);
+
+		if (*slot == on_event) {
+			*slot = NULL;
+			set_tracing(t, *(void **)((char *)slot + TRACE_FUNCTION_AFTER) != NULL);
+		}
+	}
+}
+
+/* The instruction that a generator's frame is at; NULL where it cannot be told. */
+static const uint8_t *instruction(const struct code_note *note, PyObject *frame)
+{
+	int64_t at = layout->frame_lasti
+			     ? *(int *)((char *)frame + layout->frame_lasti)
+			     : py.Frame_GetLasti(frame);
+
+	at *= layout->lasti_unit;
+	return at >= 0 && at + 1 < note->bytecode_bytes ? note->bytecode + at : NULL;
+}
+
+static uint8_t entry_kind(const struct code_note *note, PyObject *frame)
+{
+	const uint8_t *op;
+
+	if (!note || !note->bytecode)
+		return RECORD_CALL;
+	op = instruction(note, frame);
+	if (!op) /* before the first instruction */
+		return RECORD_CALL;
+	if (layout->version < 0x030b)
+		return RECORD_RESUME;
+	/* 3.11 enters a new generator at RESUME 0, or at its creation when closed unused. */
+	return op[0] == OP_RETURN_GENERATOR || (op[0] == OP_RESUME && op[1] == 0) ? RECORD_CALL
+										   : RECORD_RESUME;
+}
+
+static uint8_t exit_kind(const struct code_note *note, PyObject *frame, PyObject *value)
+{
+	const uint8_t *op;
+
+	if (!value)
+		return RECORD_UNWIND;
+	op = note && note->bytecode ? instruction(note, frame) : NULL;
+	return op && (op[0] == OP_YIELD_VALUE || op[0] == OP_YIELD_FROM) ? RECORD_YIELD
+									   : RECORD_RETURN;
+}
+
+static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
+{
+	struct code_note *note;
+	PyObject *code, *owned = NULL;
+	struct ring *r;
+
+	(void)object;
+	if (what == PY_TRACE_C_RETURN && arg == start_new_thread && session_on())
+		attach_all_threads();
+	if (what != PY_TRACE_CALL && what != PY_TRACE_RETURN)
+		return 0;
+	r = session_ring();
+	if (__builtin_expect(!r, 0)) {
+		if (!session_on()) /* the recording is over: this thread runs free from now on */
+			py.SetProfile(NULL, NULL);
+		return 0;
+	}
+	code = layout->frame_code ? *(PyObject **)((char *)frame + layout->frame_code)
+				  : (owned = py.Frame_GetCode(frame));
+	note = codes_note(r, code);
+	calls_record(r, what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
+		     note ? note->id : 0);
+	if (owned)
+		py.DecRef(owned);
+	if (__builtin_expect(r->produced % ATTACH_EVERY == 0, 0))
+		attach_all_threads();
+	return 0;
+}
+
+/* Compares the frame layout with what Python says of the frame that is running now. */
+static bool frame_is_as_expected(void)
+{
+	PyObject *sys = py.Import("sys");
+	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
+	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *code = frame ? py.GetAttr(frame, "f_code") : NULL;
+	PyObject *lasti = frame ? py.GetAttr(frame, "f_lasti") : NULL;
+	bool same = false;
+
+	if (code && lasti && layout->frame_code)
+		same = *(PyObject **)((char *)frame + layout->frame_code) == code &&
+		       *(int *)((char *)frame + layout->frame_lasti) * layout->lasti_unit ==
+			       py.Long_As(lasti);
+	else if (code && lasti)
+		same = py.Frame_GetCode && py.Frame_GetLasti &&
+		       py.Frame_GetLasti(frame) == py.Long_As(lasti);
+	py_drop(sys);
+	py_drop(getframe);
+	py_drop(frame);
+	py_drop(code);
+	py_drop(lasti);
+	py.Err_Clear();
+	return same;
+}
+
+/* Lets the API set the slot of this thread and looks whether it landed where we think it is. */
+static bool thread_state_is_as_expected(void)
+{
+	char *t = py.ThreadState_Get();
+	bool same;
+
+	if (memcmp(profile_slot(t), &(void *){ NULL }, sizeof(void *)) != 0)
+		return true; /* in use by someone else: on_event is not installed here anyway */
+	py.SetProfile(on_event, NULL);
+	same = *profile_slot(t) == on_event &&
+	       *(void **)(t + layout->profile_function + PROFILE_OBJECT_AFTER) == NULL;
+	py.SetProfile(NULL, NULL);
+	return same && *profile_slot(t) == NULL;
+}
+
+static enum shm_refusal start(void)
+{
+	PyObject *module;
+
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (layouts[i].version == py.version >> 16)
+			layout = &layouts[i];
+	}
+	if (!layout || !thread_state_is_as_expected() || !frame_is_as_expected()) {
+		layout = NULL;
+		return SHM_REFUSED_LAYOUT;
+	}
+	if (!start_new_thread) {
+		module = py.Import("_thread");
+		start_new_thread = module ? py.GetAttr(module, "start_new_thread") : NULL;
+		py_drop(module);
+		py.Err_Clear();
+	}
+	attach_all_threads();
+	return SHM_OK;
+}
+
+static void stop(void)
+{
+	if (layout)
+		detach_all_threads();
+}
+
+const struct calls_hook calls_profile = { start, stop };

@@ -1,0 +1,209 @@
+/* Naming code objects; see codes.h. */
+#include "agent/codes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/session.h"
+#include "agent/text.h"
+#include "base/varint.h"
+
+#define NAME_MAX_BYTES 2000u
+#define FILE_MAX_BYTES 4096u
+#define NEST_MAX 64 /* a guard for code objects nested by a program, not a person */
+
+enum code_flags {
+	CODE_OPTIMIZED = 0x01, /* a function body, not a class or module */
+	CODE_GENERATOR = 0x20,
+	CODE_COROUTINE = 0x80,
+	CODE_ASYNC_GENERATOR = 0x200,
+};
+
+ssize_t codes_slot = -1;
+
+static void note_free(void *extra)
+{
+	struct code_note *note = extra;
+
+	if (!note)
+		return;
+	free(note->name);
+	free(note->bytecode);
+	free(note);
+}
+
+int codes_init(void)
+{
+	if (!py.Extra_Index || !py.Extra_Get || !py.Extra_Set)
+		return -1;
+	if (codes_slot < 0)
+		codes_slot = py.Extra_Index(note_free);
+	return codes_slot < 0 ? -1 : 0;
+}
+
+static long long_attribute(PyObject *object, const char *name)
+{
+	PyObject *value = py.GetAttr(object, name);
+	long n = value ? py.Long_As(value) : 0;
+
+	if (value)
+		py_drop(value);
+	py.Err_Clear();
+	return n;
+}
+
+static struct code_note *note_attach(PyObject *code)
+{
+	struct code_note *note = calloc(1, sizeof(*note));
+
+	if (note && py.Extra_Set(code, codes_slot, note)) {
+		py.Err_Clear();
+		free(note);
+		note = NULL;
+	}
+	return note;
+}
+
+/* Before 3.12: what tells a resumption from a call, and a yield from a return. */
+static void keep_bytecode(struct code_note *note, PyObject *code)
+{
+	PyObject *bytes;
+	char *data;
+	ssize_t n;
+
+	if (!(long_attribute(code, "co_flags") &
+	      (CODE_GENERATOR | CODE_COROUTINE | CODE_ASYNC_GENERATOR)))
+		return;
+	bytes = py.GetAttr(code, "co_code");
+	if (bytes && !py.Bytes_As(bytes, &data, &n) && n > 0 && n < INT32_MAX) {
+		note->bytecode = malloc((size_t)n);
+		if (note->bytecode) {
+			memcpy(note->bytecode, data, (size_t)n);
+			note->bytecode_bytes = (uint32_t)n;
+		}
+	}
+	if (bytes)
+		py_drop(bytes);
+	py.Err_Clear();
+}
+
+/*
+ * Before 3.11 a code object does not know its qualified name.  A module's code
+ * holds the code of everything defined in it: name them all by the compiler's
+ * own rule when the module is first seen, that is, before it runs.
+ */
+static void name_nested(PyObject *code, const char *outer, bool in_function, int depth)
+{
+	PyObject *constants = py.GetAttr(code, "co_consts");
+	ssize_t n = constants ? py.Tuple_Size(constants) : 0;
+
+	for (ssize_t i = 0; i < n && depth < NEST_MAX; i++) {
+		PyObject *nested = py.Tuple_GetItem(constants, i);
+		struct code_note *note;
+		void *extra = NULL;
+		PyObject *name;
+		struct text t;
+		size_t bytes;
+		bool is_function;
+
+		if (!nested || nested->type != py.CodeType)
+			continue;
+		py.Extra_Get(nested, codes_slot, &extra);
+		note = extra ? extra : note_attach(nested);
+		if (!note || note->name)
+			continue;
+		name = py.GetAttr(nested, "co_name");
+		t = text_of(name, NAME_MAX_BYTES);
+		bytes = strlen(outer) + sizeof(".<locals>.") + t.bytes + 1;
+		note->name = malloc(bytes);
+		if (note->name) {
+			const char *joint = !*outer ? "" : in_function ? ".<locals>." : ".";
+			size_t at = 0;
+
+			memcpy(note->name, outer, strlen(outer));
+			at += strlen(outer);
+			memcpy(note->name + at, joint, strlen(joint));
+			at += strlen(joint);
+			memcpy(note->name + at, t.data, t.bytes);
+			note->name[at + t.bytes] = '\0';
+			is_function = long_attribute(nested, "co_flags") & CODE_OPTIMIZED;
+			name_nested(nested, note->name, is_function, depth + 1);
+		}
+		text_release(&t);
+		if (name)
+			py_drop(name);
+	}
+	if (constants)
+		py_drop(constants);
+	py.Err_Clear();
+}
+
+static bool is_module_body(PyObject *code)
+{
+	PyObject *name = py.GetAttr(code, "co_name");
+	struct text t = text_of(name, NAME_MAX_BYTES);
+	bool yes = t.bytes == 8 && !memcmp(t.data, "<module>", 8);
+
+	text_release(&t);
+	if (name)
+		py_drop(name);
+	return yes;
+}
+
+static bool define(struct ring *r, PyObject *code, struct code_note *note, uint32_t id)
+{
+	PyObject *name = NULL, *file = py.GetAttr(code, "co_filename");
+	struct text name_text = { "?", 1, NULL }, file_text;
+	uint8_t head[2 * VARINT_MAX + NAME_MAX_BYTES];
+	long line = long_attribute(code, "co_firstlineno");
+	bool defined;
+	size_t n;
+
+	if (note->name) {
+		name_text.data = note->name;
+		name_text.bytes = (uint32_t)strlen(note->name);
+		if (name_text.bytes > NAME_MAX_BYTES)
+			name_text.bytes = NAME_MAX_BYTES;
+	} else {
+		name = py.GetAttr(code, py.version >= 0x030b0000 ? "co_qualname" : "co_name");
+		name_text = text_of(name, NAME_MAX_BYTES);
+	}
+	file_text = text_of(file, FILE_MAX_BYTES);
+	n = varint_put(head, line > 0 ? (uint64_t)line : 0);
+	n += varint_put(head + n, name_text.bytes);
+	memcpy(head + n, name_text.data, name_text.bytes);
+	n += name_text.bytes;
+	defined = ring_define(r, DEF_CODE, id, head, (uint32_t)n, file_text.data, file_text.bytes);
+	text_release(&name_text);
+	text_release(&file_text);
+	if (name)
+		py_drop(name);
+	if (file)
+		py_drop(file);
+	py.Err_Clear();
+	return defined;
+}
+
+struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note)
+{
+	PyObject *type, *value, *traceback;
+	uint32_t id;
+
+	py.Err_Fetch(&type, &value, &traceback);
+	if (!note) {
+		note = note_attach(code);
+		if (!note)
+			goto out;
+		if (py.version < 0x030b0000 && is_module_body(code))
+			name_nested(code, "", false, 0);
+	}
+	if (py.version < 0x030c0000 && !note->bytecode)
+		keep_bytecode(note, code);
+	id = session_next_id(r->session);
+	note->id = define(r, code, note, id) ? id : 0;
+	/* Without room for the definition the next event tries again. */
+	note->epoch = note->id ? session_epoch : 0;
+out:
+	py.Err_Restore(type, value, traceback);
+	return note;
+}

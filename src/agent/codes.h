@@ -1,0 +1,56 @@
+/*
+ * Code objects and their ids: qualified name, file and first line are copied
+ * into the definitions the first time a code object is seen.
+ *
+ * The id lives in the code object itself (its "extra" slot), so it dies with
+ * it: an address that comes back as another function never inherits a name.
+ * All functions need the GIL.
+ */
+#ifndef AGENT_CODES_H
+#define AGENT_CODES_H
+
+#include "agent/pyapi.h"
+#include "agent/session.h"
+
+/* Once per process, before anything else here.  -1: this interpreter cannot. */
+int codes_init(void);
+
+/*
+ * What we keep of a code object.  Before 3.12 the profile callback also needs
+ * to tell a generator's first entry from a resumption, and a yield from a
+ * return: `bytecode` is a copy then, NULL for plain functions.
+ */
+struct code_note {
+	uint32_t id;
+	uint32_t epoch; /* the recording that the id belongs to: session_epoch */
+	char *name;     /* qualified; NULL: ask the code object */
+	uint8_t *bytecode;
+	uint32_t bytecode_bytes;
+};
+
+extern ssize_t codes_slot;
+
+/* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
+struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note);
+
+/* Never NULL in practice; an id of 0 stands for a function that could not be named. */
+static inline struct code_note *codes_note(struct ring *r, PyObject *code)
+{
+	void *extra = NULL;
+	struct code_note *note;
+
+	py.Extra_Get(code, codes_slot, &extra);
+	note = extra;
+	if (__builtin_expect(note && note->epoch == session_epoch, 1))
+		return note;
+	return codes_note_slow(r, code, note);
+}
+
+static inline uint32_t codes_id(struct ring *r, PyObject *code)
+{
+	struct code_note *note = codes_note(r, code);
+
+	return note ? note->id : 0;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * inferscope._agent: the agent as a Python extension module.
+ */
+#include <stdio.h>
+
+#include "agent/calls.h"
+#include "agent/gc_pauses.h"
+#include "agent/pyapi.h"
+#include "agent/scope.h"
+#include "agent/session.h"
+#include "agent/text.h"
+
+__attribute__((visibility("default"))) PyObject *PyInit__agent(void);
+
+/* attach(session: str) -> bool: join a recording and start the hooks it asks for. */
+static PyObject *attach(PyObject *module, PyObject *where)
+{
+	struct text t = text_of(where, 256);
+	char text[257];
+	uint32_t collect;
+
+	(void)module;
+	snprintf(text, sizeof(text), "%.*s", (int)t.bytes, t.data);
+	text_release(&t);
+	if (session_join(text, py.version | 0xf0))
+		return py.Bool_From(0);
+	collect = session_on()->header->collect;
+	if (collect & SHM_COLLECT_CALLS) {
+		enum shm_refusal refusal = calls_start();
+
+		atomic_store_explicit(&session_process()->refusal, refusal, memory_order_relaxed);
+	}
+	if (collect & SHM_COLLECT_GC)
+		gc_pauses_start();
+	return py.Bool_From(1);
+}
+
+/* detach(): stop the hooks and leave the recording. */
+static PyObject *detach(PyObject *module, PyObject *unused)
+{
+	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
+
+	(void)module;
+	(void)unused;
+	if (s) {
+		if (s->header->collect & SHM_COLLECT_CALLS)
+			calls_stop();
+		if (s->header->collect & SHM_COLLECT_GC)
+			gc_pauses_stop();
+		session_leave();
+	}
+	return py_new_ref(py.None);
+}
+
+static PyObject *is_recording(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return py.Bool_From(session_on() != NULL);
+}
+
+#define FUNCTION(f) ((py_function)(void (*)(void))(f))
+
+static struct py_method methods[] = {
+	{ "attach", attach, PY_ONE_ARG, "Join the recording that the text names; True on success." },
+	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
+	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },
+	{ "scope", FUNCTION(scope_new), PY_FAST | PY_KEYWORDS,
+	  "scope(name, /, **metadata)\n--\n\nName a stretch of work on the timeline." },
+	{ "mark_event", FUNCTION(scope_mark_event), PY_FAST | PY_KEYWORDS,
+	  "mark_event(name, /, **metadata)\n--\n\nPut a mark on the timeline." },
+	{ 0 },
+};
+
+static struct py_module_def definition = {
+	.head = { 1, NULL },
+	.name = "inferscope._agent",
+	.size = -1,
+	.methods = methods,
+};
+
+PyObject *PyInit__agent(void)
+{
+	if (pyapi_load(__builtin_return_address(0))) {
+		if (py.Err_SetString && py.ImportError)
+			py.Err_SetString(py.ImportError,
+					 "inferscope needs CPython 3.8 or newer");
+		return NULL;
+	}
+	if (scope_init())
+		return NULL;
+	return py.Module_Create(&definition, PY_ABI_VERSION);
+}

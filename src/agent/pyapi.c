@@ -1,0 +1,68 @@
+/* Fills the table of Python functions; see pyapi.h. */
+#include "agent/pyapi.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+struct pyapi py;
+
+/*
+ * The symbols are usually global (the executable exports them or links
+ * libpython); a host that loaded libpython privately needs its handle.
+ */
+static void *find(void *library, const char *symbol)
+{
+	void *found = dlsym(RTLD_DEFAULT, symbol);
+
+	return found || !library ? found : dlsym(library, symbol);
+}
+
+static bool find_object(void *library, PyObject **out, const char *symbol, bool pointer)
+{
+	void *found = find(library, symbol);
+
+	if (!found)
+		return false;
+	*out = pointer ? *(PyObject **)found : found;
+	return true;
+}
+
+static uint32_t parse_version(const char *text)
+{
+	unsigned major = 0, minor = 0, micro = 0;
+
+	sscanf(text, "%u.%u.%u", &major, &minor, &micro);
+	return (major & 0xff) << 24 | (minor & 0xff) << 16 | (micro & 0xff) << 8;
+}
+
+int pyapi_load(const void *inside)
+{
+	void *library = NULL;
+	bool complete = true;
+	Dl_info info;
+
+	if (py.version)
+		return 0;
+	if (dladdr(inside, &info) && info.dli_fname)
+		library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+#define LOAD(type, name, symbol, args)                                                             \
+	*(void **)&py.name = find(library, symbol);                                                \
+	complete &= py.name != NULL;
+	PYAPI_REQUIRED(LOAD)
+#undef LOAD
+#define LOAD(type, name, symbol, older, args)                                                      \
+	*(void **)&py.name = find(library, symbol);                                                \
+	if (!py.name && (const char *)older)                                                       \
+		*(void **)&py.name = find(library, older);
+	PYAPI_OPTIONAL(LOAD)
+#undef LOAD
+#define LOAD(name, symbol, pointer) complete &= find_object(library, &py.name, symbol, pointer);
+	PYAPI_OBJECTS(LOAD)
+#undef LOAD
+	if (library)
+		dlclose(library);
+	if (!complete)
+		return -1;
+	py.version = parse_version(py.GetVersion());
+	return 0;
+}

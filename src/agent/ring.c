@@ -1,0 +1,250 @@
+/* The writing half of the ring protocol; see ring.h and format/shm.h. */
+#include "agent/ring.h"
+
+#include <string.h>
+
+#include "agent/session.h"
+
+_Static_assert(sizeof(struct record) == 16, "two words, as ring_push() writes them");
+_Static_assert(RECORD_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fits a block");
+_Static_assert(DEF_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fits a block");
+
+#define NO_BLOCK UINT32_MAX
+
+size_t ring_bytes(const struct session *s)
+{
+	return sizeof(struct ring) + sizeof(uint32_t) * s->header->blocks;
+}
+
+void ring_init(struct ring *r, struct session *s, uint32_t thread)
+{
+	memset(r, 0, sizeof(*r));
+	r->session = s;
+	r->clock = s->header->clock;
+	r->thread = thread;
+	r->events.head = RING_CAPACITY;
+	r->defs.head = RING_CAPACITY;
+	r->order_size = s->header->blocks;
+	r->oldest_seq = 1;
+	r->name_at = RING_NAME_FIRST;
+}
+
+/* Takes a free block out of the pool, the lowest: its pages are most likely there already. */
+static uint32_t pool_take(struct session *s)
+{
+	uint32_t words = (s->header->blocks + 63u) / 64u;
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t bits = atomic_load_explicit(&s->free_map[w], memory_order_relaxed);
+
+		while (bits) {
+			uint64_t bit = bits & -bits;
+
+			/* Acquire pairs with the release in drain_free(): it no longer reads the block. */
+			bits = atomic_fetch_and_explicit(&s->free_map[w], ~bit, memory_order_acquire);
+			if (bits & bit) {
+				uint32_t index = w * 64u + (uint32_t)__builtin_ctzll(bit);
+
+				atomic_fetch_sub_explicit(&s->header->free_blocks, 1,
+							  memory_order_relaxed);
+				return index < s->header->blocks ? index : NO_BLOCK;
+			}
+			bits &= ~bit;
+		}
+	}
+	return NO_BLOCK;
+}
+
+static uint64_t full_state(const struct ring *r, uint64_t seq)
+{
+	return shm_block_state(SHM_BLOCK_FULL, 0, r->thread, seq);
+}
+
+static void order_drop_oldest(struct ring *r)
+{
+	r->oldest = r->oldest + 1 == r->order_size ? 0 : r->oldest + 1;
+	r->oldest_seq++;
+	r->sealed--;
+}
+
+/* Forgets the sealed blocks that the recorder has taken. */
+static void order_drop_stale(struct ring *r)
+{
+	while (r->sealed) {
+		_Atomic uint64_t *state = &r->session->block_state[r->order[r->oldest]];
+
+		if (atomic_load_explicit(state, memory_order_relaxed) ==
+		    full_state(r, r->oldest_seq))
+			return;
+		order_drop_oldest(r);
+	}
+}
+
+/* Overflow: our own oldest block, unless the recorder is faster. */
+static uint32_t take_back_oldest(struct ring *r)
+{
+	while (r->sealed) {
+		uint32_t index = r->order[r->oldest];
+		uint64_t expected = full_state(r, r->oldest_seq);
+		uint64_t taken = shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, r->oldest_seq);
+
+		order_drop_oldest(r);
+		if (atomic_compare_exchange_strong_explicit(
+			    &r->session->block_state[index], &expected, taken,
+			    memory_order_acq_rel, memory_order_relaxed))
+			return index;
+	}
+	return NO_BLOCK;
+}
+
+static void seal(struct ring *r, struct ring_chain *c, uint64_t defs)
+{
+	if (!c->block)
+		return;
+	/* Pairs with the acquire in drain_scan(): FULL implies the final head. */
+	atomic_store_explicit(&r->session->block_state[c->index],
+			      shm_block_state(SHM_BLOCK_FULL, defs, r->thread, c->seq),
+			      memory_order_release);
+	c->block = NULL;
+	c->head = RING_CAPACITY;
+}
+
+static void begin(struct ring *r, struct ring_chain *c, uint32_t index, uint64_t defs)
+{
+	struct shm_block *b = &r->session->blocks[index];
+
+	c->block = b;
+	c->index = index;
+	c->head = 0;
+	c->seq++;
+	/*
+	 * Ordered before the state below; against a recorder that still copies the
+	 * previous contents the state is TAKEN already, and release makes it see so.
+	 */
+	atomic_store_explicit(&b->first_index, r->produced, memory_order_release);
+	atomic_store_explicit(&b->head, 0, memory_order_release);
+	atomic_store_explicit(&r->session->block_state[index],
+			      shm_block_state(SHM_BLOCK_WRITING, defs, r->thread, c->seq),
+			      memory_order_release);
+}
+
+static void order_push(struct ring *r, uint32_t index)
+{
+	uint32_t at;
+
+	/* All entries in use: the oldest is stale, since no block is in the list twice alive. */
+	if (r->sealed == r->order_size)
+		order_drop_oldest(r);
+	at = r->oldest + r->sealed;
+	r->order[at >= r->order_size ? at - r->order_size : at] = index;
+	r->sealed++;
+}
+
+_Atomic uint64_t *ring_turn(struct ring *r, uint32_t bytes)
+{
+	struct session *s = r->session;
+	struct shm_thread *self = &s->threads[r->thread];
+	uint32_t index = NO_BLOCK;
+
+	if (r->events.block) {
+		order_push(r, r->events.index);
+		seal(r, &r->events, 0);
+		atomic_store_explicit(&self->produced, r->produced, memory_order_relaxed);
+	}
+	order_drop_stale(r);
+	/* The reserve keeps a flood in one thread from starving the others. */
+	if (r->sealed < 2 || atomic_load_explicit(&s->header->free_blocks, memory_order_relaxed) >
+				     (int32_t)s->header->reserve)
+		index = pool_take(s);
+	if (index == NO_BLOCK)
+		index = take_back_oldest(r);
+	if (index == NO_BLOCK) {
+		r->produced++;
+		atomic_store_explicit(&self->produced, r->produced, memory_order_relaxed);
+		return NULL;
+	}
+	begin(r, &r->events, index, 0);
+	(void)bytes; /* every record fits an empty block: see the assertions above */
+	return r->events.block->words;
+}
+
+static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)
+{
+	while (n) {
+		uint64_t word = 0;
+		uint32_t part = n < 8 ? n : 8;
+
+		memcpy(&word, bytes, part);
+		atomic_store_explicit(w++, word, memory_order_release);
+		bytes += part;
+		n -= part;
+	}
+}
+
+void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *payload,
+		       uint32_t bytes)
+{
+	_Atomic uint64_t *w;
+	uint32_t total;
+
+	if (bytes > RECORD_PAYLOAD_MAX)
+		bytes = RECORD_PAYLOAD_MAX;
+	total = record_bytes(bytes);
+	w = ring_room(r, total);
+	if (!w)
+		return;
+	put_words(w + 2, payload, bytes);
+	atomic_store_explicit(&w[0], stamp_now(r->clock), memory_order_release);
+	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_release);
+	ring_publish(r, total);
+}
+
+bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, uint32_t first_bytes,
+		 const void *second, uint32_t second_bytes)
+{
+	struct ring_chain *c = &r->defs;
+	uint8_t joined[DEF_PAYLOAD_MAX];
+	uint32_t bytes, total;
+	_Atomic uint64_t *w;
+
+	if (first_bytes > DEF_PAYLOAD_MAX)
+		first_bytes = DEF_PAYLOAD_MAX;
+	if (second_bytes > DEF_PAYLOAD_MAX - first_bytes)
+		second_bytes = DEF_PAYLOAD_MAX - first_bytes;
+	memcpy(joined, first, first_bytes);
+	if (second_bytes)
+		memcpy(joined + first_bytes, second, second_bytes);
+	bytes = first_bytes + second_bytes;
+	total = record_bytes(bytes);
+
+	if (c->head + total > RING_CAPACITY) {
+		uint32_t index;
+
+		seal(r, c, SHM_BLOCK_DEFS);
+		index = pool_take(r->session); /* never one of ours: a lost name stays lost */
+		if (index == NO_BLOCK) {
+			atomic_fetch_add_explicit(&session_process()->defs_lost, 1,
+						  memory_order_relaxed);
+			return false;
+		}
+		begin(r, c, index, SHM_BLOCK_DEFS);
+	}
+	w = &c->block->words[c->head / 8u];
+	put_words(w + 2, joined, bytes);
+	atomic_store_explicit(&w[0], 0, memory_order_release);
+	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_release);
+	c->head += total;
+	/* Pairs with the acquire in drain_copy(). */
+	atomic_store_explicit(&c->block->head, c->head, memory_order_release);
+	return true;
+}
+
+void ring_seal(struct ring *r)
+{
+	if (r->events.block)
+		order_push(r, r->events.index);
+	seal(r, &r->events, 0);
+	seal(r, &r->defs, SHM_BLOCK_DEFS);
+	atomic_store_explicit(&r->session->threads[r->thread].produced, r->produced,
+			      memory_order_relaxed);
+}

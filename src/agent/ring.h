@@ -1,0 +1,105 @@
+/*
+ * A thread's ring: the writing half of the protocol in format/shm.h.
+ *
+ * One writer, the owning thread; no lock, no system call, no allocation.  When
+ * the pool is empty the ring takes back its own oldest block, so the newest
+ * events are kept and what was overwritten shows as a gap in the numbering.
+ */
+#ifndef AGENT_RING_H
+#define AGENT_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/record.h"
+#include "format/shm.h"
+#include "format/stamp.h"
+
+struct session;
+
+#define RING_CAPACITY (SHM_BLOCK_WORDS * 8u) /* bytes of records in a block */
+
+/* A thread's name is set a few calls after its first event (agent/thread_names.h). */
+#define RING_NAME_FIRST 16u
+
+/* The block being written, of events or of definitions. */
+struct ring_chain {
+	struct shm_block *block; /* NULL: none could be had */
+	uint32_t head;           /* bytes written; RING_CAPACITY when block is NULL */
+	uint32_t index;          /* of block */
+	uint64_t seq;
+};
+
+struct ring {
+	struct session *session;
+	uint32_t clock;
+	uint32_t thread;   /* index of our entry */
+	uint64_t produced; /* event records so far, stored or not */
+	uint64_t name_at;  /* look for the thread's name when produced gets here */
+	struct ring_chain events;
+	struct ring_chain defs;
+
+	/* Our sealed event blocks, oldest first; those drained meanwhile are stale. */
+	uint64_t oldest_seq;
+	uint32_t oldest, sealed; /* position of the oldest, and how many */
+	uint32_t order_size;
+	uint32_t order[]; /* block indices, circular */
+};
+
+size_t ring_bytes(const struct session *s); /* to allocate */
+void ring_init(struct ring *r, struct session *s, uint32_t thread);
+
+/* Seals the blocks being written, so that the recorder can take them. */
+void ring_seal(struct ring *r);
+
+/*
+ * Room for a record of `bytes` in the events; NULL: counted as lost.  Only for
+ * ring_push*: the record is published by ring_publish().
+ */
+_Atomic uint64_t *ring_turn(struct ring *r, uint32_t bytes);
+
+static inline void ring_publish(struct ring *r, uint32_t bytes)
+{
+	r->produced++;
+	r->events.head += bytes;
+	/* Pairs with the acquire in drain_copy(): the records below head are complete. */
+	atomic_store_explicit(&r->events.block->head, r->events.head, memory_order_release);
+}
+
+static inline uint64_t ring_second_word(uint8_t kind, uint32_t id, uint32_t payload_bytes)
+{
+	return (uint64_t)id | (uint64_t)kind << 32 | (uint64_t)payload_bytes << 48;
+}
+
+static inline _Atomic uint64_t *ring_room(struct ring *r, uint32_t bytes)
+{
+	if (__builtin_expect(r->events.head + bytes > RING_CAPACITY, 0))
+		return ring_turn(r, bytes);
+	return &r->events.block->words[r->events.head / 8u];
+}
+
+/* An event without payload. */
+static inline void ring_push(struct ring *r, uint8_t kind, uint32_t id)
+{
+	_Atomic uint64_t *w = ring_room(r, sizeof(struct record));
+
+	if (__builtin_expect(!w, 0))
+		return;
+	/* Release: see "Reading a block" in format/shm.h. */
+	atomic_store_explicit(&w[0], stamp_now(r->clock), memory_order_release);
+	atomic_store_explicit(&w[1], ring_second_word(kind, id, 0), memory_order_release);
+	ring_publish(r, sizeof(struct record));
+}
+
+/* An event with at most RECORD_PAYLOAD_MAX bytes of payload; more is cut. */
+void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *payload,
+		       uint32_t bytes);
+
+/*
+ * A definition, its payload given in two parts that are joined (either may be
+ * empty).  False: no room now; the caller must not use the id, and may try again.
+ */
+bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, uint32_t first_bytes,
+		 const void *second, uint32_t second_bytes);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * Joining a recording, and the bookkeeping of processes and threads in it.
+ *
+ * A forked child shares the mapping but not the rings: the atfork handler
+ * registers it as a process of its own and its first event claims a thread
+ * entry.  A thread that ends seals its ring from a pthread key destructor; a
+ * process that ends does nothing, the recorder sees it die.
+ */
+#include "agent/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NO_PROCESS UINT32_MAX
+
+_Atomic(struct session *) session_current;
+uint32_t session_epoch;
+__thread struct ring *session_my_ring;
+
+static _Atomic uint32_t process_index = NO_PROCESS;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_end_key;
+static bool have_key;
+
+struct shm_process *session_process(void)
+{
+	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
+	uint32_t index = atomic_load_explicit(&process_index, memory_order_acquire);
+
+	return s && index != NO_PROCESS ? &s->processes[index] : NULL;
+}
+
+/* Claims an entry of a table whose entries begin with their state word. */
+static uint32_t claim(void *table, size_t entry_bytes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		_Atomic uint32_t *state = (_Atomic uint32_t *)((char *)table + i * entry_bytes);
+		uint32_t unused = SHM_UNUSED;
+
+		if (atomic_load_explicit(state, memory_order_relaxed) == SHM_UNUSED &&
+		    atomic_compare_exchange_strong_explicit(state, &unused, SHM_CLAIMED,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/* The command line, its words separated by spaces. */
+static void read_command_line(char *out, size_t size)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		n = 0;
+	while (n > 0 && out[n - 1] == '\0')
+		n--;
+	for (ssize_t i = 0; i < n; i++) {
+		if (out[i] == '\0' || out[i] == '\n')
+			out[i] = ' ';
+	}
+	out[n] = '\0';
+}
+
+/* Registers this process; async-signal-safe, because a forked child runs it. */
+static int register_process(struct session *s, uint32_t python_version)
+{
+	uint32_t index = claim(s->processes, sizeof(*s->processes), s->header->processes);
+	struct shm_process *p;
+
+	atomic_store_explicit(&process_index, index, memory_order_release);
+	if (index == NO_PROCESS)
+		return -1;
+	p = &s->processes[index];
+	p->pid = (uint32_t)getpid();
+	p->parent_pid = (uint32_t)getppid();
+	p->python_version = python_version;
+	p->start_stamp = stamp_now(s->header->clock);
+	atomic_store_explicit(&p->refusal, SHM_OK, memory_order_relaxed);
+	atomic_store_explicit(&p->displaced, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->defs_lost, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->no_thread, 0, memory_order_relaxed);
+	read_command_line(p->name, sizeof(p->name));
+	/* Pairs with the acquire in drain_processes(): the entry is complete. */
+	atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);
+	return 0;
+}
+
+static void in_forked_child(void)
+{
+	struct session *s = atomic_load_explicit(&session_current, memory_order_relaxed);
+	struct shm_process *parent = session_process();
+
+	/* The ring's memory is the parent's copy; it is not worth a free() after a fork. */
+	session_my_ring = NULL;
+	if (have_key)
+		pthread_setspecific(thread_end_key, NULL);
+	if (s && parent && register_process(s, parent->python_version))
+		atomic_store_explicit(&session_current, NULL, memory_order_release);
+}
+
+static void at_thread_end(void *ring)
+{
+	struct ring *r = ring;
+	struct shm_thread *t = &r->session->threads[r->thread];
+
+	session_my_ring = NULL;
+	ring_seal(r);
+	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);
+	/* Pairs with the acquire in drain_threads(): the blocks are sealed. */
+	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
+	free(r);
+}
+
+static void set_up_once(void)
+{
+	have_key = pthread_key_create(&thread_end_key, at_thread_end) == 0;
+	pthread_atfork(NULL, NULL, in_forked_child);
+}
+
+struct ring *session_ring_slow(struct session *s)
+{
+	struct shm_process *self = session_process();
+	struct ring *r = session_my_ring;
+	struct shm_thread *t;
+	uint32_t index;
+
+	if (!self)
+		return NULL;
+	if (r) { /* of a session that this process has left */
+		session_my_ring = NULL;
+		at_thread_end(r);
+		pthread_setspecific(thread_end_key, NULL);
+	}
+	index = claim(s->threads, sizeof(*s->threads), s->header->threads);
+	r = index == UINT32_MAX ? NULL : malloc(ring_bytes(s));
+	if (!r) {
+		if (index != UINT32_MAX)
+			atomic_store_explicit(&s->threads[index].state, SHM_UNUSED,
+					      memory_order_release);
+		atomic_fetch_add_explicit(&self->no_thread, 1, memory_order_relaxed);
+		return NULL;
+	}
+	ring_init(r, s, index);
+	t = &s->threads[index];
+	t->process = atomic_load_explicit(&process_index, memory_order_relaxed);
+	t->tid = (uint32_t)syscall(SYS_gettid);
+	t->start_stamp = stamp_now(r->clock);
+	t->name[0] = '\0';
+	atomic_store_explicit(&t->name_set, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->end_stamp, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->produced, 0, memory_order_relaxed);
+	/* Pairs with the acquire in drain_threads(): the entry is complete. */
+	atomic_store_explicit(&t->state, SHM_LIVE, memory_order_release);
+	session_my_ring = r;
+	if (have_key)
+		pthread_setspecific(thread_end_key, r);
+	return r;
+}
+
+void session_name_thread(struct ring *r, const char *name)
+{
+	struct shm_thread *t = &r->session->threads[r->thread];
+
+	if (atomic_load_explicit(&t->name_set, memory_order_relaxed))
+		return;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	/* Pairs with the acquire in drain_threads(): the name is complete. */
+	atomic_store_explicit(&t->name_set, 1, memory_order_release);
+}
+
+uint32_t session_next_id(struct session *s)
+{
+	uint32_t id = atomic_fetch_add_explicit(&s->header->next_id, 1, memory_order_relaxed);
+
+	return id ? id : atomic_fetch_add_explicit(&s->header->next_id, 1, memory_order_relaxed);
+}
+
+static bool table_fits(const struct shm_header *h, uint64_t at, uint64_t count, uint64_t bytes)
+{
+	return at % 64 == 0 && at <= h->total_bytes && count * bytes <= h->total_bytes - at;
+}
+
+static bool header_is_sound(const struct shm_header *h, uint64_t file_bytes, uint64_t token)
+{
+	return h->magic == SHM_MAGIC && h->version == SHM_VERSION && h->token == token &&
+	       h->total_bytes == file_bytes && h->processes <= SHM_MAX_PROCESSES &&
+	       h->threads <= SHM_MAX_THREADS && h->blocks <= SHM_MAX_BLOCKS && h->blocks &&
+	       table_fits(h, h->processes_at, h->processes, sizeof(struct shm_process)) &&
+	       table_fits(h, h->threads_at, h->threads, sizeof(struct shm_thread)) &&
+	       table_fits(h, h->free_map_at, (h->blocks + 63u) / 64u, 8) &&
+	       table_fits(h, h->block_state_at, h->blocks, 8) &&
+	       table_fits(h, h->blocks_at, h->blocks, SHM_BLOCK_BYTES);
+}
+
+static struct session *session_map(const char *where)
+{
+	unsigned pid, fd_number, note_fd;
+	unsigned long long token;
+	struct shm_header *h;
+	struct session *s;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (!where || sscanf(where, "%u.%u.%u.%llx", &pid, &fd_number, &note_fd, &token) != 4)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd_number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*h)) {
+		close(fd);
+		return NULL;
+	}
+	h = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (h == MAP_FAILED)
+		return NULL;
+	s = header_is_sound(h, (uint64_t)st.st_size, token) ? malloc(sizeof(*s)) : NULL;
+	if (!s) {
+		munmap(h, (size_t)st.st_size);
+		return NULL;
+	}
+	s->header = h;
+	s->processes = (void *)((char *)h + h->processes_at);
+	s->threads = (void *)((char *)h + h->threads_at);
+	s->free_map = (void *)((char *)h + h->free_map_at);
+	s->block_state = (void *)((char *)h + h->block_state_at);
+	s->blocks = (void *)((char *)h + h->blocks_at);
+	return s;
+}
+
+int session_join(const char *where, uint32_t python_version)
+{
+	struct session *s;
+
+	pthread_once(&once, set_up_once);
+	if (session_on())
+		return -1;
+	s = session_map(where);
+	if (!s)
+		return -1;
+	if (!atomic_load_explicit(&s->header->active, memory_order_acquire) ||
+	    register_process(s, python_version)) {
+		munmap(s->header, s->header->total_bytes);
+		free(s);
+		return -1;
+	}
+	session_epoch++;
+	atomic_store_explicit(&session_current, s, memory_order_release);
+	return 0;
+}
+
+void session_leave(void)
+{
+	struct shm_process *self = session_process();
+
+	if (self)
+		atomic_store_explicit(&self->state, SHM_ENDED, memory_order_release);
+	atomic_store_explicit(&session_current, NULL, memory_order_release);
+}

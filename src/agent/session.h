@@ -1,0 +1,83 @@
+/*
+ * The agent's side of a recording: the mapped shared memory, this process's
+ * entry in it and the ring of each thread.
+ *
+ * Everything here may run in any thread, with or without the GIL, in native
+ * programs too.  Nothing prints, exits or blocks.
+ */
+#ifndef AGENT_SESSION_H
+#define AGENT_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/ring.h"
+#include "format/shm.h"
+
+struct session {
+	struct shm_header *header;
+	struct shm_process *processes;
+	struct shm_thread *threads;
+	_Atomic uint64_t *free_map;
+	_Atomic uint64_t *block_state;
+	struct shm_block *blocks;
+};
+
+/*
+ * Joins the session that `where` names (the text of SHM_ENV) and registers this
+ * process; python_version is PY_VERSION_HEX, 0 in a native program.  0, or -1
+ * where there is none, it is over, or it is not one of ours.  Another session
+ * may be joined after session_leave(); the old mapping stays, because a thread
+ * may still be writing to it.
+ */
+int session_join(const char *where, uint32_t python_version);
+
+/* Stops recording in this process.  Rings of running threads are let go at their next event. */
+void session_leave(void);
+
+extern _Atomic(struct session *) session_current; /* NULL: not recording */
+
+/*
+ * Counts the recordings this process has joined: ids of an earlier one mean
+ * nothing in the next.  Changed by session_join() only.
+ */
+extern uint32_t session_epoch;
+
+/*
+ * The recording that is on, or NULL.  Two loads on the path of every event;
+ * the second is how the recorder switches all its processes off at once.
+ */
+static inline struct session *session_on(void)
+{
+	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
+
+	if (!s || !atomic_load_explicit(&s->header->active, memory_order_relaxed))
+		return NULL;
+	return s;
+}
+
+/* The calling thread's ring, or NULL: not recording, or all thread entries are taken. */
+struct ring *session_ring_slow(struct session *s);
+
+extern __thread struct ring *session_my_ring;
+
+static inline struct ring *session_ring(void)
+{
+	struct session *s = session_on();
+	struct ring *r = session_my_ring;
+
+	if (!s)
+		return NULL;
+	return r && r->session == s ? r : session_ring_slow(s);
+}
+
+/* Puts a name on the calling thread, once; later calls are ignored. */
+void session_name_thread(struct ring *r, const char *name);
+
+/* This process's entry; NULL when not recording. */
+struct shm_process *session_process(void);
+
+/* A fresh id for a definition. */
+uint32_t session_next_id(struct session *s);
+
+#endif
