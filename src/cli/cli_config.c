@@ -93,32 +93,34 @@ static void add_reference_row(struct buf *out, const struct setting *s)
 	buf_add_str(out, " |\n");
 }
 
+static const char reference_intro[] =
+	"# Settings\n"
+	"\n"
+	"Written by `inferscope config reference`; do not edit.\n"
+	"\n"
+	"A setting comes from the command line, else from the environment, else from the\n"
+	"configuration file, else it has its default. `inferscope config show --origin`\n"
+	"says which it was.\n"
+	"\n"
+	"The configuration file is the one that `--config` or `INFERSCOPE_CONFIG` names,\n"
+	"else `.inferscope.yaml` in the working directory or the nearest directory above\n"
+	"it that has one, else `$XDG_CONFIG_HOME/inferscope/config.yaml`\n"
+	"(`~/.config/inferscope/config.yaml`). It is a flat YAML mapping of keys to\n"
+	"values, 1 MB at most. An unknown key or a wrong value is an error that names\n"
+	"file, line and key.\n"
+	"\n"
+	"Flags take `true`, `yes`, `on` or `1` and `false`, `no`, `off` or `0`. A list is\n"
+	"a YAML sequence or one value, a comma-separated text in the environment, an\n"
+	"option given several times on the command line. An empty variable is an unset\n"
+	"one. Relative paths start at the working directory, wherever they are written.\n"
+	"\n"
+	"| key | option | environment | values | default | meaning |\n"
+	"|---|---|---|---|---|---|\n";
+
 static void reference(struct buf *out, const struct config *c)
 {
 	(void)c;
-	buf_add_str(out,
-		    "# Settings\n"
-		    "\n"
-		    "Written by `inferscope config reference`; do not edit.\n"
-		    "\n"
-		    "A setting comes from the command line, else from the environment, else from the\n"
-		    "configuration file, else it has its default. `inferscope config show --origin`\n"
-		    "says which it was.\n"
-		    "\n"
-		    "The configuration file is the one that `--config` or `INFERSCOPE_CONFIG` names,\n"
-		    "else `.inferscope.yaml` in the working directory or the nearest directory above\n"
-		    "it that has one, else `$XDG_CONFIG_HOME/inferscope/config.yaml`\n"
-		    "(`~/.config/inferscope/config.yaml`). It is a flat YAML mapping of keys to\n"
-		    "values, 1 MB at most. An unknown key or a wrong value is an error that names\n"
-		    "file, line and key.\n"
-		    "\n"
-		    "Flags take `true`, `yes`, `on` or `1` and `false`, `no`, `off` or `0`. A list is\n"
-		    "a YAML sequence or one value, a comma-separated text in the environment, an\n"
-		    "option given several times on the command line. An empty variable is an unset\n"
-		    "one. Relative paths start at the working directory, wherever they are written.\n"
-		    "\n"
-		    "| key | option | environment | values | default | meaning |\n"
-		    "|---|---|---|---|---|---|\n");
+	buf_add_str(out, reference_intro);
 	for (const struct setting *const *s = settings; *s; s++)
 		if ((*s)->key || (*s)->env)
 			add_reference_row(out, *s);

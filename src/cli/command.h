@@ -11,10 +11,10 @@
 
 enum exit_status {
 	EXIT_OK = 0,
-	EXIT_INPUT = 1,      /* input that cannot be read */
-	EXIT_USAGE = 2,      /* the command line or a setting is wrong */
-	EXIT_FIRED = 3,      /* --fail-on */
-	EXIT_STRICT = 4,     /* --strict: something asked for could not be recorded */
+	EXIT_INPUT = 1,            /* input that cannot be read */
+	EXIT_USAGE = 2,            /* the command line or a setting is wrong */
+	EXIT_FIRED = 3,            /* --fail-on */
+	EXIT_STRICT = 4,           /* --strict: something asked for could not be recorded */
 	EXIT_NOT_EXECUTABLE = 126, /* the program to run cannot be executed, as env(1) says it */
 	EXIT_NOT_FOUND = 127,      /* the program to run does not exist */
 };
@@ -23,7 +23,7 @@ struct command {
 	const char *name;
 	const char *operands; /* as in the usage line: "[options] script.py [args]" */
 	const char *summary;  /* one line, for `inferscope --help` */
-	const char *details;  /* paragraphs for `inferscope NAME --help`, before the options; or NULL */
+	const char *details;  /* for `inferscope NAME --help`, a line a paragraph; or NULL */
 	unsigned scope;       /* SETTING_FOR_* bit: which settings it takes as options */
 	bool hidden;
 	int (*run)(const struct command *self, int argc, char **argv); /* argv[0] is the name */

@@ -114,8 +114,8 @@ static int load_defaults(struct config *c, struct err *err)
 
 		if (v->source != SOURCE_NONE)
 			continue;
-		if ((*s)->fallback ? value_add(v, *s, (*s)->fallback, &from, err) :
-				     value_claim(v, *s, &from, err) < 0)
+		if ((*s)->fallback ? value_add(v, *s, (*s)->fallback, &from, err)
+				   : value_claim(v, *s, &from, err) < 0)
 			return -1;
 	}
 	return 0;

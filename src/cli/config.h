@@ -31,7 +31,7 @@ void config_free(struct config *c); /* NULL is a no-op */
 
 /* Flags, numbers and text of an unset setting are false, 0 and NULL. */
 bool config_flag(const struct config *c, const struct setting *s);
-double config_number(const struct config *c, const struct setting *s); /* integers too */
+double config_number(const struct config *c, const struct setting *s);    /* integers too */
 const char *config_text(const struct config *c, const struct setting *s); /* any scalar; borrowed */
 size_t config_list_count(const struct config *c, const struct setting *s);
 const char *config_list(const struct config *c, const struct setting *s, size_t i);

@@ -15,7 +15,7 @@ struct file {
 	const char *text;
 	size_t len;
 	yaml_parser_t yaml;
-	const struct setting *setting;   /* whose value is being read; NULL: none yet */
+	const struct setting *setting;    /* whose value is being read; NULL: none yet */
 	size_t first_line[SETTING_COUNT]; /* of each key, from 1; 0: not seen */
 	struct err *err;
 };
@@ -137,8 +137,8 @@ static int check_plain(const struct file *f, const yaml_event_t *e)
 	if (!is_word(text, flags) || (s->off_flag && !strcmp(text, "off")))
 		return 0;
 	return mistake(f, line_of(e),
-		       s->off_flag ? "expected a path or off, not true or false (quote a name)" :
-				     "expected text, not true or false (quote a name)");
+		       s->off_flag ? "expected a path or off, not true or false (quote a name)"
+				   : "expected text, not true or false (quote a name)");
 }
 
 static int add_scalar(struct file *f, const yaml_event_t *e)

@@ -134,8 +134,8 @@ void help_command(FILE *to, const struct command *command)
 void help_program(FILE *to, const struct command *const *commands)
 {
 	fputs("usage: inferscope COMMAND [options] [operands]\n\n"
-	      "InferScope says why neural-network inference is slow, where in the code, and what\n"
-	      "fixing it would bring.\n\ncommands:\n",
+	      "InferScope says why neural-network inference is slow, where in the code, and\n"
+	      "what fixing it would bring.\n\ncommands:\n",
 	      to);
 	for (; *commands; commands++)
 		if (!(*commands)->hidden)

@@ -74,6 +74,7 @@ static int unknown_option(unsigned scope, const char *word, size_t len, struct e
 	struct suggest near;
 	char name[64];
 	size_t kept = len < sizeof(name) ? len : sizeof(name) - 1;
+	bool off;
 
 	memcpy(name, word, kept);
 	name[kept] = '\0';
@@ -87,6 +88,8 @@ static int unknown_option(unsigned scope, const char *word, size_t len, struct e
 	}
 	if (near.best)
 		return err_set(err, "unknown option '%s'; did you mean '%s'?", name, near.best);
+	if (find_setting(~0u, word, len, &off))
+		return err_set(err, "option '%s' does not belong to this command", name);
 	return err_set(err, "unknown option '%s'", name);
 }
 

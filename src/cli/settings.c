@@ -1,5 +1,8 @@
 #include "cli/settings.h"
 
+/* In a table, what is read together stands on one line. */
+/* clang-format off */
+
 enum {
 	RUN = SETTING_FOR_RUN,
 	ANALYZE = SETTING_FOR_ANALYZE,
@@ -238,6 +241,8 @@ const struct setting *const settings[] = {
 	&setting_origin, &setting_config, &setting_quiet, &setting_log_level,
 	NULL,
 };
+
+/* clang-format on */
 
 _Static_assert(sizeof(settings) / sizeof(settings[0]) - 1 == SETTING_COUNT,
 	       "SETTING_COUNT in settings.h");

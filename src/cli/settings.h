@@ -14,10 +14,12 @@ enum setting_type {
 	SETTING_NUMBER,  /* a real, min .. max */
 	SETTING_CHOICE,  /* one of `choices` */
 	SETTING_PATH,    /* any non-empty text */
-	SETTING_LIST,    /* repeatable path or word; a YAML sequence or scalar; commas in the environment */
+	SETTING_LIST,    /* repeatable path or word; a YAML sequence or scalar; commas in the
+			    environment */
 };
 
-/* Which commands take a setting as an option.  In files and the environment all are known everywhere. */
+/* Which commands take a setting as an option.  In files and the environment all are known
+ * everywhere. */
 enum setting_scope {
 	SETTING_FOR_RUN = 1u << 0,
 	SETTING_FOR_ANALYZE = 1u << 1,
@@ -26,10 +28,11 @@ enum setting_scope {
 };
 
 struct setting {
-	const char *key;      /* in .inferscope.yaml: "max_overhead"; NULL: not in files */
-	const char *env;      /* "INFERSCOPE_MAX_OVERHEAD"; NULL: not in the environment */
-	const char *flag;     /* "--max-overhead"; NULL: not on the command line */
-	const char *off_flag; /* "--no-trace": sets a flag to false, a path to "", a choice to "off" */
+	const char *key;  /* in .inferscope.yaml: "max_overhead"; NULL: not in files */
+	const char *env;  /* "INFERSCOPE_MAX_OVERHEAD"; NULL: not in the environment */
+	const char *flag; /* "--max-overhead"; NULL: not on the command line */
+	const char
+		*off_flag; /* "--no-trace": sets a flag to false, a path to "", a choice to "off" */
 	enum setting_type type;
 	const char *fallback; /* the default, as it would be written; NULL: unset */
 	const char *metavar;  /* "PCT" */
@@ -46,9 +49,9 @@ struct setting {
 };
 
 extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_memory,
-	setting_max_overhead, setting_sample_hz, setting_trace_size_mb, setting_ring, setting_python,
-	setting_config, setting_rules, setting_delay, setting_duration, setting_strict,
-	setting_graph_nodes, setting_detail, setting_quiet, setting_log_level,
+	setting_max_overhead, setting_sample_hz, setting_trace_size_mb, setting_ring,
+	setting_python, setting_config, setting_rules, setting_delay, setting_duration,
+	setting_strict, setting_graph_nodes, setting_detail, setting_quiet, setting_log_level,
 	setting_verify_overhead, setting_wait_children, setting_enable, setting_step, setting_rank,
 	setting_fail_on,
 	/* options of one command: neither in files nor in the environment */

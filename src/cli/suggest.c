@@ -50,9 +50,11 @@ static size_t distance(const char *a, const char *b)
 
 void suggest_init(struct suggest *g, const char *typed)
 {
+	size_t len = strlen(typed + strspn(typed, "-"));
+
 	g->typed = typed;
 	g->best = NULL;
-	g->distance = strlen(typed) / 3 + 1; /* farther off is a guess, not a help */
+	g->distance = len < 6 ? 1 : len / 3; /* farther off is a guess, not a help */
 }
 
 void suggest_push(struct suggest *g, const char *candidate)

@@ -92,8 +92,8 @@ static int interpret(const struct setting *s, const char *text, const struct ori
 		return 0;
 	case SETTING_INTEGER:
 	case SETTING_NUMBER:
-		if (!text_to_number(text, s->type == SETTING_INTEGER, number) ||
-		    *number < s->min || *number > s->max)
+		if (!text_to_number(text, s->type == SETTING_INTEGER, number) || *number < s->min ||
+		    *number > s->max)
 			return reject(s, text, from, err);
 		snprintf(room, 32, "%.15g", *number);
 		*keep = room;
@@ -152,8 +152,8 @@ int value_claim(struct value *v, const struct setting *s, const struct origin *f
 	return 1;
 }
 
-int value_add(struct value *v, const struct setting *s, const char *text,
-	      const struct origin *from, struct err *err)
+int value_add(struct value *v, const struct setting *s, const char *text, const struct origin *from,
+	      struct err *err)
 {
 	const char *keep;
 	double number = 0;

@@ -22,8 +22,8 @@ enum source {
 };
 
 struct value {
-	char **items; /* a list's; a scalar has one, as `config show` prints it */
-	size_t count; /* 0: unset, or an empty list */
+	char **items;  /* a list's; a scalar has one, as `config show` prints it */
+	size_t count;  /* 0: unset, or an empty list */
 	double number; /* of integers and numbers; 0 or 1 of a flag */
 	enum source source;
 	char *origin;
@@ -55,8 +55,8 @@ int value_claim(struct value *v, const struct setting *s, const struct origin *f
  * Checks a text and stores it (a list: appends it), unless a stronger source was
  * there first: a mistake is reported even where it would have no effect.
  */
-int value_add(struct value *v, const struct setting *s, const char *text,
-	      const struct origin *from, struct err *err);
+int value_add(struct value *v, const struct setting *s, const char *text, const struct origin *from,
+	      struct err *err);
 
 void value_release(struct value *v);
 

@@ -29,23 +29,28 @@ static bool is_plain(const char *text)
 	return !text[strspn(text, allowed)] && !is_reserved(text);
 }
 
+static size_t length_from(unsigned char lead)
+{
+	if (lead < 0x80)
+		return 1;
+	if (lead < 0xc0 || lead >= 0xf8)
+		return 0;
+	return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
 /* Decodes one character; returns its length, 0 where the bytes are not UTF-8. */
 static size_t decode(const unsigned char *p, unsigned *code)
 {
 	static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf8 ? 4 : 0;
+	size_t len = length_from(*p);
 
-	if (len <= 1) {
-		*code = *p;
-		return len;
-	}
-	*code = *p & (0xffu >> (len + 1));
+	*code = len > 1 ? *p & (0xffu >> (len + 1)) : *p;
 	for (size_t i = 1; i < len; i++) {
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 		*code = *code << 6 | (p[i] & 0x3fu);
 	}
-	if (*code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
+	if (!len || *code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
 		return 0;
 	return len;
 }
@@ -71,6 +76,8 @@ void yaml_add_text(struct buf *out, const char *text)
 		unsigned code;
 		size_t len = decode(p, &code);
 
+		if (!len)
+			code = *p;
 		if (len && is_printable(code)) {
 			if (code == '"' || code == '\\')
 				buf_add_byte(out, '\\');

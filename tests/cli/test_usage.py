@@ -1,0 +1,99 @@
+"""What the program says about itself, and to people who mistype."""
+
+import os
+import re
+
+import pytest
+
+
+def commands_of(text):
+    return re.findall(r"^  ([a-z]+) ", text.split("commands:\n")[1], re.M)
+
+
+def test_help_lists_commands_that_exist(inferscope):
+    done = inferscope("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    commands = commands_of(done.stdout)
+    assert "config" in commands
+    for command in commands:
+        of_command = inferscope(command, "--help")
+        assert of_command.returncode == 0
+        assert of_command.stdout.startswith("usage: inferscope %s " % command)
+        assert inferscope("help", command).stdout == of_command.stdout
+        assert inferscope("--help", command).stdout == of_command.stdout
+        assert inferscope(command, "-h").stdout == of_command.stdout
+
+
+def test_help_fits_a_terminal(inferscope):
+    texts = [inferscope("--help").stdout]
+    texts += [inferscope("help", name).stdout for name in commands_of(texts[0])]
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_help_names_every_option_once(inferscope):
+    text = inferscope("config", "--help").stdout
+    options = re.findall(r"^  (-\S+)", text, re.M)
+    assert sorted(options) == ["--config", "--help", "--origin"]
+
+
+def test_version(inferscope):
+    done = inferscope("--version")
+    assert done.returncode == 0
+    assert re.match(r"inferscope \d+\.\d+\.\d+\n$", done.stdout)
+
+
+def test_no_arguments_is_a_usage_error_with_help(inferscope):
+    done = inferscope()
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == inferscope("--help").stdout
+
+
+@pytest.mark.parametrize("typed, line", [
+    ("cofnig", "unknown command 'cofnig'; did you mean 'config'?"),
+    ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
+    ("zzzzzz", "unknown command 'zzzzzz'; see 'inferscope --help'"),
+    ("", "unknown command ''; see 'inferscope --help'"),
+])
+def test_unknown_command(refused, typed, line):
+    assert refused(typed) == line
+
+
+def test_help_for_an_unknown_command(refused):
+    assert refused("help", "confgi") == "unknown command 'confgi'; did you mean 'config'?"
+
+
+@pytest.mark.parametrize("args, line", [
+    (["config"], "config: say what to do: show or reference"),
+    (["config", "shwo"], "config: unknown action 'shwo'; did you mean 'show'?"),
+    (["config", "zzzzzz"], "config: unknown action 'zzzzzz'; there are show and reference"),
+    (["config", "show", "more"], "config: unexpected 'more' behind 'show'"),
+    (["config", "show", "--orign"], "unknown option '--orign'; did you mean '--origin'?"),
+    (["config", "show", "--cpu"], "option '--cpu' does not belong to this command"),
+    (["config", "show", "--config"], "--config needs a value: --config FILE"),
+    (["config", "show", "--origin=1"], "--origin takes no value"),
+])
+def test_mistakes_are_named(refused, args, line):
+    assert refused(*args) == line
+
+
+def test_a_complaint_is_one_line_whatever_was_typed(refused):
+    assert "\x1b" not in refused("two\nlines\x1b[31m")
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "show"],
+                                  ["config", "--help"], ["config", "reference"]])
+def test_output_that_cannot_be_written_is_an_error(inferscope, args):
+    with open("/dev/full", "wb") as full:
+        done = inferscope(*args, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == ("inferscope: cannot write to standard output: "
+                           "No space left on device\n")
+
+
+def test_settings_reference_is_up_to_date(inferscope, root):
+    with open(os.path.join(root, "docs/SETTINGS.md"), encoding="utf-8") as file:
+        committed = file.read()
+    assert inferscope("config", "reference").stdout == committed, \
+        "run: inferscope config reference > docs/SETTINGS.md"
