@@ -154,7 +154,7 @@ static int write_action(const char *name, const struct config *c)
 	struct buf out;
 	int rc;
 
-	while (i < sizeof(actions) / sizeof(actions[0]) && strcmp(actions[i].name, name))
+	while (i < sizeof(actions) / sizeof(actions[0]) && strcmp(actions[i].name, name) != 0)
 		i++;
 	if (i == sizeof(actions) / sizeof(actions[0]))
 		return unknown_action(name);

@@ -193,7 +193,7 @@ const char *config_pending(const struct config *c, const struct setting *s)
 		return NULL;
 	if (s->type == SETTING_FLAG && v->number == 0)
 		return NULL;
-	if (s->pending_value && strcmp(text, s->pending_value))
+	if (s->pending_value && strcmp(text, s->pending_value) != 0)
 		return NULL;
 	if (v->source == SOURCE_FILE && s->fallback && !strcmp(text, s->fallback))
 		return NULL;

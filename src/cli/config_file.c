@@ -95,7 +95,7 @@ static int find_key(struct file *f, const yaml_event_t *e)
 
 		if (!s->key)
 			continue;
-		if (strcmp(s->key, key)) {
+		if (strcmp(s->key, key) != 0) {
 			suggest_push(&near, s->key);
 			continue;
 		}

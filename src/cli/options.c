@@ -121,7 +121,7 @@ int options_next(struct options *o, struct option *out, struct err *err)
 		out->value = s->type != SETTING_FLAG ? "off" : off ? "false" : "true";
 	} else if (equals) {
 		out->value = equals + 1;
-	} else if (o->next < o->operands && strncmp(o->argv[o->next], "--", 2)) {
+	} else if (o->next < o->operands && strncmp(o->argv[o->next], "--", 2) != 0) {
 		out->value = o->argv[o->next++];
 	} else { /* "--report --quiet" is a slip; "--report=--quiet" is not */
 		return err_set(err, "%s needs a value: %s %s", out->name, out->name,
