@@ -8,6 +8,9 @@
 #define CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct config;
 
 enum exit_status {
 	EXIT_OK = 0,
@@ -34,6 +37,13 @@ extern const struct command command_run, command_record, command_analyze, comman
 
 /* Prints "inferscope: TEXT" to stderr, one line.  Returns status, for `return complain(...)`. */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Complains about each setting of `scope` that was asked for and that this
+ * version cannot honour (config_pending()), in silence at log_level error.
+ * Returns how many there are: --strict makes that an error.
+ */
+size_t complain_pending(const struct config *c, unsigned scope);
 
 /* Flushes stdout.  Returns status, or EXIT_INPUT after a complaint when it could not be written. */
 int finish_stdout(int status);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/config.h"
 
 int complain(int status, const char *fmt, ...)
 {
@@ -19,6 +20,23 @@ int complain(int status, const char *fmt, ...)
 			*p = '?';
 	fprintf(stderr, "inferscope: %s\n", text);
 	return status;
+}
+
+size_t complain_pending(const struct config *c, unsigned scope)
+{
+	bool silent = !strcmp(config_text(c, &setting_log_level), "error");
+	size_t count = 0;
+
+	for (const struct setting *const *s = settings; *s; s++) {
+		const char *text = (*s)->scope & scope ? config_pending(c, *s) : NULL;
+
+		if (!text)
+			continue;
+		count++;
+		if (!silent)
+			complain(0, "%s", text);
+	}
+	return count;
 }
 
 int finish_stdout(int status)

@@ -3,7 +3,9 @@
  *
  * The file: --config or INFERSCOPE_CONFIG, else .inferscope.yaml in the working
  * directory or the nearest parent that has one, else
- * $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset).
+ * $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset).  A file
+ * in the working directory or above must belong to the caller, to root or to the
+ * owner of the working directory.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H

@@ -21,18 +21,59 @@ int config_file_open(const char *path, int *fd, struct err *err)
 
 /*
  * 1: opened; 0: not there.  A file that is there but cannot be read is an error:
- * it was put there to be obeyed.
+ * it was put there to be obeyed.  O_NONBLOCK: never wait for the other end of a
+ * FIFO that nobody named.
  */
-static int try_open(const char *path, int *fd, struct err *err)
+static int try_open(const char *path, int *fd, struct stat *st, struct err *err)
+{
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*fd < 0) {
+		int reason = errno;
+
+		if (stat(path, st)) /* also where the folder may not be searched */
+			return 0;
+		errno = reason;
+		return err_errno(err, "cannot read the configuration file '%s'", path);
+	}
+	if (fstat(*fd, st))
+		err_errno(err, "cannot read the configuration file '%s'", path);
+	else if (S_ISDIR(st->st_mode))
+		err_set(err, "the configuration file '%s' is a directory", path);
+	else if (!S_ISREG(st->st_mode))
+		err_set(err, "the configuration file '%s' is not a regular file", path);
+	else
+		return 1;
+	close(*fd);
+	*fd = -1;
+	return -1;
+}
+
+/*
+ * A file says which interpreter to start.  One that another user left in a
+ * parent directory, /tmp say, must not: it has to belong to the caller, to root
+ * or to the owner of the working directory (a mounted project, in a container).
+ */
+static bool is_trusted(const struct stat *st)
+{
+	struct stat here;
+
+	return st->st_uid == geteuid() || st->st_uid == 0 ||
+	       (!stat(".", &here) && st->st_uid == here.st_uid);
+}
+
+static int try_open_trusted(const char *path, int *fd, struct err *err)
 {
 	struct stat st;
+	int found = try_open(path, fd, &st, err);
 
-	if (stat(path, &st)) /* also where the folder may not be searched */
-		return 0;
-	if (!S_ISREG(st.st_mode)) /* never wait for the other end of a FIFO nobody named */
-		return err_set(err, "the configuration file '%s' is %s", path,
-			       S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
-	return config_file_open(path, fd, err) ? -1 : 1;
+	if (found <= 0 || is_trusted(&st))
+		return found;
+	close(*fd);
+	*fd = -1;
+	return err_set(err,
+		       "the configuration file '%s' belongs to another user; use it with "
+		       "--config, or --config /dev/null for none",
+		       path);
 }
 
 /* The nearest file at or above `dir`, which is cut back on the way. */
@@ -49,7 +90,7 @@ static int find_upwards(char *dir, char **path, int *fd, struct err *err)
 			*path = NULL;
 			return err_set(err, "out of memory");
 		}
-		found = try_open(*path, fd, err);
+		found = try_open_trusted(*path, fd, err);
 		if (found)
 			return found;
 		free(*path);
@@ -65,6 +106,7 @@ static int find_personal(char **path, int *fd, struct err *err)
 {
 	const char *base = getenv("XDG_CONFIG_HOME");
 	const char *below = "";
+	struct stat st;
 	int found;
 
 	/* The XDG specification has relative paths ignored. */
@@ -78,7 +120,7 @@ static int find_personal(char **path, int *fd, struct err *err)
 		*path = NULL;
 		return err_set(err, "out of memory");
 	}
-	found = try_open(*path, fd, err);
+	found = try_open(*path, fd, &st, err);
 	if (!found) {
 		free(*path);
 		*path = NULL;

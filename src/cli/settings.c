@@ -30,8 +30,8 @@ const struct setting setting_cpu = {
 	.type = SETTING_CHOICE, .fallback = "auto", .metavar = "MODE",
 	.choices = "auto|trace|sample|off",
 	.scope = RUN,
-	.help = "record Python calls: every call, samples, whatever fits the overhead budget, "
-		"or nothing",
+	.help = "record Python calls: as many as the overhead budget allows, every one, "
+		"samples, or nothing",
 	.pending = "cpu: sample is not available in this version; calls are traced instead",
 	.pending_value = "sample",
 };

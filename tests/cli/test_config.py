@@ -190,6 +190,19 @@ def test_an_unreadable_file(refused, work):
         "cannot read the configuration file '%s': Permission denied" % path
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_that_another_user_left_above_is_not_obeyed(refused, inferscope, work, tmp_path):
+    path = write(tmp_path / ".inferscope.yaml", "rank: 1\n")
+    os.chown(str(path), 65534, 65534)
+    assert refused("config", "show").startswith(
+        "the configuration file '%s' belongs to another user" % path)
+    show = ("config", "show", "--origin")
+    assert shown(inferscope(*show, "--config", path))["rank"] == ("1", "%s:1" % path)
+    assert shown(inferscope(*show, "--config", "/dev/null"))["rank"] == (None, "default")
+    os.chown(str(work), 65534, 65534)  # a project that is mounted into a container
+    assert shown(inferscope(*show))["rank"] == ("1", "%s:1" % path)
+
+
 def test_a_file_that_cannot_be_read_to_its_end(refused):
     assert refused("config", "show", "--config", "/proc/self/mem") == \
         "cannot read the configuration file '/proc/self/mem': Input/output error"

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "cli/command.h"
 #include "cli/config.h"
 #include "cli/config_file.h"
 #include "cli/options.h"
@@ -389,6 +390,21 @@ static void only_what_is_asked_for_is_pending(void **state)
 	config_free(c);
 }
 
+static void pending_settings_of_the_scope_are_counted(void **state)
+{
+	struct config *c;
+	struct err err;
+
+	(void)state;
+	setenv("INFERSCOPE_RANK", "1", 1); /* not a setting of run */
+	setenv("INFERSCOPE_RULES", "r.yaml", 1);
+	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error", "--delay=1"), 0);
+	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 2);
+	assert_int_equal(complain_pending(c, SETTING_FOR_ANALYZE), 2);
+	assert_int_equal(complain_pending(c, SETTING_FOR_EXPORT), 0);
+	config_free(c);
+}
+
 static void help_is_seen_where_it_is_an_option(void **state)
 {
 	char *plain[] = { "run", "--quiet", "--help", NULL };
@@ -516,6 +532,7 @@ int main(void)
 		TEST(files_that_say_nothing_are_fine),
 		TEST(a_file_may_give_lists_in_every_form),
 		TEST(only_what_is_asked_for_is_pending),
+		TEST(pending_settings_of_the_scope_are_counted),
 		TEST(help_is_seen_where_it_is_an_option),
 		TEST(suggestions_are_near_or_none),
 		TEST(texts_survive_a_round_trip_through_yaml),
