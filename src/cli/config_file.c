@@ -236,8 +236,8 @@ static int read_document(struct file *f, const yaml_event_t *root)
 {
 	if (root->type == YAML_MAPPING_START_EVENT)
 		return read_mapping(f);
-	if (root->type == YAML_SCALAR_EVENT && !root->data.scalar.length &&
-	    root->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+	if (root->type == YAML_SCALAR_EVENT && root->data.scalar.plain_implicit &&
+	    !root->data.scalar.length)
 		return 0; /* "---" and nothing else */
 	return mistake(f, line_of(root), "expected lines of the form 'key: value'");
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
+
 /* Plain scalars that YAML 1.1 readers take for a boolean or nothing. */
 static bool is_reserved(const char *text)
 {
@@ -29,30 +31,16 @@ static bool is_plain(const char *text)
 	return !text[strspn(text, allowed)] && !is_reserved(text);
 }
 
-static size_t length_from(unsigned char lead)
+/* The character that a valid sequence of `len` bytes stands for. */
+static unsigned decode(const char *s, size_t len)
 {
-	if (lead < 0x80)
-		return 1;
-	if (lead < 0xc0 || lead >= 0xf8)
-		return 0;
-	return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-}
+	unsigned code = (unsigned char)*s;
 
-/* Decodes one character; returns its length, 0 where the bytes are not UTF-8. */
-static size_t decode(const unsigned char *p, unsigned *code)
-{
-	static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = length_from(*p);
-
-	*code = len > 1 ? *p & (0xffu >> (len + 1)) : *p;
-	for (size_t i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (p[i] & 0x3fu);
-	}
-	if (!len || *code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
-		return 0;
-	return len;
+	if (len > 1)
+		code &= 0xffu >> (len + 1);
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((unsigned char)s[i] & 0x3fu);
+	return code;
 }
 
 /* What may stand in a YAML stream and is not taken for a line break or a byte order mark. */
@@ -65,31 +53,29 @@ static bool is_printable(unsigned code)
 
 void yaml_add_text(struct buf *out, const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
+	const char *end = text + strlen(text);
 
 	if (is_plain(text)) {
 		buf_add_str(out, text);
 		return;
 	}
 	buf_add_byte(out, '"');
-	while (*p) {
-		unsigned code;
-		size_t len = decode(p, &code);
+	while (text < end) {
+		size_t len = utf8_sequence(text, (size_t)(end - text));
+		unsigned code = decode(text, len);
 
-		if (!len)
-			code = *p;
 		if (len && is_printable(code)) {
 			if (code == '"' || code == '\\')
 				buf_add_byte(out, '\\');
-			buf_add(out, p, len);
+			buf_add(out, text, len);
 		} else if (code > 0xffff) {
 			buf_printf(out, "\\U%08X", code);
 		} else if (code > 0xff) {
 			buf_printf(out, "\\u%04X", code);
-		} else {
+		} else { /* a control character, or a byte that is no text */
 			buf_printf(out, "\\x%02X", code);
 		}
-		p += len ? len : 1;
+		text += len ? len : 1;
 	}
 	buf_add_byte(out, '"');
 }

@@ -308,6 +308,8 @@ static void mistakes_in_a_file_name_line_and_key(void **state)
 		{ "python: \"a\\0b\"\n", "f:1: python: a NUL character in the value" },
 		{ "? [a]\n: b\n", "f:1: expected the name of a setting" },
 		{ "just text\n", "f:1: expected lines of the form 'key: value'" },
+		{ "--- ''\n", "f:1: expected lines of the form 'key: value'" },
+		{ "!x\n", "f:1: expected lines of the form 'key: value'" },
 		{ "- ring\n", "f:1: expected lines of the form 'key: value'" },
 		{ "ring: true\n---\ngpu: true\n", "f:2: a second document" },
 		{ "gpu: true\nring: \xc3(\n", "f:2: not UTF-8 text: invalid trailing UTF-8 octet" },
