@@ -1,0 +1,135 @@
+#include "analyze/analysis.h"
+
+#include <stdlib.h>
+
+#include "analyze/census.h"
+#include "analyze/steps.h"
+#include "analyze/trust.h"
+#include "timeline/timeline.h"
+
+#define COMMAND_MAX 4096 /* arguments shown; a hostile file may claim any number */
+
+static int collect_run(struct analysis_run *run, const struct trace *t)
+{
+	const struct trace_end *end = trace_end(t);
+
+	while (run->command_count < COMMAND_MAX && trace_info(t, "command", run->command_count))
+		run->command_count++;
+	run->command = calloc(run->command_count + 1, sizeof(*run->command));
+	if (!run->command)
+		return -1;
+	for (size_t i = 0; i < run->command_count; i++)
+		run->command[i] = trace_info(t, "command", i);
+	run->cwd = trace_info(t, "cwd", 0);
+	run->python = trace_info(t, "python", 0);
+	run->started = trace_info(t, "started", 0);
+	run->clock = trace_info(t, "clock", 0);
+	run->recorder = trace_info(t, "inferscope.version", 0);
+	run->exit_known = end && end->exit_status >= 0;
+	run->exit_status = run->exit_known ? end->exit_status : 0;
+	run->wall_ns = end ? end->wall_ns : 0;
+	return 0;
+}
+
+static int collect_processes(struct analysis *a, const struct trace *t)
+{
+	size_t n = trace_process_count(t);
+
+	a->processes = calloc(n + 1, sizeof(*a->processes));
+	if (!a->processes)
+		return -1;
+	a->process_count = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct trace_process *p = trace_process(t, i);
+
+		a->processes[i].pid = p->pid;
+		a->processes[i].name = p->name;
+		a->processes[i].is_main = i == 0;
+	}
+	return 0;
+}
+
+static struct analysis_process *process_of(struct analysis *a, const struct trace *t, uint32_t id)
+{
+	for (size_t i = 0; i < a->process_count; i++)
+		if (trace_process(t, i)->id == id)
+			return &a->processes[i];
+	return NULL;
+}
+
+static int collect_threads(struct analysis *a, const struct timeline *tl, const struct trace *t)
+{
+	size_t n = trace_thread_count(t);
+	bool ended = trace_end(t) != NULL;
+
+	a->threads = calloc(n + 1, sizeof(*a->threads));
+	if (!a->threads)
+		return -1;
+	a->thread_count = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct thread_tally *tally = timeline_thread(tl, i);
+		const struct trace_thread *thread = trace_thread(t, i);
+		struct analysis_process *p = process_of(a, t, thread->process);
+
+		a->threads[i] = (struct analysis_thread){
+			.pid = p ? p->pid : 0,
+			.tid = thread->tid,
+			.name = thread->name,
+			.start_ns = tally->start_ns,
+			.end_ns = tally->end_ns,
+			.covered_ns = tally->covered_ns,
+			.events = tally->events,
+			.lost = tally->lost,
+			.gaps = tally->gaps,
+		};
+		if (p) {
+			p->threads++;
+			p->events += tally->events;
+		}
+		if (!ended && tally->end_ns > a->run.wall_ns)
+			a->run.wall_ns = tally->end_ns;
+	}
+	return 0;
+}
+
+int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
+{
+	struct analysis *a = calloc(1, sizeof(*a));
+	struct timeline *tl = NULL;
+	struct timeline_visitor visitor;
+	struct census census;
+	int rc = -1;
+
+	census_init(&census);
+	visitor = census_visitor(&census);
+	err_set(err, "out of memory");
+	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err))
+		goto out;
+	if (collect_run(&a->run, t) || collect_processes(a, t) || collect_threads(a, tl, t) ||
+	    census_finish(&census, a, tl, t) || steps_collect(a, tl, t) || trust_collect(a, tl, t))
+		goto out;
+	*out = a;
+	a = NULL; /* the caller owns it now */
+	rc = 0;
+out:
+	census_release(&census);
+	timeline_free(tl);
+	analysis_free(a);
+	return rc;
+}
+
+void analysis_free(struct analysis *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->trust.note_count; i++)
+		free(a->trust.notes[i]);
+	free(a->trust.notes);
+	free(a->run.command);
+	free(a->processes);
+	free(a->threads);
+	free(a->functions);
+	free(a->steps);
+	free(a->marks);
+	free(a);
+}

@@ -1,0 +1,119 @@
+/*
+ * What a trace says, ready to be written down: a pure function of the trace.
+ * Reports read this and nothing else, so that all formats tell the same story.
+ *
+ * Strings are borrowed from the trace unless said otherwise; the trace must
+ * outlive the analysis.  Lists are in the order in which they are to be shown,
+ * which does not depend on anything but their content.
+ */
+#ifndef ANALYZE_ANALYSIS_H
+#define ANALYZE_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/trace.h"
+
+struct analysis_run {
+	size_t command_count;
+	const char **command; /* argv */
+	const char *cwd;      /* NULL: not recorded, as for all of these */
+	const char *python;
+	const char *started; /* RFC 3339, UTC */
+	const char *clock;
+	const char *recorder; /* version of inferscope that recorded */
+	bool exit_known;
+	int exit_status;
+	int64_t wall_ns; /* of the recording; the latest time seen where its end is missing */
+};
+
+struct analysis_process {
+	uint32_t pid;
+	const char *name;
+	bool is_main; /* the first to be recorded */
+	size_t threads;
+	uint64_t events; /* stored */
+};
+
+struct analysis_thread {
+	uint32_t pid, tid;
+	const char *name; /* "" where it has none */
+	int64_t start_ns, end_ns;
+	int64_t covered_ns; /* inside Python functions or collections: running or waiting there */
+	uint64_t events, lost, gaps;
+};
+
+/* All code with this name, file and line, in all processes. */
+struct analysis_function {
+	const char *name, *file;
+	uint32_t line;
+	uint64_t calls;    /* a generator's further segments are not calls */
+	int64_t total_ns;  /* a recursive call inside another one is not counted twice */
+	int64_t self_ns;   /* without called functions and collections */
+	int64_t longest_ns; /* activation, or segment of a generator */
+};
+
+enum step_source { STEP_SCOPE, STEP_WHOLE_RUN };
+
+/* The scopes of one name in one process; or, without any, the whole run. */
+struct analysis_step {
+	const char *name;
+	enum step_source source;
+	uint32_t pid;
+	uint32_t depth;  /* typical number of scopes around it */
+	size_t count;    /* with begin and end, warm-up included */
+	size_t unended;  /* without an end: not in any figure */
+	size_t warmup;   /* the first ones, left out of the figures below */
+	int64_t total_ns; /* of all that ended */
+	double mean_ns;
+	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
+};
+
+struct analysis_mark {
+	const char *name;
+	uint64_t count;
+};
+
+#define GC_GENERATIONS 3
+
+struct analysis_gc {
+	uint64_t count;
+	uint64_t by_generation[GC_GENERATIONS]; /* unknown generations count as the last */
+	uint64_t collected; /* objects */
+	int64_t total_ns, longest_ns;
+};
+
+struct analysis_trust {
+	uint64_t events, dropped;
+	uint64_t gaps;
+	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
+	uint64_t backwards;
+	uint64_t unknown_names;
+	uint64_t lost_scope_begins, unended_scopes;
+	bool partial; /* a part of the file could not be read, or its end is missing */
+	size_t note_count;
+	char **notes; /* for the user: the recorder's first, then the analysis' own */
+};
+
+struct analysis {
+	struct analysis_run run;
+	size_t process_count;
+	struct analysis_process *processes; /* in order of appearance */
+	size_t thread_count;
+	struct analysis_thread *threads; /* in order of appearance */
+	size_t function_count;
+	struct analysis_function *functions; /* most self time first */
+	size_t step_count;
+	struct analysis_step *steps; /* most important first: outermost, longest in total */
+	size_t mark_count;
+	struct analysis_mark *marks; /* most frequent first */
+	struct analysis_gc gc;
+	struct analysis_trust trust;
+};
+
+int analysis_new(struct analysis **out, const struct trace *t, struct err *err);
+void analysis_free(struct analysis *a); /* NULL is a no-op */
+
+#endif

@@ -1,0 +1,196 @@
+#include "analyze/census.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void census_init(struct census *c)
+{
+	memset(c, 0, sizeof(*c));
+}
+
+void census_release(struct census *c)
+{
+	free(c->functions);
+	free(c->marks);
+	memset(c, 0, sizeof(*c));
+}
+
+static int make_room(struct census *c, size_t functions)
+{
+	size_t old = c->function_cap;
+	struct analysis_function *grown =
+		array_grow(c->functions, &c->function_cap, functions, sizeof(*grown));
+
+	if (!grown) {
+		c->failed = true;
+		return -1;
+	}
+	memset(grown + old, 0, (c->function_cap - old) * sizeof(*grown));
+	c->functions = grown;
+	return 0;
+}
+
+static void count_function(void *ctx, const struct span *s)
+{
+	struct census *c = ctx;
+	struct analysis_function *f;
+	int64_t duration_ns = s->end_ns - s->start_ns;
+
+	if (s->function >= c->function_cap && make_room(c, (size_t)s->function + 1))
+		return;
+	f = &c->functions[s->function];
+	f->calls += s->flags & SPAN_CALL;
+	f->self_ns += s->self_ns;
+	if (!(s->flags & SPAN_RECURSIVE))
+		f->total_ns += duration_ns;
+	if (duration_ns > f->longest_ns)
+		f->longest_ns = duration_ns;
+}
+
+static void count_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	struct analysis_gc *gc = &((struct census *)ctx)->gc;
+	int64_t duration_ns = s->end_ns - s->start_ns;
+
+	gc->count++;
+	gc->by_generation[s->id < GC_GENERATIONS ? s->id : GC_GENERATIONS - 1]++;
+	gc->collected += collected;
+	gc->total_ns += duration_ns;
+	if (duration_ns > gc->longest_ns)
+		gc->longest_ns = duration_ns;
+}
+
+static void count_annotation(void *ctx, const struct annotation *a)
+{
+	struct census *c = ctx;
+	uint32_t *grown;
+
+	if (a->kind != RECORD_MARK)
+		return;
+	grown = array_grow(c->marks, &c->mark_cap, c->mark_count + 1, sizeof(*grown));
+	if (!grown) {
+		c->failed = true;
+		return;
+	}
+	c->marks = grown;
+	grown[c->mark_count++] = a->name;
+}
+
+struct timeline_visitor census_visitor(struct census *c)
+{
+	return (struct timeline_visitor){
+		.ctx = c,
+		.function = count_function,
+		.gc = count_gc,
+		.annotation = count_annotation,
+	};
+}
+
+static int most_self_first(const void *a, const void *b)
+{
+	const struct analysis_function *x = a, *y = b;
+	int order;
+
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	order = strcmp(x->name, y->name);
+	if (!order)
+		order = strcmp(x->file, y->file);
+	return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct analysis_mark *)a)->name,
+		      ((const struct analysis_mark *)b)->name);
+}
+
+static int most_frequent_first(const void *a, const void *b)
+{
+	const struct analysis_mark *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One entry for each id in the sorted list; returns how many. */
+static size_t count_ids(const struct census *c, struct analysis_mark *out, const struct trace *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->mark_count; i++) {
+		if (!i || c->marks[i] != c->marks[i - 1]) {
+			const char *name = trace_string(t, c->marks[i]);
+
+			out[n++] = (struct analysis_mark){ name ? name : "(unknown)", 0 };
+		}
+		out[n - 1].count++;
+	}
+	return n;
+}
+
+/* Ids of different processes may stand for one name. */
+static size_t merge_names(struct analysis_mark *marks, size_t count)
+{
+	size_t n = 0;
+
+	qsort(marks, count, sizeof(*marks), by_name);
+	for (size_t i = 0; i < count; i++) {
+		if (n && !strcmp(marks[n - 1].name, marks[i].name))
+			marks[n - 1].count += marks[i].count;
+		else
+			marks[n++] = marks[i];
+	}
+	return n;
+}
+
+static int finish_marks(struct census *c, struct analysis *a, const struct trace *t)
+{
+	if (!c->mark_count)
+		return 0;
+	a->marks = calloc(c->mark_count, sizeof(*a->marks));
+	if (!a->marks)
+		return -1;
+	qsort(c->marks, c->mark_count, sizeof(*c->marks), ascending);
+	a->mark_count = merge_names(a->marks, count_ids(c, a->marks, t));
+	qsort(a->marks, a->mark_count, sizeof(*a->marks), most_frequent_first);
+	return 0;
+}
+
+int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
+		  const struct trace *t)
+{
+	size_t n = timeline_function_count(tl);
+
+	if (c->failed || finish_marks(c, a, t))
+		return -1;
+	a->gc = c->gc;
+	if (!n)
+		return 0;
+	if (make_room(c, n))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct function *f = timeline_function(tl, (uint32_t)i);
+
+		c->functions[i].name = f->name;
+		c->functions[i].file = f->file;
+		c->functions[i].line = f->line;
+	}
+	qsort(c->functions, n, sizeof(*c->functions), most_self_first);
+	a->functions = c->functions;
+	a->function_count = n;
+	c->functions = NULL; /* the analysis owns it now */
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * Counts what the walk over the timeline passes by: functions, collections and
+ * marks.
+ */
+#ifndef ANALYZE_CENSUS_H
+#define ANALYZE_CENSUS_H
+
+#include "analyze/analysis.h"
+#include "timeline/timeline.h"
+
+struct census {
+	struct analysis_function *functions; /* by the timeline's index; no names yet */
+	size_t function_cap;
+	struct analysis_gc gc;
+	uint32_t *marks; /* the name of each mark */
+	size_t mark_count, mark_cap;
+	bool failed; /* out of memory */
+};
+
+void census_init(struct census *c);
+void census_release(struct census *c);
+
+/* Borrows the census until the walk is over. */
+struct timeline_visitor census_visitor(struct census *c);
+
+/* Names, sorts and moves everything into the analysis.  -1: out of memory. */
+int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
+		  const struct trace *t);
+
+#endif

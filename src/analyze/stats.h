@@ -1,0 +1,20 @@
+/*
+ * Order statistics, exact: by sorting, without interpolation.
+ *
+ * The percentile is the nearest rank: the smallest value that at least q of all
+ * values do not exceed.  It is therefore always one that was measured.
+ */
+#ifndef ANALYZE_STATS_H
+#define ANALYZE_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void stats_sort(int64_t *values, size_t n);
+
+/* 0 < q <= 1; values sorted, n > 0. */
+int64_t stats_percentile(const int64_t *values, size_t n, double q);
+
+double stats_mean(const int64_t *values, size_t n); /* n > 0 */
+
+#endif

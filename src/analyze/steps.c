@@ -1,0 +1,186 @@
+#include "analyze/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stats.h"
+#include "base/array.h"
+
+#define WARMUP_SERIES 10
+#define WARMUP_FACTOR 3
+
+static int by_series(const void *a, const void *b)
+{
+	const struct scope *x = *(const struct scope *const *)a;
+	const struct scope *y = *(const struct scope *const *)b;
+	int order;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	order = x->name == y->name ? 0 : strcmp(x->name, y->name);
+	if (order)
+		return order;
+	/* The scopes lie in one array in the order of their begins. */
+	return x < y ? -1 : x > y;
+}
+
+static bool same_series(const struct scope *x, const struct scope *y)
+{
+	return x->process == y->process && !strcmp(x->name, y->name);
+}
+
+static int most_important_first(const void *a, const void *b)
+{
+	const struct analysis_step *x = a, *y = b;
+	int order;
+
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	order = strcmp(x->name, y->name);
+	return order ? order : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static uint32_t pid_of(const struct trace *t, uint32_t process)
+{
+	for (size_t i = 0; i < trace_process_count(t); i++)
+		if (trace_process(t, i)->id == process)
+			return trace_process(t, i)->pid;
+	return 0;
+}
+
+/* How many of the durations, in order of time, are warm-up; `sorted` is room for as many. */
+static size_t count_warmup(const int64_t *durations, int64_t *sorted, size_t n)
+{
+	size_t warmup = 0;
+	int64_t median;
+
+	memcpy(sorted, durations, n * sizeof(*sorted));
+	stats_sort(sorted, n);
+	median = stats_percentile(sorted, n, 0.5);
+	while (warmup < n && durations[warmup] / WARMUP_FACTOR > median)
+		warmup++;
+	return warmup;
+}
+
+static void fill_figures(struct analysis_step *s, int64_t *durations, int64_t *scratch,
+			 bool sequential)
+{
+	size_t n = s->count;
+
+	if (sequential && n >= WARMUP_SERIES)
+		s->warmup = count_warmup(durations, scratch, n);
+	durations += s->warmup;
+	n -= s->warmup;
+	stats_sort(durations, n);
+	s->mean_ns = stats_mean(durations, n);
+	s->p50_ns = stats_percentile(durations, n, 0.50);
+	s->p95_ns = stats_percentile(durations, n, 0.95);
+	s->p99_ns = stats_percentile(durations, n, 0.99);
+	s->max_ns = durations[n - 1];
+}
+
+/* The series in scopes[0..n); false when none of them ended. */
+static bool step_of_series(struct analysis_step *s, const struct scope **scopes, size_t n,
+			   int64_t *durations, int64_t *scratch)
+{
+	bool sequential = true;
+	int64_t busy_until_ns = INT64_MIN;
+	uint64_t depths = 0;
+
+	*s = (struct analysis_step){ .name = scopes[0]->name, .source = STEP_SCOPE };
+	for (size_t i = 0; i < n; i++) {
+		const struct scope *scope = scopes[i];
+
+		if (!scope->ended) {
+			s->unended++;
+			continue;
+		}
+		if (scope->start_ns < busy_until_ns)
+			sequential = false;
+		if (scope->end_ns > busy_until_ns)
+			busy_until_ns = scope->end_ns;
+		depths += scope->depth;
+		durations[s->count++] = scope->end_ns - scope->start_ns;
+		s->total_ns += scope->end_ns - scope->start_ns;
+	}
+	if (!s->count)
+		return false;
+	s->depth = (uint32_t)(depths / s->count);
+	fill_figures(s, durations, scratch, sequential);
+	return true;
+}
+
+static int collect_series(struct analysis *a, const struct scope **scopes, size_t n,
+			  int64_t *durations, int64_t *scratch, const struct trace *t)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0, next; i < n; i = next) {
+		struct analysis_step *grown =
+			array_grow(a->steps, &cap, a->step_count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		a->steps = grown;
+		for (next = i + 1; next < n && same_series(scopes[i], scopes[next]);)
+			next++;
+		grown += a->step_count;
+		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
+			continue;
+		grown->pid = pid_of(t, scopes[i]->process);
+		a->step_count++;
+	}
+	return 0;
+}
+
+static int whole_run(struct analysis *a)
+{
+	struct analysis_step *s = array_grow(a->steps, &(size_t){ 0 }, 1, sizeof(*s));
+
+	if (!s)
+		return -1;
+	*s = (struct analysis_step){
+		.name = "whole run",
+		.source = STEP_WHOLE_RUN,
+		.pid = a->process_count ? a->processes[0].pid : 0,
+		.count = 1,
+		.total_ns = a->run.wall_ns,
+		.mean_ns = (double)a->run.wall_ns,
+		.p50_ns = a->run.wall_ns,
+		.p95_ns = a->run.wall_ns,
+		.p99_ns = a->run.wall_ns,
+		.max_ns = a->run.wall_ns,
+	};
+	a->steps = s;
+	a->step_count = 1;
+	return 0;
+}
+
+int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
+{
+	size_t n = timeline_scope_count(tl);
+	const struct scope **scopes = malloc((n + 1) * sizeof(*scopes));
+	int64_t *durations = malloc((n + 1) * sizeof(*durations));
+	int64_t *scratch = malloc((n + 1) * sizeof(*scratch));
+	int rc = -1;
+
+	if (!scopes || !durations || !scratch)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		scopes[i] = timeline_scope(tl, i);
+	qsort(scopes, n, sizeof(*scopes), by_series);
+	if (collect_series(a, scopes, n, durations, scratch, t))
+		goto out;
+	if (a->step_count)
+		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
+	else if (whole_run(a))
+		goto out;
+	rc = 0;
+out:
+	free(scopes);
+	free(durations);
+	free(scratch);
+	return rc;
+}

@@ -1,0 +1,18 @@
+/*
+ * Steps: what the user waits for, once per request or batch.  Here the scopes of
+ * one name in one process, or the whole run where there are none.
+ *
+ * Warm-up: the leading steps that last more than three times the median, in a
+ * series of at least ten of which no two overlap.  They are left out of the
+ * figures.  Steps that overlap are concurrent requests: none of them is warm-up.
+ */
+#ifndef ANALYZE_STEPS_H
+#define ANALYZE_STEPS_H
+
+#include "analyze/analysis.h"
+#include "timeline/timeline.h"
+
+/* Fills in a->steps; needs a->run and a->processes.  -1: out of memory. */
+int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * What the reader must know before believing the figures: how much is missing,
+ * what was repaired, what was not measured.
+ */
+#ifndef ANALYZE_TRUST_H
+#define ANALYZE_TRUST_H
+
+#include "analyze/analysis.h"
+#include "timeline/timeline.h"
+
+/* Fills in a->trust; needs a->threads.  -1: out of memory. */
+int trust_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
+
+#endif

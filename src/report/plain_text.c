@@ -1,0 +1,177 @@
+#include "report/plain_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+static const char *three_digits(char out[TEXT_FIGURE], double value, const char *unit)
+{
+	/* 9.995 would be printed as 10.00: the limits are where rounding adds a digit. */
+	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+	snprintf(out, TEXT_FIGURE, "%.*f %s", decimals, value, unit);
+	return out;
+}
+
+const char *text_duration(char out[TEXT_FIGURE], double ns)
+{
+	if (ns < 999.5) {
+		snprintf(out, TEXT_FIGURE, "%.0f ns", ns);
+		return out;
+	}
+	if (ns < 999.5e3)
+		return three_digits(out, ns / 1e3, "\xc2\xb5s");
+	if (ns < 999.5e6)
+		return three_digits(out, ns / 1e6, "ms");
+	if (ns < 120e9)
+		return three_digits(out, ns / 1e9, "s");
+
+	uint64_t s = (uint64_t)(ns / 1e9 + 0.5);
+
+	snprintf(out, TEXT_FIGURE, "%" PRIu64 " min %02u s", s / 60, (unsigned)(s % 60));
+	return out;
+}
+
+const char *text_count(char out[TEXT_FIGURE], uint64_t n)
+{
+	if (n < 10000) {
+		snprintf(out, TEXT_FIGURE, "%" PRIu64, n);
+		return out;
+	}
+	if (n < 999500)
+		return three_digits(out, (double)n / 1e3, "k");
+	if (n < 999500000)
+		return three_digits(out, (double)n / 1e6, "M");
+	return three_digits(out, (double)n / 1e9, "G");
+}
+
+const char *text_share(char out[TEXT_FIGURE], double part, double whole)
+{
+	snprintf(out, TEXT_FIGURE, "%.1f %%", whole > 0 ? 100 * part / whole : 0.0);
+	return out;
+}
+
+/* The text behind the last occurrence of a directory in a path, or NULL. */
+static const char *behind(const char *path, const char *directory)
+{
+	const char *found = NULL;
+
+	for (const char *p = path; (p = strstr(p, directory)); p++)
+		found = p + strlen(directory);
+	return found;
+}
+
+const char *text_short_path(const char *file, const char *cwd)
+{
+	static const char *const roots[] = { "/site-packages/", "/dist-packages/" };
+	size_t n = cwd ? strlen(cwd) : 0;
+
+	/* First: a virtual environment often lies in the working directory. */
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++) {
+		const char *rest = behind(file, roots[i]);
+
+		if (rest && *rest)
+			return rest;
+	}
+	if (n && cwd[n - 1] == '/')
+		n--;
+	if (n && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1])
+		return file + n + 1;
+	return file;
+}
+
+/* The bytes of the character at s, and whether a terminal may see it. */
+static size_t next_char(const char *s, int *harmless)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n = 1;
+
+	while ((p[n] & 0xc0) == 0x80)
+		n++;
+	/* ASCII and C1 controls (U+0080..9F); line and direction controls (U+2028..2E, 2066..69). */
+	*harmless = !(p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0) ||
+		      (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+		      (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+	return n;
+}
+
+size_t text_width(const char *s)
+{
+	size_t width = 0;
+	int harmless;
+
+	for (; *s; s += next_char(s, &harmless))
+		width++;
+	return width;
+}
+
+static void add_chars(struct buf *out, const char *s, size_t chars)
+{
+	while (*s && chars--) {
+		int harmless;
+		size_t n = next_char(s, &harmless);
+
+		if (harmless)
+			buf_add(out, s, n);
+		else
+			buf_add_byte(out, '?');
+		s += n;
+	}
+}
+
+void text_add_clean(struct buf *out, const char *s)
+{
+	add_chars(out, s, SIZE_MAX);
+}
+
+void text_add_clipped(struct buf *out, const char *s, size_t columns)
+{
+	if (text_width(s) <= columns) {
+		text_add_clean(out, s);
+	} else if (columns) {
+		add_chars(out, s, columns - 1);
+		buf_add_str(out, ELLIPSIS);
+	}
+}
+
+void text_add_clipped_tail(struct buf *out, const char *s, size_t columns)
+{
+	size_t width = text_width(s);
+	int harmless;
+
+	if (width <= columns) {
+		text_add_clean(out, s);
+	} else if (columns) {
+		for (; width > columns - 1; width--)
+			s += next_char(s, &harmless);
+		buf_add_str(out, ELLIPSIS);
+		text_add_clean(out, s);
+	}
+}
+
+void text_add_padding(struct buf *out, size_t columns)
+{
+	while (columns--)
+		buf_add_byte(out, ' ');
+}
+
+void text_add_argument(struct buf *out, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "@%_-+=:,./";
+
+	if (*arg && strspn(arg, plain) == strlen(arg)) {
+		buf_add_str(out, arg);
+		return;
+	}
+	buf_add_byte(out, '\'');
+	for (; *arg; arg++) {
+		if (*arg == '\'')
+			buf_add_str(out, "'\\''");
+		else
+			buf_add_byte(out, (uint8_t)*arg);
+	}
+	buf_add_byte(out, '\'');
+}

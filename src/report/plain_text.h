@@ -1,0 +1,47 @@
+/*
+ * Text for people: durations and counts with three digits that matter, paths as
+ * short as they can be understood, and the user's strings made harmless.
+ */
+#ifndef REPORT_PLAIN_TEXT_H
+#define REPORT_PLAIN_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define TEXT_FIGURE 32 /* room for any of the figures below */
+
+/* "840 ns", "12.3 ms", "1.24 s", "2 min 05 s"; returns out. */
+const char *text_duration(char out[TEXT_FIGURE], double ns);
+
+/* "950", "12.3 k", "50.1 M" */
+const char *text_count(char out[TEXT_FIGURE], uint64_t n);
+
+/* "24.1 %" */
+const char *text_share(char out[TEXT_FIGURE], double part, double whole);
+
+/*
+ * The part of a path that tells a reader which file it is: without the working
+ * directory (may be NULL) it lies under, or from the package on for installed
+ * ones.  Points into file.
+ */
+const char *text_short_path(const char *file, const char *cwd);
+
+/* Columns a terminal needs: code points, after cleaning. */
+size_t text_width(const char *s);
+
+/*
+ * Appends s without control characters, so that a name can neither move the
+ * cursor nor end a line.  Wider than `columns`: cut, with an ellipsis at the
+ * cut.  The tail variant keeps the end.
+ */
+void text_add_clean(struct buf *out, const char *s);
+void text_add_clipped(struct buf *out, const char *s, size_t columns);
+void text_add_clipped_tail(struct buf *out, const char *s, size_t columns);
+void text_add_padding(struct buf *out, size_t columns);
+
+/* Appends one argument of a command line as a shell would read it back. */
+void text_add_argument(struct buf *out, const char *arg);
+
+#endif

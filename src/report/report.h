@@ -1,0 +1,68 @@
+/*
+ * Writing an analysis down.  The format follows from the file's name; each
+ * format is one entry in a table and one file.
+ *
+ * Markdown and JSON are pure functions of the analysis and the detail: the same
+ * trace gives the same bytes, whoever writes them, whenever and wherever.
+ */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analyze/analysis.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum report_detail { DETAIL_SHORT, DETAIL_NORMAL, DETAIL_FULL };
+
+struct report_backend {
+	const char *name;      /* "Markdown" */
+	const char *extension; /* ".md" */
+	/* NULL: known, and not supported in this version. */
+	void (*render)(struct buf *out, const struct analysis *a, enum report_detail detail);
+};
+
+extern const struct report_backend report_markdown, report_json, report_html;
+
+/*
+ * The back end for a path: by its ending; Markdown for "-" (standard output) and
+ * for devices and pipes.  NULL with a text that names the path: a usage error.
+ */
+const struct report_backend *report_backend_for(const char *path, struct err *err);
+
+/* "short", "normal" or "full"; anything else is normal. */
+enum report_detail report_detail_of(const char *name);
+
+/* How many rows of a long table to show: the smaller of n and the detail's limit. */
+size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_t normal_rows);
+
+/*
+ * Finds out before a workload runs whether report_write() could put a file here.
+ * Leaves an existing file as it is.
+ */
+int report_check_writable(const char *path, struct err *err);
+
+/*
+ * Writes beside the target and renames, so that a reader never sees half a
+ * report and a full disk does not destroy an old one.  "-", devices and pipes
+ * are written directly.
+ */
+int report_write(const struct analysis *a, const char *path, enum report_detail detail,
+		 struct err *err);
+
+struct terminal_style {
+	size_t columns; /* 0: unknown */
+	bool colour;
+	enum report_detail detail;
+	const char *const *written; /* reports to name, or NULL */
+	size_t written_count;
+	const char *trace; /* trace file to name, or NULL */
+};
+
+/* The summary, at most 25 lines.  -1: it could not be written. */
+int report_terminal(const struct analysis *a, FILE *out, const struct terminal_style *style);
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * The Markdown report.  The user's strings stand in code spans, where Markdown
+ * gives no character a meaning but the backtick and, in cells of tables, the bar.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/plain_text.h"
+#include "report/report.h"
+
+static void add_code(struct buf *out, const char *text, bool in_cell)
+{
+	size_t longest = 0, run = 0;
+	struct buf clean;
+	const char *s;
+
+	buf_init(&clean);
+	text_add_clean(&clean, text);
+	s = buf_string(&clean);
+	for (const char *p = s; *p; p++) {
+		run = *p == '`' ? run + 1 : 0;
+		if (run > longest)
+			longest = run;
+	}
+	/* A fence longer than any run inside; the blanks beside it are not shown. */
+	for (size_t i = 0; i <= longest; i++)
+		buf_add_byte(out, '`');
+	if (longest || !*s || *s == ' ')
+		buf_add_byte(out, ' ');
+	for (; *s; s++) {
+		if (in_cell && *s == '|')
+			buf_add_byte(out, '\\');
+		buf_add_byte(out, (uint8_t)*s);
+	}
+	if (longest || clean.len == 0 || clean.data[clean.len - 1] == ' ')
+		buf_add_byte(out, ' ');
+	for (size_t i = 0; i <= longest; i++)
+		buf_add_byte(out, '`');
+	out->failed |= clean.failed;
+	buf_release(&clean);
+}
+
+static void add_cell(struct buf *out, const char *text)
+{
+	add_code(out, text, true);
+}
+
+/* Running text that may quote the user: every mark of Markdown is escaped. */
+static void add_escaped(struct buf *out, const char *text)
+{
+	struct buf clean;
+
+	buf_init(&clean);
+	text_add_clean(&clean, text);
+	for (const char *p = buf_string(&clean); *p; p++) {
+		if (strchr("\\`*_{}[]<>#|~!&", *p))
+			buf_add_byte(out, '\\');
+		buf_add_byte(out, (uint8_t)*p);
+	}
+	out->failed |= clean.failed;
+	buf_release(&clean);
+}
+
+static void add_place(struct buf *out, const char *file, uint32_t line, const char *cwd)
+{
+	struct buf place;
+
+	if (!*file)
+		return;
+	buf_init(&place);
+	buf_printf(&place, "%s:%" PRIu32, text_short_path(file, cwd), line);
+	add_cell(out, buf_string(&place));
+	out->failed |= place.failed;
+	buf_release(&place);
+}
+
+static void add_more(struct buf *out, size_t shown, size_t all)
+{
+	if (shown < all)
+		buf_printf(out, "\n%zu more with `--detail full`.\n", all - shown);
+}
+
+static void add_head(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_run *run = &a->run;
+	const struct analysis_step *first = &a->steps[0];
+	struct buf command;
+	char figure[TEXT_FIGURE];
+
+	buf_add_str(out, "# InferScope Report\n\n");
+	if (a->trust.partial)
+		buf_add_str(out, "**This report is partial**: a part of the trace is missing, see "
+				 "[Trust](#trust).\n\n");
+	buf_printf(out, "End-to-end latency: %s", text_duration(figure, (double)first->p50_ns));
+	if (first->source == STEP_SCOPE) {
+		buf_printf(out, " (median of %zu ", first->count - first->warmup);
+		add_code(out, first->name, false);
+		buf_add_byte(out, ')');
+	} else {
+		buf_add_str(out, " (the whole run: it has no scopes)");
+	}
+	buf_add_str(out, "\n\n");
+	if (run->command_count) {
+		buf_init(&command);
+		for (size_t i = 0; i < run->command_count; i++) {
+			if (i)
+				buf_add_byte(&command, ' ');
+			text_add_argument(&command, run->command[i]);
+		}
+		buf_add_str(out, "- Command: ");
+		add_code(out, buf_string(&command), false);
+		buf_add_byte(out, '\n');
+		out->failed |= command.failed;
+		buf_release(&command);
+	}
+	buf_printf(out, "- Wall time: %s\n", text_duration(figure, (double)run->wall_ns));
+	if (run->exit_known)
+		buf_printf(out, "- Exit status: %d\n", run->exit_status);
+	else
+		buf_add_str(out, "- Exit status: unknown\n");
+	if (run->python) {
+		buf_add_str(out, "- Python: ");
+		add_escaped(out, run->python);
+		buf_add_byte(out, '\n');
+	}
+	if (run->started) {
+		buf_add_str(out, "- Started: ");
+		add_escaped(out, run->started);
+		buf_add_byte(out, '\n');
+	}
+}
+
+static void add_steps(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->step_count, 5, 30);
+	char f[5][TEXT_FIGURE];
+
+	buf_add_str(out, "\n## Steps\n\n"
+			 "| step | pid | count | warm-up | mean | p50 | p95 | p99 | longest |\n"
+			 "|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_step *s = &a->steps[i];
+
+		buf_add_str(out, "| ");
+		if (s->source == STEP_SCOPE)
+			add_cell(out, s->name);
+		else
+			buf_add_str(out, s->name);
+		buf_printf(out, " | %" PRIu32 " | %zu | %zu | %s | %s | %s | %s | %s |\n", s->pid,
+			   s->count, s->warmup, text_duration(f[0], s->mean_ns),
+			   text_duration(f[1], (double)s->p50_ns),
+			   text_duration(f[2], (double)s->p95_ns),
+			   text_duration(f[3], (double)s->p99_ns),
+			   text_duration(f[4], (double)s->max_ns));
+	}
+	add_more(out, rows, a->step_count);
+	buf_add_str(out, "\nPercentiles are measured values (nearest rank), without warm-up.\n");
+}
+
+static void add_functions(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->function_count, 10, 30);
+	char f[4][TEXT_FIGURE];
+	double all_ns = 0;
+
+	if (!rows)
+		return;
+	for (size_t i = 0; i < a->function_count; i++)
+		all_ns += (double)a->functions[i].self_ns;
+	buf_add_str(out, "\n## Hottest functions\n\n"
+			 "| function | where | calls | self | share | total |\n"
+			 "|---|---|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_function *fn = &a->functions[i];
+
+		buf_add_str(out, "| ");
+		add_cell(out, fn->name);
+		buf_add_str(out, " | ");
+		add_place(out, fn->file, fn->line, a->run.cwd);
+		buf_printf(out, " | %" PRIu64 " | %s | %s | %s |\n", fn->calls,
+			   text_duration(f[0], (double)fn->self_ns),
+			   text_share(f[1], (double)fn->self_ns, all_ns),
+			   text_duration(f[2], (double)fn->total_ns));
+	}
+	add_more(out, rows, a->function_count);
+	buf_add_str(out, "\nSelf: without called functions and garbage collection; waiting counts. "
+			 "Share: of the self time of all functions and threads.\n");
+}
+
+static void add_processes(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->process_count, 5, 30);
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## Processes\n\n| pid | name | threads | events |\n|--:|---|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_process *p = &a->processes[i];
+
+		buf_printf(out, "| %" PRIu32 " | ", p->pid);
+		add_cell(out, p->name);
+		buf_printf(out, " | %zu | %" PRIu64 " |\n", p->threads, p->events);
+	}
+	add_more(out, rows, a->process_count);
+}
+
+static void add_threads(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->thread_count, 5, 30);
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## Threads\n\n"
+			 "| pid | thread | name | lived | in functions | events | lost |\n"
+			 "|--:|--:|---|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_thread *t = &a->threads[i];
+		double lived_ns = (double)(t->end_ns - t->start_ns);
+
+		buf_printf(out, "| %" PRIu32 " | %" PRIu32 " | ", t->pid, t->tid);
+		if (*t->name)
+			add_cell(out, t->name);
+		buf_printf(out, " | %s | %s | %" PRIu64 " | %" PRIu64 " |\n",
+			   text_duration(f[0], lived_ns),
+			   text_share(f[1], (double)t->covered_ns, lived_ns), t->events, t->lost);
+	}
+	add_more(out, rows, a->thread_count);
+}
+
+static void add_gc(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_gc *gc = &a->gc;
+	char f[3][TEXT_FIGURE];
+
+	buf_add_str(out, "\n## Garbage collection\n\n");
+	if (!gc->count) {
+		buf_add_str(out, "None was recorded.\n");
+		return;
+	}
+	buf_printf(out,
+		   "%" PRIu64 " collections (generation 0: %" PRIu64 ", 1: %" PRIu64 ", 2: %" PRIu64
+		   ") took %s, %s of the wall time; the longest %s. They freed %" PRIu64
+		   " objects.\n",
+		   gc->count, gc->by_generation[0], gc->by_generation[1], gc->by_generation[2],
+		   text_duration(f[0], (double)gc->total_ns),
+		   text_share(f[1], (double)gc->total_ns, (double)a->run.wall_ns),
+		   text_duration(f[2], (double)gc->longest_ns), gc->collected);
+}
+
+static void add_marks(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->mark_count, 5, 30);
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## Marks\n\n| mark | count |\n|---|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		buf_add_str(out, "| ");
+		add_cell(out, a->marks[i].name);
+		buf_printf(out, " | %" PRIu64 " |\n", a->marks[i].count);
+	}
+	add_more(out, rows, a->mark_count);
+}
+
+static void add_trust(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_trust *t = &a->trust;
+
+	buf_printf(out, "\n## Trust\n\n- %" PRIu64 " events stored, %" PRIu64 " lost\n", t->events,
+		   t->dropped);
+	for (size_t i = 0; i < t->note_count; i++) {
+		buf_add_str(out, "- ");
+		add_escaped(out, t->notes[i]);
+		buf_add_byte(out, '\n');
+	}
+}
+
+static void render(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	add_head(out, a);
+	add_steps(out, a, detail);
+	add_functions(out, a, detail);
+	add_gc(out, a);
+	add_marks(out, a, detail);
+	add_processes(out, a, detail);
+	add_threads(out, a, detail);
+	add_trust(out, a);
+}
+
+const struct report_backend report_markdown = {
+	.name = "Markdown",
+	.extension = ".md",
+	.render = render,
+};

@@ -1,0 +1,271 @@
+/*
+ * The summary at the end of a run: what a person wants to see without opening
+ * anything, on one screen.  Each table gives what is left of the width to the
+ * names; figures are never cut.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/plain_text.h"
+#include "report/report.h"
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN 60
+#define WIDTH_MAX 120
+#define STEP_ROWS 5
+#define FUNCTION_ROWS 7
+#define NOTE_ROWS 3
+
+#define BOLD "1"
+#define DIM "2"
+#define YELLOW "33"
+#define RED "31"
+
+struct screen {
+	struct buf out;
+	size_t width;
+	bool colour;
+};
+
+static void colour(struct screen *s, const char *code)
+{
+	if (s->colour)
+		buf_printf(&s->out, "\033[%sm", code);
+}
+
+static void plain(struct screen *s)
+{
+	colour(s, "0");
+}
+
+static void add_right(struct screen *s, const char *text, size_t columns)
+{
+	size_t width = text_width(text);
+
+	text_add_padding(&s->out, width < columns ? columns - width : 0);
+	buf_add_str(&s->out, text);
+}
+
+static void add_left(struct screen *s, const char *text, size_t columns)
+{
+	size_t width = text_width(text);
+
+	text_add_clipped(&s->out, text, columns);
+	text_add_padding(&s->out, width < columns ? columns - width : 0);
+}
+
+static void label(struct screen *s, const char *name)
+{
+	colour(s, DIM);
+	buf_printf(&s->out, "  %-8s", name);
+	plain(s);
+}
+
+static void add_head(struct screen *s, const struct analysis *a)
+{
+	const struct analysis_run *run = &a->run;
+	struct buf command;
+	char status[TEXT_FIGURE] = "exit unknown", wall[TEXT_FIGURE];
+
+	buf_init(&command);
+	for (size_t i = 0; i < run->command_count; i++) {
+		if (i)
+			buf_add_byte(&command, ' ');
+		text_add_argument(&command, run->command[i]);
+	}
+	if (run->exit_known)
+		snprintf(status, sizeof(status), "exit %d", run->exit_status);
+	colour(s, BOLD);
+	buf_add_str(&s->out, "inferscope");
+	plain(s);
+	buf_add_str(&s->out, "  ");
+	add_left(s, buf_string(&command), s->width - 12 - 2 - strlen(status));
+	buf_add_str(&s->out, "  ");
+	if (run->exit_known && run->exit_status)
+		colour(s, RED);
+	buf_add_str(&s->out, status);
+	plain(s);
+	buf_printf(&s->out, "\n  wall %s, %zu process%s, %zu thread%s",
+		   text_duration(wall, (double)run->wall_ns), a->process_count,
+		   a->process_count == 1 ? "" : "es", a->thread_count,
+		   a->thread_count == 1 ? "" : "s");
+	if (run->python) {
+		buf_add_str(&s->out, ", Python ");
+		text_add_clipped(&s->out, run->python, 20);
+	}
+	buf_add_byte(&s->out, '\n');
+	buf_release(&command);
+}
+
+static void add_steps(struct screen *s, const struct analysis *a)
+{
+	static const char *const titles[] = { "count", "mean", "p50", "p95", "p99" };
+	size_t rows = a->step_count < STEP_ROWS ? a->step_count : STEP_ROWS;
+	size_t name = s->width - 2 - 5 * 9;
+	char f[TEXT_FIGURE];
+
+	buf_add_str(&s->out, "\n  ");
+	colour(s, DIM);
+	add_left(s, "step", name);
+	for (size_t i = 0; i < 5; i++)
+		add_right(s, titles[i], 9);
+	plain(s);
+	buf_add_byte(&s->out, '\n');
+	if (a->step_count > STEP_ROWS)
+		rows--; /* its line goes to the remark below */
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_step *step = &a->steps[i];
+		size_t indent = step->depth < 6 ? 2 * (size_t)step->depth : 12;
+
+		text_add_padding(&s->out, 2 + indent);
+		add_left(s, step->name, name - indent);
+		add_right(s, text_count(f, step->count), 9);
+		add_right(s, text_duration(f, step->mean_ns), 9);
+		add_right(s, text_duration(f, (double)step->p50_ns), 9);
+		add_right(s, text_duration(f, (double)step->p95_ns), 9);
+		add_right(s, text_duration(f, (double)step->p99_ns), 9);
+		buf_add_byte(&s->out, '\n');
+	}
+	if (rows < a->step_count)
+		buf_printf(&s->out, "  and %zu more\n", a->step_count - rows);
+}
+
+static void add_function(struct screen *s, const struct analysis_function *fn, const char *cwd,
+			 size_t columns, double all_ns)
+{
+	size_t name = columns / 2, where = columns - name - 2;
+	char f[TEXT_FIGURE];
+	struct buf place;
+
+	buf_init(&place);
+	if (*fn->file)
+		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, cwd), fn->line);
+	buf_add_str(&s->out, "  ");
+	add_left(s, fn->name, name);
+	buf_add_str(&s->out, "  ");
+	colour(s, DIM);
+	text_add_clipped_tail(&s->out, buf_string(&place), where);
+	plain(s);
+	name = text_width(buf_string(&place));
+	text_add_padding(&s->out, name < where ? where - name : 0);
+	add_right(s, text_count(f, fn->calls), 9);
+	add_right(s, text_duration(f, (double)fn->self_ns), 9);
+	add_right(s, text_share(f, (double)fn->self_ns, all_ns), 9);
+	add_right(s, text_duration(f, (double)fn->total_ns), 9);
+	buf_add_byte(&s->out, '\n');
+	buf_release(&place);
+}
+
+static void add_functions(struct screen *s, const struct analysis *a, enum report_detail detail)
+{
+	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS;
+	size_t rows = a->function_count < limit ? a->function_count : limit;
+	size_t columns = s->width - 2 - 4 * 9;
+	double all_ns = 0;
+
+	if (!rows)
+		return;
+	for (size_t i = 0; i < a->function_count; i++)
+		all_ns += (double)a->functions[i].self_ns;
+	buf_add_str(&s->out, "\n  ");
+	colour(s, DIM);
+	add_left(s, "hottest functions", columns);
+	add_right(s, "calls", 9);
+	add_right(s, "self", 9);
+	add_right(s, "share", 9);
+	add_right(s, "total", 9);
+	plain(s);
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < rows; i++)
+		add_function(s, &a->functions[i], a->run.cwd, columns, all_ns);
+}
+
+static void add_gc(struct screen *s, const struct analysis *a)
+{
+	char f[3][TEXT_FIGURE];
+
+	if (!a->gc.count)
+		return;
+	label(s, "gc");
+	buf_printf(&s->out, "%" PRIu64 " collection%s, %s (%s of the wall time), longest %s\n",
+		   a->gc.count, a->gc.count == 1 ? "" : "s",
+		   text_duration(f[0], (double)a->gc.total_ns),
+		   text_share(f[1], (double)a->gc.total_ns, (double)a->run.wall_ns),
+		   text_duration(f[2], (double)a->gc.longest_ns));
+}
+
+static void add_trust(struct screen *s, const struct analysis *a, enum report_detail detail)
+{
+	const struct analysis_trust *t = &a->trust;
+	size_t limit = detail == DETAIL_SHORT ? 1 : NOTE_ROWS;
+	char f[2][TEXT_FIGURE];
+
+	label(s, "trust");
+	buf_printf(&s->out, "%s events, ", text_count(f[0], t->events));
+	if (t->dropped) {
+		colour(s, YELLOW);
+		buf_printf(&s->out, "%s lost", text_count(f[1], t->dropped));
+		plain(s);
+	} else {
+		buf_add_str(&s->out, "none lost");
+	}
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < t->note_count && i < limit; i++) {
+		label(s, i ? "" : "notes");
+		if (i + 1 == limit && t->note_count > limit) {
+			buf_printf(&s->out, "and %zu more in the report\n", t->note_count - i);
+			break;
+		}
+		text_add_clipped(&s->out, t->notes[i], s->width - 10);
+		buf_add_byte(&s->out, '\n');
+	}
+}
+
+static void add_files(struct screen *s, const struct terminal_style *style)
+{
+	struct buf names;
+
+	buf_init(&names);
+	for (size_t i = 0; i < style->written_count; i++) {
+		if (i)
+			buf_add_str(&names, ", ");
+		buf_add_str(&names, style->written[i]);
+	}
+	if (style->written_count) {
+		label(s, style->written_count == 1 ? "report" : "reports");
+		text_add_clean(&s->out, buf_string(&names));
+		buf_add_byte(&s->out, '\n');
+	}
+	if (style->trace) {
+		label(s, "trace");
+		text_add_clean(&s->out, style->trace);
+		buf_add_byte(&s->out, '\n');
+	}
+	s->out.failed |= names.failed;
+	buf_release(&names);
+}
+
+int report_terminal(const struct analysis *a, FILE *out, const struct terminal_style *style)
+{
+	struct screen s = { .width = style->columns, .colour = style->colour };
+	int rc = -1;
+
+	if (!s.width)
+		s.width = WIDTH_DEFAULT;
+	if (s.width < WIDTH_MIN)
+		s.width = WIDTH_MIN;
+	if (s.width > WIDTH_MAX)
+		s.width = WIDTH_MAX;
+	buf_init(&s.out);
+	add_head(&s, a);
+	add_steps(&s, a);
+	add_functions(&s, a, style->detail);
+	buf_add_byte(&s.out, '\n');
+	add_gc(&s, a);
+	add_trust(&s, a, style->detail);
+	add_files(&s, style);
+	if (!s.out.failed && fwrite(s.out.data, 1, s.out.len, out) == s.out.len && !fflush(out))
+		rc = 0;
+	buf_release(&s.out);
+	return rc;
+}
