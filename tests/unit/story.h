@@ -1,0 +1,273 @@
+/*
+ * Traces told in a few lines of text, for tests: story_write() puts them into a
+ * trace file through the real writer.  Times are nanoseconds.
+ *
+ *   info KEY VALUE             note TEXT               end WALL STATUS
+ *   process ID PID NAME START END
+ *   thread ID PROCESS TID NAME START END LOST          ("-": no name)
+ *   code NAME FILE LINE        code ids are given in the order of first use;
+ *                              without this line: app.py, line 10 * id;
+ *                              f' is another id for the function f
+ *   ID: EVENT...               events of a thread, in order:
+ *     +f@T >f@T *f@T           called, resumed, thrown into
+ *     -f@T ~f@T !f@T           left by return, yield, exception
+ *     +?99@T                   the code id 99, never defined
+ *     (G@T )G@T:N              collection of generation G, N objects freed
+ *     [name#I/K@T ]#I@T        scope, instance I in task K
+ *     =name/K@T                mark
+ *     lost:N                   N events are missing here
+ *
+ * A line that makes no sense fails the test.
+ */
+#ifndef TESTS_STORY_H
+#define TESTS_STORY_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "format/trace_writer.h"
+
+struct story {
+	struct trace_writer *writer;
+	char *names[256]; /* "c" + code name or "s" + string, by id - 1 */
+	uint32_t name_count;
+	uint64_t index[64]; /* produced, by thread id */
+	struct err err;
+};
+
+#define story_require(ok, what)                                                          \
+	do {                                                                             \
+		if (!(ok)) {                                                             \
+			fprintf(stderr, "story: cannot read: %s\n", what);               \
+			abort();                                                         \
+		}                                                                        \
+	} while (0)
+
+static void story_check(struct story *s, int rc)
+{
+	if (rc) {
+		fprintf(stderr, "story: %s\n", s->err.text);
+		abort();
+	}
+}
+
+static uint32_t story_find(struct story *s, char type, const char *name, bool *is_new)
+{
+	char key[256];
+
+	snprintf(key, sizeof(key), "%c%s", type, name);
+	for (uint32_t i = 0; i < s->name_count; i++) {
+		if (!strcmp(s->names[i], key)) {
+			*is_new = false;
+			return i + 1;
+		}
+	}
+	story_require(s->name_count < 256, name);
+	s->names[s->name_count++] = strdup(key);
+	*is_new = true;
+	return s->name_count;
+}
+
+static uint32_t story_define_code(struct story *s, const char *name, const char *file,
+				  uint32_t line)
+{
+	bool is_new;
+	uint32_t id = story_find(s, 'c', name, &is_new);
+	size_t bytes = strcspn(name, "'");
+	struct buf b;
+
+	if (!is_new)
+		return id;
+	buf_init(&b);
+	buf_add_varint(&b, line ? line : 10 * id);
+	buf_add_varint(&b, bytes);
+	buf_add(&b, name, bytes);
+	buf_add_str(&b, file);
+	story_check(s, trace_write_def(s->writer, DEF_CODE, id, b.data, b.len, &s->err));
+	buf_release(&b);
+	return id;
+}
+
+static uint32_t story_code(struct story *s, const char *name)
+{
+	if (name[0] == '?')
+		return (uint32_t)strtoul(name + 1, NULL, 10);
+	return story_define_code(s, name, "app.py", 0);
+}
+
+static uint32_t story_string(struct story *s, const char *text)
+{
+	bool is_new;
+	uint32_t id = story_find(s, 's', text, &is_new);
+
+	if (is_new)
+		story_check(s, trace_write_def(s->writer, DEF_STRING, id, text, strlen(text),
+					       &s->err));
+	return id;
+}
+
+static uint8_t story_call_kind(char c)
+{
+	switch (c) {
+	case '+':
+		return RECORD_CALL;
+	case '>':
+		return RECORD_RESUME;
+	case '*':
+		return RECORD_THROW;
+	case '-':
+		return RECORD_RETURN;
+	case '~':
+		return RECORD_YIELD;
+	case '!':
+		return RECORD_UNWIND;
+	default:
+		return 0;
+	}
+}
+
+static void story_event(struct story *s, uint32_t thread, const char *token)
+{
+	uint64_t instance = 0, task = 0, freed = 0;
+	char name[128] = "";
+	int64_t time_ns = 0;
+	unsigned generation;
+	uint8_t kind = story_call_kind(token[0]);
+	uint32_t id = 0;
+	struct buf b;
+
+	if (sscanf(token, "lost:%" SCNu64, &freed) == 1) {
+		s->index[thread] += freed;
+		return;
+	}
+	buf_init(&b);
+	if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
+		id = story_code(s, name);
+	} else if (sscanf(token, "(%u@%" SCNd64, &generation, &time_ns) == 2) {
+		kind = RECORD_GC_BEGIN;
+		id = generation;
+	} else if (sscanf(token, ")%u@%" SCNd64 ":%" SCNu64, &generation, &time_ns, &freed) == 3) {
+		kind = RECORD_GC_END;
+		id = generation;
+		buf_add_varint(&b, freed);
+	} else if (sscanf(token, "[%127[^#]#%" SCNu64 "/%" SCNu64 "@%" SCNd64, name, &instance,
+			  &task, &time_ns) == 4) {
+		kind = RECORD_SCOPE_BEGIN;
+		id = story_string(s, name);
+		buf_add_varint(&b, instance);
+		buf_add_varint(&b, task);
+	} else if (sscanf(token, "]#%" SCNu64 "@%" SCNd64, &instance, &time_ns) == 2) {
+		kind = RECORD_SCOPE_END;
+		buf_add_varint(&b, instance);
+	} else if (sscanf(token, "=%127[^/]/%" SCNu64 "@%" SCNd64, name, &task, &time_ns) == 3) {
+		kind = RECORD_MARK;
+		id = story_string(s, name);
+		buf_add_varint(&b, task);
+	} else {
+		story_require(false, token);
+	}
+	story_check(s, trace_write_event(s->writer, thread, s->index[thread]++, kind, id, time_ns,
+					 b.data, b.len, &s->err));
+	buf_release(&b);
+}
+
+static void story_process(struct story *s, const char *line)
+{
+	struct trace_process p = { .python_version = 0x030c0100 };
+	char name[128];
+
+	story_require(sscanf(line, "process %u %u %127s %" SCNd64 " %" SCNd64, &p.id, &p.pid, name,
+			     &p.start_ns, &p.end_ns) == 5,
+		      line);
+	p.name = name;
+	story_check(s, trace_write_process(s->writer, &p, &s->err));
+}
+
+/* Written twice: before its events, and with what it produced behind them. */
+static void story_thread(struct story *s, const char *line, bool ended)
+{
+	struct trace_thread t = { 0 };
+	char name[64];
+
+	story_require(sscanf(line, "thread %u %u %u %63s %" SCNd64 " %" SCNd64 " %" SCNu64, &t.id,
+			     &t.process, &t.tid, name, &t.start_ns, &t.end_ns, &t.lost) == 7 &&
+			      t.id < 64,
+		      line);
+	t.name = strcmp(name, "-") ? name : "";
+	t.produced = s->index[t.id];
+	if (!ended) {
+		t.end_ns = TRACE_UNKNOWN_NS;
+		t.lost = 0;
+	}
+	story_check(s, trace_write_thread(s->writer, &t, &s->err));
+}
+
+static void story_line(struct story *s, char *line)
+{
+	char a[128], b[256];
+	struct trace_end end;
+	uint32_t number;
+	int at = 0;
+
+	if (sscanf(line, "info %127s %255[^\n]", a, b) == 2)
+		story_check(s, trace_write_info(s->writer, a, b, &s->err));
+	else if (sscanf(line, "note %255[^\n]", b) == 1)
+		story_check(s, trace_write_note(s->writer, b, &s->err));
+	else if (!strncmp(line, "process ", 8))
+		story_process(s, line);
+	else if (!strncmp(line, "thread ", 7))
+		story_thread(s, line, false);
+	else if (sscanf(line, "code %127s %255s %u", a, b, &number) == 3)
+		story_define_code(s, a, b, number);
+	else if (sscanf(line, "end %" SCNd64 " %d", &end.wall_ns, &end.exit_status) == 2)
+		story_check(s, trace_write_end(s->writer, &end, &s->err));
+	else if (sscanf(line, "%u:%n", &number, &at) == 1 && at && number < 64)
+		for (char *save, *t = strtok_r(line + at, " \t", &save); t;
+		     t = strtok_r(NULL, " \t", &save))
+			story_event(s, number, t);
+	else
+		story_require(line[0] == '#' || line[0] == 0, line);
+}
+
+/* Writes the story to a new file; `path` ends in XXXXXX and is filled in. */
+static void story_write(char *path, const char *text)
+{
+	struct story s = { 0 };
+	char *copy = strdup(text), *save;
+	const char *end_line = NULL;
+	int fd = mkstemp(path);
+
+	story_require(fd >= 0, path);
+	story_check(&s, trace_writer_new(&s.writer, fd, &s.err));
+	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (!strncmp(line, "end ", 4))
+			end_line = text + (line - copy);
+		else
+			story_line(&s, line);
+	}
+	story_check(&s, trace_writer_flush(s.writer, 0, 0, &s.err));
+	free(copy);
+	copy = strdup(text);
+	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (!strncmp(line, "thread ", 7))
+			story_thread(&s, line, true);
+	free(copy);
+	if (end_line) {
+		copy = strndup(end_line, strcspn(end_line, "\n"));
+		story_line(&s, copy);
+		free(copy);
+	} else {
+		story_check(&s, trace_writer_flush(s.writer, 0, 0, &s.err));
+	}
+	trace_writer_free(s.writer);
+	close(fd);
+	for (uint32_t i = 0; i < s.name_count; i++)
+		free(s.names[i]);
+}
+
+#endif

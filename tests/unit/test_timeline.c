@@ -1,0 +1,383 @@
+/* links: is_timeline */
+/*
+ * Each test tells a trace in story.h's notation and compares everything that the
+ * walk delivers, one line for each span, in the order of delivery:
+ *
+ *   f 10-20 self 7 depth 0 call            flags as words
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "timeline/timeline.h"
+#include "story.h"
+
+#define ONE_THREAD                                                                       \
+	"process 1 100 app.py 0 1000\n"                                                  \
+	"thread 1 1 100 MainThread 5 1000 0\n"
+
+struct recorded {
+	char path[32];
+	struct trace *trace;
+	struct timeline *tl;
+	struct buf text;
+};
+
+static void add_flags(struct buf *b, uint32_t flags)
+{
+	static const char *const words[] = { "call",  "recursive", "repaired",
+					     "start?", "end?",	   "gap" };
+
+	for (unsigned i = 0; i < 6; i++)
+		if (flags & 1u << i)
+			buf_printf(b, " %s", words[i]);
+	buf_add_byte(b, '\n');
+}
+
+static void add_span(struct recorded *r, const char *name, const struct span *s)
+{
+	buf_printf(&r->text, "%s %" PRId64 "-%" PRId64 " self %" PRId64 " depth %u", name,
+		   s->start_ns, s->end_ns, s->self_ns, s->depth);
+}
+
+static void on_function(void *ctx, const struct span *s)
+{
+	struct recorded *r = ctx;
+
+	add_span(r, timeline_function(r->tl, s->function)->name, s);
+	add_flags(&r->text, s->flags);
+}
+
+static void on_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	struct recorded *r = ctx;
+
+	assert_int_equal(s->function, UINT32_MAX);
+	add_span(r, "gc", s);
+	buf_printf(&r->text, " generation %u freed %" PRIu64, s->id, collected);
+	add_flags(&r->text, s->flags);
+}
+
+static void on_gap(void *ctx, const struct gap *g)
+{
+	struct recorded *r = ctx;
+
+	buf_printf(&r->text, "lost %" PRIu64 " %" PRId64 "-%" PRId64 "\n", g->lost, g->start_ns,
+		   g->end_ns);
+}
+
+static void on_annotation(void *ctx, const struct annotation *a)
+{
+	struct recorded *r = ctx;
+
+	if (a->kind == RECORD_MARK)
+		buf_printf(&r->text, "mark %s task %" PRIu64 " at %" PRId64 "\n",
+			   trace_string(r->trace, a->name), a->task, a->time_ns);
+}
+
+static void record(struct recorded *r, const char *story)
+{
+	const struct timeline_visitor v = {
+		.ctx = r,
+		.function = on_function,
+		.gc = on_gc,
+		.gap = on_gap,
+		.annotation = on_annotation,
+	};
+	struct err err;
+
+	strcpy(r->path, "/tmp/timeline-XXXXXX");
+	buf_init(&r->text);
+	story_write(r->path, story);
+	assert_int_equal(trace_open(&r->trace, r->path, &err), 0);
+	assert_int_equal(timeline_new(&r->tl, r->trace, &err), 0);
+	assert_int_equal(timeline_walk(r->tl, &v, &err), 0);
+}
+
+static void erase(struct recorded *r)
+{
+	timeline_free(r->tl);
+	trace_close(r->trace);
+	unlink(r->path);
+	buf_release(&r->text);
+}
+
+static void expect(const char *story, const char *spans)
+{
+	struct recorded r;
+
+	record(&r, story);
+	assert_string_equal(buf_string(&r.text), spans);
+	erase(&r);
+}
+
+static void nested_calls_give_self_and_total(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 -g@15 +g@16 !g@18 -f@20\n",
+	       "g 12-15 self 3 depth 1 call\n"
+	       "g 16-18 self 2 depth 1 call\n"
+	       "f 10-20 self 5 depth 0 call\n");
+}
+
+static void recursion_is_flagged_on_all_but_the_outermost(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@11 +f@12 +f@13 -f@14 -f@15 -g@16 -f@20\n",
+	       "f 13-14 self 1 depth 3 call recursive\n"
+	       "f 12-15 self 2 depth 2 call recursive\n"
+	       "g 11-16 self 2 depth 1 call\n"
+	       "f 10-20 self 5 depth 0 call\n");
+}
+
+static void a_generator_is_one_call_with_further_segments(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +gen@11 ~gen@13 >gen@15 ~gen@16 *gen@17 !gen@18 -f@20\n",
+	       "gen 11-13 self 2 depth 1 call\n"
+	       "gen 15-16 self 1 depth 1\n"
+	       "gen 17-18 self 1 depth 1\n"
+	       "f 10-20 self 6 depth 0 call\n");
+}
+
+static void a_collection_is_not_self_time_of_its_function(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 (2@12 +finalizer@13 -finalizer@14 )2@17:42 -f@20\n",
+	       "finalizer 13-14 self 1 depth 2 call\n"
+	       "gc 12-17 self 4 depth 1 generation 2 freed 42\n"
+	       "f 10-20 self 5 depth 0 call\n");
+}
+
+static void an_exit_further_down_closes_those_above(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 +h@13 -f@20\n",
+	       "h 13-20 self 7 depth 2 call repaired\n"
+	       "g 12-20 self 1 depth 1 call repaired\n"
+	       "f 10-20 self 2 depth 0 call\n");
+}
+
+static void frames_open_before_the_recording_begin_with_the_thread(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +a@6 -a@8 -g@10 +b@11 -b@12 -f@20\n",
+	       "a 6-8 self 2 depth 0 call\n"
+	       "g 5-10 self 3 depth 0 start?\n"
+	       "b 11-12 self 1 depth 0 call\n"
+	       "f 5-20 self 9 depth 0 start?\n");
+}
+
+static void an_unseen_entry_inside_complete_frames_stays_inside(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 -g@13 -x@15 -f@20\n",
+	       "g 12-13 self 1 depth 1 call\n"
+	       "x 13-15 self 2 depth 1 start?\n"
+	       "f 10-20 self 7 depth 0 call\n");
+}
+
+static void open_frames_end_with_their_thread(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12\n",
+	       "g 12-1000 self 988 depth 1 call end?\n"
+	       "f 10-1000 self 2 depth 0 call end?\n");
+}
+
+static void without_a_known_end_the_process_or_the_run_ends_a_thread(void **state)
+{
+	(void)state;
+	expect("process 1 100 app.py 0 500\nthread 1 1 100 - 0 -1 0\n1: +f@10\n",
+	       "f 10-500 self 490 depth 0 call end?\n");
+	expect("process 1 100 app.py 0 -1\nthread 1 1 100 - 0 -1 0\n1: +f@10\nend 700 0\n",
+	       "f 10-700 self 690 depth 0 call end?\n");
+	expect("process 1 100 app.py 0 -1\nthread 1 1 100 - 0 -1 0\n1: +f@10 +g@12 -g@13\n",
+	       "g 12-13 self 1 depth 1 call\n"
+	       "f 10-13 self 2 depth 0 call end?\n");
+}
+
+static void a_frame_that_outlives_a_gap_stands(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 lost:4 -g@30 -f@40\n",
+	       "lost 4 12-30\n"
+	       "g 12-30 self 18 depth 1 call gap\n"
+	       "f 10-40 self 12 depth 0 call gap\n");
+}
+
+static void a_frame_left_inside_a_gap_ends_where_it_began(void **state)
+{
+	(void)state;
+	/* g and h were left unseen; what ran on top of them since is f's. */
+	expect(ONE_THREAD "1: +f@10 +g@12 +h@14 -h@15 +h@16 lost:2 +k@30 -k@34 -f@40\n",
+	       "h 14-15 self 1 depth 2 call\n"
+	       "lost 2 16-30\n"
+	       "k 30-34 self 4 depth 3 call\n"
+	       "h 16-16 self 0 depth 2 call repaired gap\n"
+	       "g 12-16 self 3 depth 1 call repaired gap\n"
+	       "f 10-40 self 22 depth 0 call gap\n");
+}
+
+static void the_first_gap_counts_for_a_frame_that_saw_two(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 lost:1 +h@20 lost:1 +k@30 -k@31 -f@40\n",
+	       "lost 1 12-20\n"
+	       "lost 1 20-30\n"
+	       "k 30-31 self 1 depth 3 call\n"
+	       "h 20-20 self 0 depth 2 call repaired gap\n"
+	       "g 12-12 self 0 depth 1 call repaired gap\n"
+	       "f 10-40 self 29 depth 0 call gap\n");
+}
+
+static void an_exit_of_what_was_entered_inside_a_gap_begins_at_its_end(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 lost:3 +a@30 -a@32 -x@35 -f@40\n",
+	       "lost 3 10-30\n"
+	       "a 30-32 self 2 depth 1 call\n"
+	       "x 30-35 self 3 depth 1 start?\n"
+	       "f 10-40 self 25 depth 0 call gap\n");
+}
+
+static void losses_before_the_first_and_after_the_last_event_are_gaps(void **state)
+{
+	(void)state;
+	expect("process 1 100 app.py 0 1000\nthread 1 1 100 - 5 1000 7\n"
+	       "1: lost:3 -f@20 +g@30 -g@35 +h@40 lost:4\n",
+	       "lost 3 5-20\n"
+	       "f 20-20 self 0 depth 0 start?\n"
+	       "g 30-35 self 5 depth 0 call\n"
+	       "lost 4 40-1000\n"
+	       "h 40-1000 self 960 depth 0 call end? gap\n");
+}
+
+static void threads_do_not_mix(void **state)
+{
+	(void)state;
+	expect("process 1 100 app.py 0 99\nthread 1 1 100 - 0 99 0\nthread 2 1 101 - 0 99 0\n"
+	       "1: +f@10\n2: +f@11 -f@12\n1: -f@13\n",
+	       "f 10-13 self 3 depth 0 call\n"
+	       "f 11-12 self 1 depth 0 call\n");
+}
+
+static void one_function_may_have_several_code_ids(void **state)
+{
+	struct recorded r;
+
+	(void)state;
+	record(&r, ONE_THREAD "code f a.py 3\ncode f' a.py 3\ncode f'' a.py 4\n"
+			      "1: +f@10 +f'@11 +f''@12 -f''@13 -f'@14 -f@15\n");
+	assert_string_equal(buf_string(&r.text), "f 12-13 self 1 depth 2 call\n"
+						 "f 11-14 self 2 depth 1 call recursive\n"
+						 "f 10-15 self 2 depth 0 call\n");
+	assert_int_equal(timeline_function_count(r.tl), 2);
+	erase(&r);
+}
+
+static void code_without_a_name_is_shown_and_counted(void **state)
+{
+	struct recorded r;
+
+	(void)state;
+	record(&r, ONE_THREAD "1: +?77@14 +?78@15 -?78@16 -?77@17\n");
+	assert_int_equal(timeline_function_count(r.tl), 1);
+	assert_int_equal(timeline_unknown_names(r.tl), 2);
+	assert_string_equal(timeline_function(r.tl, 0)->name, "(unknown)");
+	erase(&r);
+}
+
+static void tallies_say_what_was_repaired(void **state)
+{
+	const struct thread_tally *t;
+	struct recorded r;
+
+	(void)state;
+	record(&r, "process 1 100 app.py 0 100\nthread 1 1 100 - 5 100 9\n"
+		   "1: -x@6 +f@10 +g@12 -f@20 lost:9 +f@30 +g@25\n");
+	t = timeline_thread(r.tl, 0);
+	assert_int_equal(t->events, 6);
+	assert_int_equal(t->lost, 9);
+	assert_int_equal(t->gaps, 1);
+	assert_int_equal(t->open_start, 1);
+	assert_int_equal(t->repaired, 1);
+	assert_int_equal(t->open_end, 2);
+	assert_int_equal(t->backwards, 1);
+	assert_int_equal(t->covered_ns, 1 + 10 + 70);
+	erase(&r);
+}
+
+static void marks_are_delivered(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: =epoch/7@10 +f@11 -f@12\n",
+	       "mark epoch task 7 at 10\n"
+	       "f 11-12 self 1 depth 0 call\n");
+}
+
+/* Self times of all spans must add up to the time that is covered at all. */
+static void self_times_add_up_whatever_is_lost(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 200; seed++) {
+		unsigned rng = seed * 2654435761u;
+		struct recorded r;
+		struct buf story;
+		int64_t sum = 0, now = 10;
+
+		buf_init(&story);
+		buf_add_str(&story, ONE_THREAD "1:");
+		for (int i = 0; i < 120; i++) {
+			rng = rng * 1103515245u + 12345u;
+			now += rng >> 20 & 3;
+			if ((rng >> 8) % 11 == 0)
+				buf_printf(&story, " lost:2");
+			buf_printf(&story, " %c%c@%d", "+>*-~!-"[(rng >> 12) % 7],
+				   'a' + (int)(rng >> 16) % 5, (int)now);
+		}
+		buf_add_str(&story, "\n");
+		record(&r, buf_string(&story));
+		for (const char *p = buf_string(&r.text); (p = strstr(p, "self ")); p++) {
+			int64_t self = strtoll(p + 5, NULL, 10);
+
+			assert_true(self >= 0);
+			sum += self;
+		}
+		assert_int_equal(sum, timeline_thread(r.tl, 0)->covered_ns);
+		assert_true(sum <= 1000 - 5);
+		erase(&r);
+		buf_release(&story);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nested_calls_give_self_and_total),
+		cmocka_unit_test(recursion_is_flagged_on_all_but_the_outermost),
+		cmocka_unit_test(a_generator_is_one_call_with_further_segments),
+		cmocka_unit_test(a_collection_is_not_self_time_of_its_function),
+		cmocka_unit_test(an_exit_further_down_closes_those_above),
+		cmocka_unit_test(frames_open_before_the_recording_begin_with_the_thread),
+		cmocka_unit_test(an_unseen_entry_inside_complete_frames_stays_inside),
+		cmocka_unit_test(open_frames_end_with_their_thread),
+		cmocka_unit_test(without_a_known_end_the_process_or_the_run_ends_a_thread),
+		cmocka_unit_test(a_frame_that_outlives_a_gap_stands),
+		cmocka_unit_test(a_frame_left_inside_a_gap_ends_where_it_began),
+		cmocka_unit_test(the_first_gap_counts_for_a_frame_that_saw_two),
+		cmocka_unit_test(an_exit_of_what_was_entered_inside_a_gap_begins_at_its_end),
+		cmocka_unit_test(losses_before_the_first_and_after_the_last_event_are_gaps),
+		cmocka_unit_test(threads_do_not_mix),
+		cmocka_unit_test(one_function_may_have_several_code_ids),
+		cmocka_unit_test(code_without_a_name_is_shown_and_counted),
+		cmocka_unit_test(tallies_say_what_was_repaired),
+		cmocka_unit_test(marks_are_delivered),
+		cmocka_unit_test(self_times_add_up_whatever_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
