@@ -1,0 +1,308 @@
+/*
+ * report.json: docs/schema/report.schema.json describes every key.  Sections
+ * that this version cannot fill are there and empty, so that a program may rely
+ * on their presence.
+ */
+#include "base/json.h"
+#include "report/report.h"
+
+#define REPORT_SCHEMA 1
+
+static void put_string(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_string(j, value);
+}
+
+static void put_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_uint(j, value);
+}
+
+static void put_ms(struct json *j, const char *key, int64_t ns)
+{
+	json_key(j, key);
+	json_scaled(j, ns, 6);
+}
+
+static void put_share(struct json *j, const char *key, double part, double whole)
+{
+	json_key(j, key);
+	json_fixed(j, whole > 0 ? part / whole : 0, 6);
+}
+
+static void put_empty_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	json_array_end(j);
+}
+
+static void put_empty_object(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_object_begin(j);
+	json_object_end(j);
+}
+
+static void begin_object(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_object_begin(j);
+}
+
+static void begin_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_array_begin(j);
+}
+
+static void put_inferscope(struct json *j, const struct analysis *a)
+{
+	begin_object(j, "inferscope");
+	put_string(j, "version", INFERSCOPE_VERSION);
+	put_uint(j, "schema", REPORT_SCHEMA);
+	put_string(j, "recorded_by", a->run.recorder);
+	json_object_end(j);
+}
+
+static void put_run(struct json *j, const struct analysis_run *run)
+{
+	begin_object(j, "run");
+	begin_array(j, "command");
+	for (size_t i = 0; i < run->command_count; i++)
+		json_string(j, run->command[i]);
+	json_array_end(j);
+	json_key(j, "exit_status");
+	if (run->exit_known)
+		json_int(j, run->exit_status);
+	else
+		json_null(j);
+	put_ms(j, "wall_ms", run->wall_ns);
+	put_string(j, "started", run->started);
+	put_string(j, "cwd", run->cwd);
+	put_string(j, "clock", run->clock);
+	put_string(j, "python", run->python);
+	put_empty_object(j, "frameworks");
+	put_empty_object(j, "gpu");
+	json_object_end(j);
+}
+
+static void put_processes(struct json *j, const struct analysis *a)
+{
+	begin_array(j, "processes");
+	for (size_t i = 0; i < a->process_count; i++) {
+		const struct analysis_process *p = &a->processes[i];
+
+		json_object_begin(j);
+		put_uint(j, "pid", p->pid);
+		put_string(j, "name", p->name);
+		put_string(j, "role", p->is_main ? "main" : "child");
+		put_uint(j, "threads", p->threads);
+		put_uint(j, "events", p->events);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_steps(struct json *j, const struct analysis *a)
+{
+	begin_array(j, "steps");
+	for (size_t i = 0; i < a->step_count; i++) {
+		const struct analysis_step *s = &a->steps[i];
+
+		json_object_begin(j);
+		put_string(j, "name", s->name);
+		put_string(j, "source", s->source == STEP_SCOPE ? "scope" : "whole-run");
+		put_uint(j, "pid", s->pid);
+		put_uint(j, "depth", s->depth);
+		put_uint(j, "count", s->count);
+		put_uint(j, "warmup", s->warmup);
+		put_uint(j, "unended", s->unended);
+		put_ms(j, "total_ms", s->total_ns);
+		json_key(j, "mean_ms");
+		json_fixed(j, s->mean_ns / 1e6, 6);
+		put_ms(j, "p50_ms", s->p50_ns);
+		put_ms(j, "p95_ms", s->p95_ns);
+		put_ms(j, "p99_ms", s->p99_ns);
+		put_ms(j, "max_ms", s->max_ns);
+		put_empty_array(j, "breakdown");
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_verdict(struct json *j)
+{
+	begin_object(j, "verdict");
+	put_string(j, "bound", "unknown");
+	put_uint(j, "confidence", 0);
+	put_string(j, "because",
+		   "the GPU was not recorded, so nothing can be said about what limits the run");
+	json_object_end(j);
+}
+
+static void put_gpu(struct json *j)
+{
+	begin_object(j, "gpu");
+	put_uint(j, "busy_share", 0);
+	put_uint(j, "idle_share", 0);
+	put_empty_array(j, "blame");
+	put_empty_array(j, "kernels");
+	put_empty_array(j, "copies");
+	json_object_end(j);
+}
+
+static void put_functions(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->function_count, 50, 1000);
+	double all_ns = 0;
+
+	for (size_t i = 0; i < a->function_count; i++)
+		all_ns += (double)a->functions[i].self_ns;
+	put_uint(j, "function_count", a->function_count);
+	begin_array(j, "functions");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_function *f = &a->functions[i];
+
+		json_object_begin(j);
+		put_string(j, "name", f->name);
+		put_string(j, "file", f->file);
+		put_uint(j, "line", f->line);
+		put_uint(j, "calls", f->calls);
+		put_ms(j, "total_ms", f->total_ns);
+		put_ms(j, "self_ms", f->self_ns);
+		put_share(j, "self_share", (double)f->self_ns, all_ns);
+		put_ms(j, "longest_ms", f->longest_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_threads(struct json *j, const struct analysis *a)
+{
+	begin_array(j, "threads");
+	for (size_t i = 0; i < a->thread_count; i++) {
+		const struct analysis_thread *t = &a->threads[i];
+
+		json_object_begin(j);
+		put_uint(j, "pid", t->pid);
+		put_uint(j, "tid", t->tid);
+		put_string(j, "name", t->name);
+		put_ms(j, "start_ms", t->start_ns);
+		put_ms(j, "end_ms", t->end_ns);
+		put_ms(j, "in_functions_ms", t->covered_ns);
+		put_share(j, "in_functions_share", (double)t->covered_ns,
+			  (double)(t->end_ns - t->start_ns));
+		put_uint(j, "events", t->events);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_gc(struct json *j, const struct analysis *a)
+{
+	begin_object(j, "gc");
+	put_uint(j, "count", a->gc.count);
+	begin_array(j, "by_generation");
+	for (size_t i = 0; i < GC_GENERATIONS; i++)
+		json_uint(j, a->gc.by_generation[i]);
+	json_array_end(j);
+	put_uint(j, "collected", a->gc.collected);
+	put_ms(j, "total_ms", a->gc.total_ns);
+	put_ms(j, "longest_ms", a->gc.longest_ns);
+	put_share(j, "wall_share", (double)a->gc.total_ns, (double)a->run.wall_ns);
+	json_object_end(j);
+}
+
+static void put_marks(struct json *j, const struct analysis *a)
+{
+	begin_array(j, "marks");
+	for (size_t i = 0; i < a->mark_count; i++) {
+		json_object_begin(j);
+		put_string(j, "name", a->marks[i].name);
+		put_uint(j, "count", a->marks[i].count);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_losses(struct json *j, const struct analysis *a)
+{
+	begin_array(j, "lost_by_thread");
+	for (size_t i = 0; i < a->thread_count; i++) {
+		const struct analysis_thread *t = &a->threads[i];
+
+		if (!t->lost)
+			continue;
+		json_object_begin(j);
+		put_uint(j, "pid", t->pid);
+		put_uint(j, "tid", t->tid);
+		put_string(j, "name", t->name);
+		put_uint(j, "lost", t->lost);
+		put_uint(j, "gaps", t->gaps);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_trust(struct json *j, const struct analysis *a)
+{
+	const struct analysis_trust *t = &a->trust;
+
+	begin_object(j, "trust");
+	json_key(j, "partial");
+	json_bool(j, t->partial);
+	json_key(j, "overhead_share");
+	json_null(j); /* a 0 would say that it was measured */
+	put_uint(j, "events", t->events);
+	put_uint(j, "dropped", t->dropped);
+	put_losses(j, a);
+	put_uint(j, "repaired_spans", t->repaired);
+	put_uint(j, "spans_open_at_start", t->open_start);
+	put_uint(j, "spans_open_at_end", t->open_end);
+	put_uint(j, "unended_scopes", t->unended_scopes);
+	put_uint(j, "scopes_without_begin", t->lost_scope_begins);
+	put_uint(j, "unknown_names", t->unknown_names);
+	put_uint(j, "clock_error_us", 0); /* one clock: nothing was aligned */
+	put_uint(j, "causality_violations", 0);
+	put_uint(j, "unmatched_launches", 0);
+	begin_array(j, "notes");
+	for (size_t i = 0; i < t->note_count; i++)
+		json_string(j, t->notes[i]);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static void render(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	struct json j;
+
+	json_init(&j, out, JSON_PRETTY);
+	json_object_begin(&j);
+	put_inferscope(&j, a);
+	put_run(&j, &a->run);
+	put_processes(&j, a);
+	put_steps(&j, a);
+	put_verdict(&j);
+	put_empty_array(&j, "findings");
+	put_gpu(&j);
+	put_empty_array(&j, "layers");
+	begin_object(&j, "cpu");
+	put_functions(&j, a, detail);
+	put_threads(&j, a);
+	put_gc(&j, a);
+	put_marks(&j, a);
+	json_object_end(&j);
+	put_empty_object(&j, "memory");
+	put_trust(&j, a);
+	json_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+const struct report_backend report_json = {
+	.name = "JSON",
+	.extension = ".json",
+	.render = render,
+};
