@@ -7,6 +7,7 @@
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
+	&command_analyze,
 	&command_config,
 	NULL,
 };

@@ -26,6 +26,7 @@ static int analyze(const struct command *self, int argc, char **argv)
 
 	if (config_load(&config, self->scope, argc, argv, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
+	complain_pending(config, self->scope);
 	finish.config = config;
 	finish.summary = summary_stream(config);
 	if (operand == argc)

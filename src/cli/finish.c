@@ -122,7 +122,7 @@ int finish_reports(const struct finish *f, const char *trace_path, struct err *e
 	}
 	if (trace_open(&trace, trace_path, err) || analysis_new(&analysis, trace, err))
 		goto out;
-	if (trace_damage(trace))
+	if (trace_damage(trace) && strcmp(config_text(f->config, &setting_log_level), "error") != 0)
 		complain(EXIT_OK, "warning: %s: %s; the report is partial", trace_path,
 			 trace_damage(trace));
 	rc = write_reports(f, analysis, written, &count, err);
