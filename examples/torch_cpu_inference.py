@@ -112,13 +112,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--requests", type=int, default=160, metavar="N")
     parser.add_argument("--batch", type=int, default=4, metavar="N", help="texts in a request")
-    parser.add_argument("--threads", type=int, metavar="N", help="of torch; default: its own")
+    parser.add_argument("--threads", type=int, default=1, metavar="N",
+                        help="of torch; 1 by default, as with one worker per core")
     args = parser.parse_args()
-    if args.requests < 1 or args.batch < 1:
-        parser.error("--requests and --batch must be at least 1")
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    if min(args.requests, args.batch, args.threads) < 1:
+        parser.error("--requests, --batch and --threads must be at least 1")
 
+    torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     model = Classifier().eval()
     mark_event("model loaded", parameters=sum(p.numel() for p in model.parameters()))
