@@ -196,7 +196,7 @@ const struct command command_config = {
 	.name = "config",
 	.operands = "show [--origin] | reference",
 	.summary = "show the settings in effect",
-	.details = "show: all settings in effect, as YAML that can go into .inferscope.yaml.\n"
+	.details = "show: all settings in effect, as YAML that can go into .inferscope.yaml.\n\n"
 		   "reference: every setting there is, as a Markdown table.",
 	.scope = SETTING_FOR_CONFIG,
 	.run = run_config,

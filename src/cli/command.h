@@ -26,7 +26,7 @@ struct command {
 	const char *name;
 	const char *operands; /* as in the usage line: "[options] script.py [args]" */
 	const char *summary;  /* one line, for `inferscope --help` */
-	const char *details;  /* for `inferscope NAME --help`, a line a paragraph; or NULL */
+	const char *details;  /* paragraphs of `inferscope NAME --help`, "\n\n" between; or NULL */
 	unsigned scope;       /* SETTING_FOR_* bit: which settings it takes as options */
 	bool hidden;
 	int (*run)(const struct command *self, int argc, char **argv); /* argv[0] is the name */

@@ -5,24 +5,25 @@
 #define WIDTH 80
 #define INDENT 28 /* where the text behind an option begins */
 
-/* Writes words from column `at` on, later lines indented to `indent`; ends the line. */
-static void write_wrapped(FILE *to, const char *text, int at, int indent)
+/* Writes `len` bytes of words, beginning at column `indent`, and ends the line. */
+static void write_wrapped(FILE *to, const char *text, size_t len, int indent)
 {
-	while (*text) {
-		int len = (int)strcspn(text, " ");
+	const char *end = text + len;
+	int at = indent;
 
-		if (at > indent && at + len + 1 > WIDTH) {
+	for (;;) {
+		int word;
+
+		text += strspn(text, " \n");
+		if (text >= end)
+			break;
+		word = (int)strcspn(text, " \n");
+		if (at > indent && at + 1 + word > WIDTH) {
 			fprintf(to, "\n%*s", indent, "");
 			at = indent;
 		}
-		if (at > indent) {
-			fputc(' ', to);
-			at++;
-		}
-		fprintf(to, "%.*s", len, text);
-		at += len;
-		text += len;
-		text += strspn(text, " ");
+		at += fprintf(to, "%s%.*s", at > indent ? " " : "", word, text);
+		text += word;
 	}
 	fputc('\n', to);
 }
@@ -100,23 +101,21 @@ static void write_option(FILE *to, const struct setting *s)
 		at = 0;
 	}
 	fprintf(to, "%*s", INDENT - at, "");
-	write_wrapped(to, buf_string(&text), INDENT, INDENT);
+	write_wrapped(to, buf_string(&text), text.len, INDENT);
 	buf_release(&text);
 }
 
-/* Paragraphs are separated by newlines. */
+/* Paragraphs are separated by empty lines. */
 static void write_paragraphs(FILE *to, const char *text)
 {
-	while (*text) {
-		int len = (int)strcspn(text, "\n");
-		struct buf line;
+	for (;;) {
+		const char *end = strstr(text, "\n\n");
 
-		buf_init(&line);
-		buf_printf(&line, "%.*s", len, text);
-		write_wrapped(to, buf_string(&line), 0, 0);
-		buf_release(&line);
-		text += len;
-		text += *text == '\n';
+		write_wrapped(to, text, end ? (size_t)(end - text) : strlen(text), 0);
+		if (!end)
+			return;
+		fputc('\n', to);
+		text = end + 2;
 	}
 }
 
