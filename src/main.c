@@ -7,8 +7,10 @@
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
+	&command_run,
 	&command_analyze,
 	&command_config,
+	&command_record,
 	NULL,
 };
 

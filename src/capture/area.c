@@ -1,0 +1,117 @@
+#include "capture/area.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MIN_BLOCKS 16u
+
+static uint64_t align(uint64_t at, uint64_t to)
+{
+	return (at + to - 1) / to * to;
+}
+
+static void lay_out(struct shm_header *h, uint32_t blocks)
+{
+	uint64_t at = align(sizeof(*h), 4096);
+
+	h->processes = SHM_MAX_PROCESSES;
+	h->threads = SHM_MAX_THREADS;
+	h->blocks = blocks;
+	h->processes_at = at;
+	at = align(at + (uint64_t)h->processes * sizeof(struct shm_process), 4096);
+	h->threads_at = at;
+	at = align(at + (uint64_t)h->threads * sizeof(struct shm_thread), 4096);
+	h->free_map_at = at;
+	at = align(at + (uint64_t)(blocks + 63u) / 64u * 8u, 64);
+	h->block_state_at = at;
+	at = align(at + (uint64_t)blocks * 8u, 4096);
+	h->blocks_at = at;
+	h->total_bytes = at + (uint64_t)blocks * SHM_BLOCK_BYTES;
+}
+
+static void set_up_header(struct area *a, const struct shm_header *layout, uint32_t clock,
+			  uint32_t collect, uint64_t token)
+{
+	struct shm_header *h = a->header;
+
+	memcpy(h, layout, sizeof(*h));
+	h->version = SHM_VERSION;
+	h->clock = clock;
+	h->collect = collect;
+	h->recorder_pid = (uint32_t)getpid();
+	h->token = token;
+	/* A sixteenth is kept for threads that have next to nothing. */
+	h->reserve = h->blocks / 16u;
+	atomic_store(&h->next_id, 1);
+	atomic_store(&h->free_blocks, (int32_t)h->blocks);
+	for (uint32_t i = 0; i < h->blocks; i++)
+		atomic_fetch_or_explicit(&a->free_map[i / 64u], 1ull << (i % 64u),
+					 memory_order_relaxed);
+	h->magic = SHM_MAGIC;
+	atomic_store(&h->active, 1);
+}
+
+int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, struct err *err)
+{
+	uint64_t blocks = bytes / SHM_BLOCK_BYTES;
+	struct shm_header layout;
+	uint64_t token;
+
+	memset(a, 0, sizeof(*a));
+	a->fd = a->note_fd = -1;
+	if (blocks < MIN_BLOCKS)
+		blocks = MIN_BLOCKS;
+	if (blocks > SHM_MAX_BLOCKS)
+		return err_set(err, "a trace buffer of %llu MB is too large",
+			       (unsigned long long)(bytes >> 20));
+	memset(&layout, 0, sizeof(layout));
+	lay_out(&layout, (uint32_t)blocks);
+	a->bytes = layout.total_bytes;
+	a->fd = memfd_create("inferscope", MFD_CLOEXEC);
+	a->note_fd = memfd_create("inferscope-notes", MFD_CLOEXEC);
+	if (a->fd < 0 || a->note_fd < 0 || ftruncate(a->fd, (off_t)a->bytes)) {
+		err_errno(err, "cannot create the trace buffer");
+		goto fail;
+	}
+	a->header = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
+	if (a->header == MAP_FAILED) {
+		a->header = NULL;
+		err_errno(err, "cannot map the trace buffer of %llu MB",
+			  (unsigned long long)(bytes >> 20));
+		goto fail;
+	}
+	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+		err_errno(err, "cannot draw a random number");
+		goto fail;
+	}
+	a->process_count = layout.processes;
+	a->thread_count = layout.threads;
+	a->block_count = layout.blocks;
+	a->processes = (void *)((char *)a->header + layout.processes_at);
+	a->threads = (void *)((char *)a->header + layout.threads_at);
+	a->free_map = (void *)((char *)a->header + layout.free_map_at);
+	a->block_state = (void *)((char *)a->header + layout.block_state_at);
+	a->blocks = (void *)((char *)a->header + layout.blocks_at);
+	set_up_header(a, &layout, clock, collect, token);
+	snprintf(a->where, sizeof(a->where), "%d.%d.%d.%llx", (int)getpid(), a->fd, a->note_fd,
+		 (unsigned long long)token);
+	return 0;
+fail:
+	area_release(a);
+	return -1;
+}
+
+void area_release(struct area *a)
+{
+	if (a->header)
+		munmap(a->header, a->bytes);
+	if (a->fd >= 0)
+		close(a->fd);
+	if (a->note_fd >= 0)
+		close(a->note_fd);
+	memset(a, 0, sizeof(*a));
+	a->fd = a->note_fd = -1;
+}

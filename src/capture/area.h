@@ -1,0 +1,35 @@
+/*
+ * The recorder's end of the shared memory (format/shm.h): creates it, lays it
+ * out, and says where agents find it.
+ *
+ * The table sizes here are the recorder's own copies: the workload can write to
+ * the header, so nothing is read back from it.
+ */
+#ifndef CAPTURE_AREA_H
+#define CAPTURE_AREA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/shm.h"
+
+struct area {
+	int fd;      /* the memory */
+	int note_fd; /* a memfd to which start-up shims append lines of text */
+	size_t bytes;
+	uint32_t process_count, thread_count, block_count;
+	struct shm_header *header;
+	struct shm_process *processes;
+	struct shm_thread *threads;
+	_Atomic uint64_t *free_map;
+	_Atomic uint64_t *block_state;
+	struct shm_block *blocks;
+	char where[96]; /* the value of SHM_ENV */
+};
+
+/* `bytes` is for the blocks; at least 16 are made.  collect: enum shm_collect bits. */
+int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, struct err *err);
+void area_release(struct area *a); /* agents keep what they have mapped */
+
+#endif

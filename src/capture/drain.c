@@ -1,0 +1,303 @@
+/* The blocks: copy, check, parse, write, give back.  See drain.h and format/shm.h. */
+#include "capture/drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/drain_state.h"
+#include "format/record.h"
+
+#define FLUSH_AFTER_NS 1000000000 /* events reach the file within a second */
+
+int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
+	      struct trace_writer *writer, bool keep_newest, struct err *err)
+{
+	struct drain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return err_set(err, "out of memory");
+	d->area = area;
+	d->ticks = ticks;
+	d->writer = writer;
+	d->keep_newest = keep_newest;
+	d->next_process = d->next_thread = 1;
+	d->processes = calloc(area->process_count, sizeof(*d->processes));
+	d->threads = calloc(area->thread_count, sizeof(*d->threads));
+	d->cursors = calloc(area->block_count, sizeof(*d->cursors));
+	d->list = calloc(area->block_count, sizeof(*d->list));
+	d->copies = calloc(DRAIN_BATCH + 1, sizeof(*d->copies));
+	if (!d->processes || !d->threads || !d->cursors || !d->list || !d->copies) {
+		drain_free(d);
+		return err_set(err, "out of memory");
+	}
+	*out = d;
+	return 0;
+}
+
+void drain_free_block(struct drain *d, uint32_t block)
+{
+	d->cursors[block].identity = 0; /* a later thread with this index counts from 1 again */
+	atomic_store_explicit(&d->area->block_state[block], SHM_BLOCK_FREE, memory_order_relaxed);
+	/* Pairs with the acquire in pool_take(): we are done reading the block. */
+	atomic_fetch_or_explicit(&d->area->free_map[block / 64u], 1ull << (block % 64u),
+				 memory_order_release);
+	atomic_fetch_add_explicit(&d->area->header->free_blocks, 1, memory_order_relaxed);
+}
+
+/*
+ * Copies what is new in a block.  False: nothing, or the block changed hands
+ * meanwhile; what was in it then is lost and shows as a gap.
+ */
+static bool drain_copy(struct drain *d, const struct listed *l, struct copied *c)
+{
+	struct shm_block *b = &d->area->blocks[l->block];
+	_Atomic uint64_t *state = &d->area->block_state[l->block];
+	struct cursor *cursor = &d->cursors[l->block];
+	uint64_t identity = l->state & ~3ull;
+	uint64_t index;
+	uint32_t head;
+
+	/* Acquire: pairs with ring_publish(), begin() and the words' stores; see format/shm.h. */
+	head = atomic_load_explicit(&b->head, memory_order_acquire);
+	index = atomic_load_explicit(&b->first_index, memory_order_acquire);
+	if (head > SHM_BLOCK_WORDS * 8u)
+		head = SHM_BLOCK_WORDS * 8u;
+	head &= ~7u;
+	if (cursor->identity != identity) {
+		cursor->identity = identity;
+		cursor->at = 0;
+		cursor->index = index;
+	}
+	c->block = l->block;
+	c->thread = shm_block_thread(l->state);
+	c->state = l->state;
+	c->at = cursor->at;
+	c->bytes = head > cursor->at ? head - cursor->at : 0;
+	c->index = cursor->index;
+	for (uint32_t i = 0; i < c->bytes / 8u; i++)
+		c->words[i] =
+			atomic_load_explicit(&b->words[c->at / 8u + i], memory_order_acquire);
+	/* Unchanged now means unchanged all the while: a sequence number is never used again. */
+	if ((atomic_load_explicit(state, memory_order_acquire) & ~3ull) != identity)
+		return false;
+	return true;
+}
+
+/* A whole block has been copied: give it back, unless its thread has just taken it back. */
+static bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
+{
+	if (shm_block_phase(state) != SHM_BLOCK_FULL)
+		return true;
+	if (!atomic_compare_exchange_strong_explicit(&d->area->block_state[block], &state,
+						     SHM_BLOCK_FREE, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	drain_free_block(d, block);
+	return true;
+}
+
+/* The record at `at`, or NULL: it makes no sense. */
+static const struct record *record_at(const struct copied *c, uint32_t at)
+{
+	const struct record *r = (const void *)((const char *)c->words + at);
+
+	if (c->bytes - at < sizeof(*r) || (r->kind & ~RECORD_PAYLOAD) == 0 ||
+	    (r->payload_bytes && !(r->kind & RECORD_PAYLOAD)) ||
+	    record_bytes(r->payload_bytes) > c->bytes - at)
+		return NULL;
+	return r;
+}
+
+static int write_events(struct drain *d, const struct copied *c, struct err *err)
+{
+	struct drain_thread *t = &d->threads[c->thread];
+	struct cursor *cursor = &d->cursors[c->block];
+	uint64_t index = c->index;
+	uint32_t at = 0;
+
+	if (index < t->next_index) /* a sound agent numbers its records upwards */
+		index = t->next_index;
+	while (at < c->bytes) {
+		const struct record *r = record_at(c, at);
+
+		if (!r || index == UINT64_MAX) {
+			d->totals.damaged_blocks++;
+			break;
+		}
+		if (trace_write_event(d->writer, t->entry.id, index, r->kind, r->id,
+				      ticks_ns(d->ticks, r->stamp), r + 1, r->payload_bytes, err))
+			return -1;
+		at += record_bytes(r->payload_bytes);
+		index++;
+		t->stored++;
+		d->totals.stored++;
+	}
+	t->next_index = index;
+	cursor->at = c->at + c->bytes;
+	cursor->index = index;
+	return 0;
+}
+
+static int write_defs(struct drain *d, const struct copied *c, struct err *err)
+{
+	uint32_t at = 0;
+
+	while (at < c->bytes) {
+		const struct record *r = record_at(c, at);
+
+		if (!r) {
+			d->totals.damaged_blocks++;
+			break;
+		}
+		if (trace_write_def(d->writer, r->kind, r->id, r + 1, r->payload_bytes, err))
+			return -1;
+		at += record_bytes(r->payload_bytes);
+	}
+	d->cursors[c->block].at = c->at + c->bytes;
+	return 0;
+}
+
+static int compare_listed(const void *left, const void *right)
+{
+	const struct listed *a = left, *b = right;
+	uint32_t thread_a = shm_block_thread(a->state), thread_b = shm_block_thread(b->state);
+
+	if (thread_a != thread_b)
+		return thread_a < thread_b ? -1 : 1;
+	if (shm_block_seq(a->state) != shm_block_seq(b->state))
+		return shm_block_seq(a->state) < shm_block_seq(b->state) ? -1 : 1;
+	return 0;
+}
+
+/* Lists the blocks in use of one kind, each thread's in order. */
+static size_t drain_scan(struct drain *d, uint64_t defs)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < d->area->block_count; i++) {
+		/* Acquire: pairs with begin() and seal(). */
+		uint64_t state =
+			atomic_load_explicit(&d->area->block_state[i], memory_order_acquire);
+		enum shm_block_phase phase = shm_block_phase(state);
+
+		if ((phase == SHM_BLOCK_WRITING || phase == SHM_BLOCK_FULL) &&
+		    (state & SHM_BLOCK_DEFS) == defs &&
+		    shm_block_thread(state) < d->area->thread_count &&
+		    d->threads[shm_block_thread(state)].known) {
+			d->list[n].block = i;
+			d->list[n++].state = state;
+		}
+	}
+	qsort(d->list, n, sizeof(*d->list), compare_listed);
+	return n;
+}
+
+static int drain_defs(struct drain *d, struct err *err)
+{
+	struct copied *c = &d->copies[DRAIN_BATCH];
+	size_t n = drain_scan(d, SHM_BLOCK_DEFS);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!drain_copy(d, &d->list[i], c))
+			continue;
+		if (write_defs(d, c, err))
+			return -1;
+		drain_give_back(d, c->block, c->state);
+	}
+	return 0;
+}
+
+/*
+ * Events are copied first and definitions second, so that whatever an event
+ * refers to is on its way to the file before the event is.
+ */
+static int drain_events(struct drain *d, struct err *err)
+{
+	size_t n = drain_scan(d, 0);
+	struct listed *list = NULL;
+	size_t done = 0;
+	int rc = -1;
+
+	if (n) { /* drain_defs() uses the list too */
+		list = malloc(n * sizeof(*list));
+		if (!list)
+			return err_set(err, "out of memory");
+		memcpy(list, d->list, n * sizeof(*list));
+	}
+	while (done < n) {
+		size_t copied = 0;
+
+		for (; done < n && copied < DRAIN_BATCH; done++) {
+			struct copied *c = &d->copies[copied];
+
+			if (drain_copy(d, &list[done], c) && drain_give_back(d, c->block, c->state))
+				copied++;
+		}
+		ticks_sync(d->ticks); /* all stamps copied are older than this */
+		if (drain_defs(d, err))
+			goto out;
+		for (size_t i = 0; i < copied; i++) {
+			if (write_events(d, &d->copies[i], err))
+				goto out;
+		}
+	}
+	rc = 0;
+out:
+	free(list);
+	return rc;
+}
+
+static int compare_age(const void *left, const void *right)
+{
+	const struct listed *a = left, *b = right;
+
+	return a->age < b->age ? -1 : a->age > b->age;
+}
+
+/* --ring: room is made by letting the oldest sealed blocks go, whichever thread wrote them. */
+static void drop_oldest(struct drain *d)
+{
+	int32_t wanted = (int32_t)(d->area->block_count / 8u);
+	int32_t available =
+		atomic_load_explicit(&d->area->header->free_blocks, memory_order_relaxed);
+	size_t n;
+
+	if (available >= wanted)
+		return;
+	n = drain_scan(d, 0);
+	for (size_t i = 0; i < n; i++)
+		d->list[i].age = atomic_load_explicit(
+			&d->area->blocks[d->list[i].block].words[0], memory_order_acquire);
+	qsort(d->list, n, sizeof(*d->list), compare_age);
+	for (size_t i = 0; i < n && available < wanted; i++) {
+		if (shm_block_phase(d->list[i].state) == SHM_BLOCK_FULL &&
+		    drain_give_back(d, d->list[i].block, d->list[i].state))
+			available++;
+	}
+}
+
+int drain_cycle(struct drain *d, struct err *err)
+{
+	if (drain_tables_update(d, err))
+		return -1;
+	if (d->keep_newest) {
+		if (drain_defs(d, err))
+			return -1;
+		drop_oldest(d);
+	} else if (drain_events(d, err) || drain_tables_retire(d, false, err)) {
+		return -1;
+	}
+	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);
+}
+
+int drain_finish(struct drain *d, struct err *err)
+{
+	if (drain_tables_update(d, err) || drain_events(d, err) || drain_defs(d, err))
+		return -1;
+	return drain_tables_retire(d, true, err);
+}
+
+struct drain_totals drain_totals(const struct drain *d)
+{
+	return d->totals;
+}

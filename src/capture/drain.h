@@ -1,0 +1,52 @@
+/*
+ * From the shared memory to the trace file, while the workload runs.
+ *
+ * The memory is hostile input: indices are checked, records are parsed from a
+ * private copy, and a block that makes no sense is counted as lost, not
+ * believed.  One thread.
+ */
+#ifndef CAPTURE_DRAIN_H
+#define CAPTURE_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "capture/area.h"
+#include "capture/ticks.h"
+#include "format/trace_writer.h"
+
+struct drain;
+
+struct drain_totals {
+	uint64_t stored, lost; /* events */
+	uint32_t processes, threads;
+	uint32_t damaged_blocks; /* that made no sense */
+};
+
+/*
+ * Borrows all three until drain_free().  keep_newest: events stay in memory, the
+ * oldest give way to new ones, and only drain_finish() writes them (--ring).
+ */
+int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
+	      struct trace_writer *writer, bool keep_newest, struct err *err);
+void drain_free(struct drain *d); /* NULL is a no-op */
+
+/* Writes out what is there now.  -1: the trace could not be written; see trace_writer.h. */
+int drain_cycle(struct drain *d, struct err *err);
+
+/* The last one: everything is written out, every thread accounted for. */
+int drain_finish(struct drain *d, struct err *err);
+
+/* A process is known to be dead (its parent has waited for it). */
+void drain_process_died(struct drain *d, uint32_t pid);
+
+/* The living process with this pid, once it has joined; else NULL.  Borrowed until the next call. */
+const struct trace_process *drain_find_process(const struct drain *d, uint32_t pid);
+
+/* Processes that have joined and still live, without `except`. */
+uint32_t drain_living(const struct drain *d, uint32_t except);
+
+struct drain_totals drain_totals(const struct drain *d);
+
+#endif

@@ -1,0 +1,371 @@
+/* Processes and threads: who joined, who is gone, what they said.  See drain.h. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/drain_state.h"
+
+/* Texts for enum shm_refusal; %u.%u is the Python version. */
+static const char *const refusals[] = {
+	[SHM_REFUSED_API] = "CPython %u.%u (process %u) lacks a function that the agent needs: "
+			    "its calls are not recorded",
+	[SHM_REFUSED_NO_TOOL_ID] = "CPython %u.%u (process %u): other tools use all the free "
+				   "sys.monitoring ids: its calls are not recorded",
+	[SHM_REFUSED_LAYOUT] = "CPython %u.%u (process %u) is laid out in an unknown way: "
+			       "its calls are not recorded",
+};
+
+#define LOOK_AHEAD 64u
+#define NOTE_BYTES_MAX 65536 /* a shim has a line to say; more is not read */
+
+static void close_pidfd(struct drain_process *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+void drain_free(struct drain *d)
+{
+	if (!d)
+		return;
+	for (uint32_t i = 0; d->processes && i < d->area->process_count; i++) {
+		if (d->processes[i].known)
+			close_pidfd(&d->processes[i]);
+	}
+	free(d->processes);
+	free(d->threads);
+	free(d->cursors);
+	free(d->list);
+	free(d->copies);
+	free(d);
+}
+
+/* Copies a text that its writer may still be changing. */
+static void copy_text(char *to, const char *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	to[bytes] = '\0';
+}
+
+/* A process that called exec() is here twice: what it was before is over. */
+static void supersede(struct drain *d, uint32_t pid)
+{
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		struct drain_process *p = &d->processes[i];
+
+		if (p->known && !p->dead && p->entry.pid == pid)
+			p->dead = true;
+	}
+}
+
+static int process_joined(struct drain *d, uint32_t slot, struct err *err)
+{
+	const struct shm_process *shared = &d->area->processes[slot];
+	struct drain_process *p = &d->processes[slot];
+	uint32_t pid = shared->pid;
+
+	supersede(d, pid);
+	memset(p, 0, sizeof(*p));
+	p->known = true;
+	p->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	p->dead = p->pidfd < 0 && errno == ESRCH;
+	copy_text(p->name, shared->name, sizeof(shared->name));
+	p->entry.id = d->next_process++;
+	p->entry.pid = pid;
+	p->entry.parent_pid = shared->parent_pid;
+	p->entry.python_version = shared->python_version;
+	p->entry.start_ns = ticks_ns(d->ticks, shared->start_stamp);
+	p->entry.end_ns = TRACE_UNKNOWN_NS;
+	p->entry.name = p->name;
+	d->totals.processes++;
+	return trace_write_process(d->writer, &p->entry, err);
+}
+
+static bool process_lives(const struct drain_process *p)
+{
+	struct pollfd ended = { p->pidfd, POLLIN, 0 };
+
+	if (p->dead)
+		return false;
+	if (p->pidfd >= 0)
+		return poll(&ended, 1, 0) == 0;
+	return kill((pid_t)p->entry.pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Once each: why no calls come from a process, or come no more. */
+static int process_notes(struct drain *d, uint32_t slot, struct err *err)
+{
+	struct shm_process *shared = &d->area->processes[slot];
+	struct drain_process *p = &d->processes[slot];
+	uint32_t refusal = atomic_load_explicit(&shared->refusal, memory_order_relaxed);
+	unsigned major = p->entry.python_version >> 24;
+	unsigned minor = p->entry.python_version >> 16 & 0xff;
+	char text[256];
+
+	if (refusal != p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
+	    refusals[refusal]) {
+		p->noted_refusal = refusal;
+		snprintf(text, sizeof(text), refusals[refusal], major, minor, p->entry.pid);
+		if (trace_write_note(d->writer, text, err))
+			return -1;
+	}
+	if (!p->noted_displaced &&
+	    atomic_load_explicit(&shared->displaced, memory_order_relaxed)) {
+		p->noted_displaced = true;
+		snprintf(text, sizeof(text),
+			 "process %u: another tool uses the profile function of a thread: "
+			 "its calls are not recorded meanwhile",
+			 p->entry.pid);
+		if (trace_write_note(d->writer, text, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
+{
+	const struct shm_thread *shared = &d->area->threads[slot];
+	struct drain_thread *t = &d->threads[slot];
+	uint32_t process = shared->process;
+
+	if (process >= d->area->process_count || !d->processes[process].known)
+		return 0; /* not yet, or never */
+	memset(t, 0, sizeof(*t));
+	t->known = true;
+	t->slot = process;
+	t->entry.id = d->next_thread++;
+	t->entry.process = d->processes[process].entry.id;
+	t->entry.tid = shared->tid;
+	t->entry.start_ns = ticks_ns(d->ticks, shared->start_stamp);
+	t->entry.end_ns = TRACE_UNKNOWN_NS;
+	t->entry.name = t->name;
+	if (t->entry.tid == d->processes[process].entry.pid)
+		snprintf(t->name, sizeof(t->name), "MainThread");
+	d->totals.threads++;
+	return trace_write_thread(d->writer, &t->entry, err);
+}
+
+/* Lines that start-up shims left: "PID text". */
+static int read_notes(struct drain *d, struct err *err)
+{
+	char text[4096];
+	ssize_t n;
+
+	while (d->notes_read < NOTE_BYTES_MAX &&
+	       (n = pread(d->area->note_fd, text, sizeof(text) - 1, d->notes_read)) > 0) {
+		char *end, *line = text;
+
+		text[n] = '\0';
+		while ((end = strchr(line, '\n'))) {
+			unsigned long pid = strtoul(line, &line, 10);
+			char note[1024];
+
+			*end = '\0';
+			snprintf(note, sizeof(note), "process %lu:%s", pid, line);
+			if (trace_write_note(d->writer, note, err))
+				return -1;
+			line = end + 1;
+		}
+		if (line == text) /* no whole line yet, or one that is too long */
+			return 0;
+		d->notes_read += line - text;
+	}
+	return 0;
+}
+
+/* Agents claim the lowest unused entry, so only the entries up to here need a look. */
+static uint32_t raise_limit(uint32_t limit, uint32_t used, uint32_t count)
+{
+	uint32_t ahead = used + LOOK_AHEAD;
+
+	if (ahead > count)
+		ahead = count;
+	return ahead > limit ? ahead : limit;
+}
+
+static int update_processes(struct drain *d, struct err *err)
+{
+	d->process_limit = raise_limit(d->process_limit, 0, d->area->process_count);
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		/* Acquire: pairs with register_process(). */
+		uint32_t state = atomic_load_explicit(&d->area->processes[i].state,
+						      memory_order_acquire);
+
+		if (state != SHM_LIVE && state != SHM_ENDED)
+			continue;
+		d->process_limit = raise_limit(d->process_limit, i, d->area->process_count);
+		if (!d->processes[i].known && process_joined(d, i, err))
+			return -1;
+		if (process_notes(d, i, err))
+			return -1;
+		d->processes[i].gone = !process_lives(&d->processes[i]);
+	}
+	return 0;
+}
+
+static int update_threads(struct drain *d, struct err *err)
+{
+	d->thread_limit = raise_limit(d->thread_limit, 0, d->area->thread_count);
+	for (uint32_t i = 0; i < d->thread_limit; i++) {
+		struct shm_thread *shared = &d->area->threads[i];
+		struct drain_thread *t = &d->threads[i];
+		/* Acquire: pairs with session_ring_slow() and at_thread_end(). */
+		uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
+
+		if (state != SHM_LIVE && state != SHM_ENDED)
+			continue;
+		d->thread_limit = raise_limit(d->thread_limit, i, d->area->thread_count);
+		if (!t->known && thread_joined(d, i, err))
+			return -1;
+		/* Acquire: pairs with session_name_thread(). */
+		if (t->known && !t->named &&
+		    atomic_load_explicit(&shared->name_set, memory_order_acquire)) {
+			copy_text(t->name, shared->name, sizeof(shared->name));
+			t->named = true;
+		}
+		t->ended = t->known && (state == SHM_ENDED || d->processes[t->slot].gone);
+	}
+	return 0;
+}
+
+int drain_tables_update(struct drain *d, struct err *err)
+{
+	return update_processes(d, err) || update_threads(d, err) || read_notes(d, err) ? -1 : 0;
+}
+
+/* A thread without a writer: its blocks, whatever state it left them in, go back to the pool. */
+static void free_blocks_of(struct drain *d, uint32_t thread)
+{
+	for (uint32_t i = 0; i < d->area->block_count; i++) {
+		uint64_t state =
+			atomic_load_explicit(&d->area->block_state[i], memory_order_relaxed);
+
+		if (shm_block_phase(state) != SHM_BLOCK_FREE && shm_block_thread(state) == thread)
+			drain_free_block(d, i);
+	}
+}
+
+static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *err)
+{
+	struct shm_thread *shared = &d->area->threads[slot];
+	struct drain_thread *t = &d->threads[slot];
+	uint64_t said = atomic_load_explicit(&shared->produced, memory_order_relaxed);
+	uint64_t end = atomic_load_explicit(&shared->end_stamp, memory_order_relaxed);
+
+	/* What a hostile writer says is believed only as far as it can be true. */
+	t->entry.produced = said > t->next_index && said < UINT64_MAX / 2 ? said : t->next_index;
+	t->entry.lost = t->entry.produced - t->stored;
+	if (end)
+		t->entry.end_ns = ticks_ns(d->ticks, end);
+	d->totals.lost += t->entry.lost;
+	if (trace_write_thread(d->writer, &t->entry, err))
+		return -1;
+	t->known = false;
+	if (!over) {
+		free_blocks_of(d, slot);
+		/* Pairs with the acquire in claim(). */
+		atomic_store_explicit(&shared->state, SHM_UNUSED, memory_order_release);
+	}
+	return 0;
+}
+
+/* Losses that no ring could count. */
+static int process_losses(struct drain *d, uint32_t slot, struct err *err)
+{
+	struct shm_process *shared = &d->area->processes[slot];
+	unsigned long long names =
+		atomic_load_explicit(&shared->defs_lost, memory_order_relaxed);
+	unsigned long long homeless =
+		atomic_load_explicit(&shared->no_thread, memory_order_relaxed);
+	char text[256];
+
+	if (names) {
+		snprintf(text, sizeof(text),
+			 "process %u: %llu names found no room in the trace buffer "
+			 "(a larger --trace-size-mb avoids it)",
+			 d->processes[slot].entry.pid, names);
+		if (trace_write_note(d->writer, text, err))
+			return -1;
+	}
+	if (homeless) {
+		snprintf(text, sizeof(text),
+			 "process %u: %llu events of threads beyond the first %u were not recorded",
+			 d->processes[slot].entry.pid, homeless, d->area->thread_count);
+		return trace_write_note(d->writer, text, err);
+	}
+	return 0;
+}
+
+static int retire_process(struct drain *d, uint32_t slot, bool over, struct err *err)
+{
+	struct drain_process *p = &d->processes[slot];
+
+	if (process_losses(d, slot, err))
+		return -1;
+	if (p->gone)
+		p->entry.end_ns = ticks_now_ns(d->ticks);
+	close_pidfd(p);
+	p->known = false;
+	if (trace_write_process(d->writer, &p->entry, err))
+		return -1;
+	if (!over)
+		atomic_store_explicit(&d->area->processes[slot].state, SHM_UNUSED,
+				      memory_order_release);
+	return 0;
+}
+
+/*
+ * `ended` and `gone` were read before the cycle drained the events, so nothing
+ * can be left in those rings.
+ */
+int drain_tables_retire(struct drain *d, bool everything, struct err *err)
+{
+	for (uint32_t i = 0; i < d->thread_limit; i++) {
+		struct drain_thread *t = &d->threads[i];
+
+		if (t->known && (everything || t->ended) && retire_thread(d, i, everything, err))
+			return -1;
+	}
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		struct drain_process *p = &d->processes[i];
+
+		if (p->known && (everything || p->gone) && retire_process(d, i, everything, err))
+			return -1;
+	}
+	return 0;
+}
+
+void drain_process_died(struct drain *d, uint32_t pid)
+{
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		if (d->processes[i].known && d->processes[i].entry.pid == pid)
+			d->processes[i].dead = true;
+	}
+}
+
+const struct trace_process *drain_find_process(const struct drain *d, uint32_t pid)
+{
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		if (d->processes[i].known && d->processes[i].entry.pid == pid)
+			return &d->processes[i].entry;
+	}
+	return NULL;
+}
+
+uint32_t drain_living(const struct drain *d, uint32_t except)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		if (d->processes[i].known && d->processes[i].entry.pid != except &&
+		    process_lives(&d->processes[i]))
+			n++;
+	}
+	return n;
+}

@@ -1,0 +1,100 @@
+#include "capture/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/shm.h"
+
+/* Beside the program: ../lib/inferscope in an installation, and in the build tree alike. */
+int launch_find_paths(struct launch_paths *paths, struct err *err)
+{
+	char self[PATH_MAX], root[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_errno(err, "cannot find my own program file (is /proc mounted?)");
+	self[n] = '\0';
+	for (int up = 0; up < 2; up++) {
+		slash = strrchr(self, '/');
+		if (slash)
+			*slash = '\0';
+	}
+	snprintf(root, sizeof(root), "%.*s/lib/inferscope", (int)sizeof(root) - 32, self);
+	if (access(root, R_OK | X_OK))
+		return err_errno(err, "the installation is incomplete: %s", root);
+	snprintf(paths->shim, sizeof(paths->shim), "%.*s/shim", PATH_MAX - 16, root);
+	snprintf(paths->python, sizeof(paths->python), "%.*s/python", PATH_MAX - 16, root);
+	return 0;
+}
+
+static int set_environment(const struct launch_paths *paths, const char *where)
+{
+	const char *before = getenv("PYTHONPATH");
+	size_t bytes = strlen(paths->shim) + strlen(paths->python) + 3;
+	char *path;
+	int rc;
+
+	if (before)
+		bytes += strlen(before);
+	path = malloc(bytes);
+	if (!path)
+		return -1;
+	snprintf(path, bytes, "%s:%s%s%s", paths->shim, paths->python,
+		 before && *before ? ":" : "", before ? before : "");
+	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1);
+	free(path);
+	return rc ? -1 : 0;
+}
+
+static void run_child(char *const argv[], const struct launch_paths *paths, const char *where,
+		      const sigset_t *mask, int report_fd)
+{
+	int code;
+
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (!set_environment(paths, where))
+		execvp(argv[0], argv);
+	code = errno;
+	if (write(report_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
+		code = 0; /* the parent sees the exit status */
+	_exit(127);
+}
+
+pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
+	     const void *mask, int *exec_errno, struct err *err)
+{
+	int pipe_fds[2];
+	pid_t pid;
+	ssize_t n;
+
+	*exec_errno = 0;
+	if (pipe2(pipe_fds, O_CLOEXEC))
+		return err_errno(err, "cannot create a pipe");
+	pid = fork();
+	if (pid < 0) {
+		err_errno(err, "cannot start a process");
+		close(pipe_fds[0]);
+		close(pipe_fds[1]);
+		return -1;
+	}
+	if (pid == 0)
+		run_child(argv, paths, where, mask, pipe_fds[1]);
+	close(pipe_fds[1]);
+	do {
+		n = read(pipe_fds[0], exec_errno, sizeof(*exec_errno));
+	} while (n < 0 && errno == EINTR);
+	close(pipe_fds[0]);
+	if (n != (ssize_t)sizeof(*exec_errno)) {
+		*exec_errno = 0;
+		return pid; /* the pipe closed at exec */
+	}
+	errno = *exec_errno;
+	return err_errno(err, "cannot run %s", argv[0]);
+}

@@ -1,0 +1,27 @@
+/*
+ * Starting the workload with the agent in its environment.
+ */
+#ifndef CAPTURE_LAUNCH_H
+#define CAPTURE_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Where the parts of an installation lie, found from the running program. */
+struct launch_paths {
+	char shim[4096];   /* folder of the start-up shim */
+	char python[4096]; /* folder of the Python package */
+};
+
+int launch_find_paths(struct launch_paths *paths, struct err *err);
+
+/*
+ * Starts argv (found through PATH) as a child with the signal mask `mask`.
+ * Returns its pid; or -1 with the text set and *exec_errno telling whether it
+ * could not be found or not be executed (0: could not even be forked).
+ */
+pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
+	     const void *mask, int *exec_errno, struct err *err);
+
+#endif

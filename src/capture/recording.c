@@ -1,0 +1,123 @@
+#include "capture/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct recording {
+	struct area area;
+	struct ticks ticks;
+	struct trace_writer *writer;
+	struct drain *drain;
+	bool failed;
+	struct err trouble;
+};
+
+/* An event that is being written while the agents are switched off takes this long at most. */
+#define SETTLE_NS 2000000
+
+int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
+		  struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	uint32_t clock = ticks_choose_clock();
+
+	if (!r)
+		return err_set(err, "out of memory");
+	r->area.fd = r->area.note_fd = -1;
+	if (area_init(&r->area, options->buffer_bytes, clock, options->collect, err) ||
+	    trace_writer_new(&r->writer, trace_fd, err))
+		goto fail;
+	ticks_init(&r->ticks, clock, trace_writer_start(r->writer)->monotonic_ns);
+	if (trace_write_info(r->writer, "inferscope.version", INFERSCOPE_VERSION, err) ||
+	    trace_write_info(r->writer, "clock", clock == SHM_CLOCK_COUNTER ? "tsc" : "monotonic",
+			     err) ||
+	    drain_new(&r->drain, &r->area, &r->ticks, r->writer, options->keep_newest, err))
+		goto fail;
+	*out = r;
+	return 0;
+fail:
+	recording_free(r);
+	return -1;
+}
+
+void recording_free(struct recording *r)
+{
+	if (!r)
+		return;
+	drain_free(r->drain);
+	trace_writer_free(r->writer);
+	area_release(&r->area);
+	free(r);
+}
+
+const char *recording_where(const struct recording *r)
+{
+	return r->area.where;
+}
+
+struct trace_writer *recording_writer(struct recording *r)
+{
+	return r->writer;
+}
+
+struct drain *recording_drain(struct recording *r)
+{
+	return r->drain;
+}
+
+static void switch_agents_off(struct recording *r)
+{
+	atomic_store_explicit(&r->area.header->active, 0, memory_order_release);
+}
+
+static void fail(struct recording *r)
+{
+	r->failed = true;
+	switch_agents_off(r);
+}
+
+void recording_cycle(struct recording *r)
+{
+	if (!r->failed && drain_cycle(r->drain, &r->trouble))
+		fail(r);
+}
+
+static int write_end(struct recording *r, int exit_status)
+{
+	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
+	struct drain_totals totals;
+	char text[128];
+
+	if (drain_finish(r->drain, &r->trouble))
+		return -1;
+	totals = drain_totals(r->drain);
+	if (totals.damaged_blocks) {
+		snprintf(text, sizeof(text),
+			 "%u blocks of the trace buffer were overwritten by the workload: "
+			 "their events are lost",
+			 totals.damaged_blocks);
+		if (trace_write_note(r->writer, text, &r->trouble))
+			return -1;
+	}
+	return trace_write_end(r->writer, &end, &r->trouble);
+}
+
+void recording_end(struct recording *r, int exit_status)
+{
+	struct timespec settle = { 0, SETTLE_NS };
+
+	switch_agents_off(r);
+	if (r->failed)
+		return;
+	/* Processes that live on may be in the middle of an event. */
+	if (drain_living(r->drain, 0))
+		nanosleep(&settle, NULL);
+	if (write_end(r, exit_status))
+		fail(r);
+}
+
+const char *recording_trouble(const struct recording *r)
+{
+	return r->failed ? r->trouble.text : NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * One recording: the shared memory, its clock, the drain and the trace file.
+ *
+ * Used in the same way by `run`, which starts the workload, and by `record`,
+ * which a running program asked for.  One thread.
+ */
+#ifndef CAPTURE_RECORDING_H
+#define CAPTURE_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "capture/drain.h"
+
+struct recording;
+
+struct recording_options {
+	uint64_t buffer_bytes;
+	uint32_t collect; /* enum shm_collect */
+	bool keep_newest; /* --ring */
+};
+
+/* trace_fd: an empty file open for writing; stays the caller's. */
+int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
+		  struct err *err);
+void recording_free(struct recording *r); /* NULL is a no-op */
+
+/* What agents must have in their environment as SHM_ENV.  Borrowed. */
+const char *recording_where(const struct recording *r);
+
+struct trace_writer *recording_writer(struct recording *r);
+struct drain *recording_drain(struct recording *r);
+
+/* How long to wait between two cycles. */
+#define RECORDING_CYCLE_MS 10
+
+/*
+ * Drains once.  When the trace cannot be written any more the agents are told to
+ * stop, the text is kept for recording_trouble(), and further cycles do nothing.
+ */
+void recording_cycle(struct recording *r);
+
+/* Ends it: agents unhook, the rest is drained, the end is written. */
+void recording_end(struct recording *r, int exit_status);
+
+/* What went wrong while recording, one line; NULL: nothing. */
+const char *recording_trouble(const struct recording *r);
+
+#endif

@@ -1,0 +1,118 @@
+#include "capture/supervise.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICK_CYCLES (500 / RECORDING_CYCLE_MS)
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+
+int supervisor_init(struct supervisor *s, bool wait_children, struct err *err)
+{
+	sigset_t mask;
+
+	memset(s, 0, sizeof(*s));
+	s->wait_children = wait_children;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		sigaddset(&mask, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &mask, &s->before);
+	s->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signals < 0)
+		return err_errno(err, "cannot watch signals");
+	/* Orphans come to us, so that there is someone to wait for them. */
+	if (wait_children)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return 0;
+}
+
+void supervisor_release(struct supervisor *s)
+{
+	close(s->signals);
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
+/* The terminal sends ^C to the workload as well as to us; kill(1) only to us. */
+static void forward_signals(struct supervisor *s, pid_t workload)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		bool from_a_process = info.ssi_code <= 0;
+
+		if (info.ssi_signo == SIGCHLD || !from_a_process ||
+		    info.ssi_pid == (uint32_t)workload)
+			continue;
+		kill(workload, (int)info.ssi_signo);
+	}
+}
+
+static int status_of(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static void tick(struct supervisor *s, unsigned *cycles, struct recording *r)
+{
+	if (s->tick && ++*cycles % TICK_CYCLES == 0)
+		s->tick(s->context, r);
+}
+
+int supervise(struct supervisor *s, pid_t workload, struct recording *r)
+{
+	struct pollfd wake = { s->signals, POLLIN, 0 };
+	bool running = true;
+	unsigned cycles = 0;
+	int status = 0;
+
+	for (;;) {
+		int wait_status;
+		pid_t pid;
+
+		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) > 0) {
+			drain_process_died(recording_drain(r), (uint32_t)pid);
+			if (pid == workload) {
+				running = false;
+				status = status_of(wait_status);
+			}
+			if (!running && !s->wait_children)
+				break;
+		}
+		if (!running && (!s->wait_children || (pid < 0 && errno == ECHILD)))
+			return status;
+		recording_cycle(r);
+		tick(s, &cycles, r);
+		poll(&wake, 1, RECORDING_CYCLE_MS);
+		forward_signals(s, workload);
+	}
+}
+
+void supervise_other(struct supervisor *s, pid_t pid, int stop_fd, struct recording *r)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd wake[] = { { stop_fd, POLLIN, 0 }, { pidfd, POLLIN, 0 } };
+	unsigned cycles = 0;
+
+	for (;;) {
+		struct signalfd_siginfo info;
+
+		recording_cycle(r);
+		tick(s, &cycles, r);
+		poll(wake, 2, RECORDING_CYCLE_MS);
+		/* The program's signals are its own: we outlive it to write the report. */
+		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			;
+		if (wake[0].revents || wake[1].revents ||
+		    (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
+			break;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+}

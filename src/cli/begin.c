@@ -1,0 +1,158 @@
+#include "cli/begin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+/* A kept trace: created, locked against a second recording, then emptied. */
+static int open_trace(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	struct stat st;
+
+	if (fd < 0)
+		return err_errno(err, "cannot write the trace %s", path);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, "cannot write the trace %s: not a regular file", path);
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return err_set(err, "another recording is writing %s; choose another file with --trace",
+			       path);
+	}
+	if (ftruncate(fd, 0)) {
+		err_errno(err, "cannot write the trace %s", path);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* --no-trace: the trace exists while we do. */
+static int open_nameless_trace(struct err *err)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[4096];
+	int fd;
+
+	if (!folder || !*folder)
+		folder = "/tmp";
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/inferscope-XXXXXX", folder);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, "cannot create a temporary file in %s", folder);
+	unlink(path);
+	return fd;
+}
+
+/* Settings that this version knows and cannot honour are said, not silently ignored. */
+static void warn_of_pending(struct begun *b)
+{
+	for (size_t i = 0; settings[i]; i++) {
+		const char *text = config_pending(b->config, settings[i]);
+
+		if (!text)
+			continue;
+		b->fell_short = true;
+		complain(0, "%s", text);
+	}
+}
+
+static int write_facts(struct begun *b, char *const command[], struct err *err)
+{
+	struct trace_writer *w = recording_writer(b->recording);
+	time_t now = time(NULL);
+	struct tm utc;
+	char text[4096];
+
+	for (size_t i = 0; command[i]; i++) {
+		if (trace_write_info(w, "command", command[i], err))
+			return -1;
+	}
+	if (getcwd(text, sizeof(text)) && trace_write_info(w, "cwd", text, err))
+		return -1;
+	if (gmtime_r(&now, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) &&
+	    trace_write_info(w, "started", text, err))
+		return -1;
+	return trace_write_info(w, "cpu", config_text(b->config, &setting_cpu), err) ||
+			       trace_write_info(w, "trace_size_mb",
+						config_text(b->config, &setting_trace_size_mb), err)
+		       ? -1
+		       : 0;
+}
+
+int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
+		    struct err *err)
+{
+	const char *trace = config_text(c, &setting_trace);
+	bool keep = trace && *trace;
+	struct recording_options options = {
+		.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20,
+		.keep_newest = config_flag(c, &setting_ring),
+	};
+
+	memset(b, 0, sizeof(*b));
+	b->config = c;
+	b->trace_fd = -1;
+	b->finish.config = c;
+	b->finish.default_report = true;
+	b->finish.summary = config_flag(c, &setting_quiet) ? NULL : summary;
+	b->finish.kept_trace = keep ? trace : NULL;
+	b->progress = b->finish.summary && isatty(STDERR_FILENO);
+	if (strcmp(config_text(c, &setting_cpu), "off") != 0)
+		options.collect = SHM_COLLECT_CALLS | SHM_COLLECT_GC;
+	if (finish_check(&b->finish, keep ? trace : NULL, err))
+		return -1;
+	b->trace_fd = keep ? open_trace(trace, err) : open_nameless_trace(err);
+	if (b->trace_fd < 0)
+		return -1;
+	if (keep)
+		snprintf(b->trace_path, sizeof(b->trace_path), "%s", trace);
+	else
+		snprintf(b->trace_path, sizeof(b->trace_path), "/proc/self/fd/%d", b->trace_fd);
+	if (recording_new(&b->recording, b->trace_fd, &options, err) ||
+	    write_facts(b, command, err)) {
+		begun_release(b);
+		return -1;
+	}
+	warn_of_pending(b);
+	return 0;
+}
+
+void begun_release(struct begun *b)
+{
+	recording_free(b->recording);
+	b->recording = NULL;
+	if (b->trace_fd >= 0)
+		close(b->trace_fd);
+	b->trace_fd = -1;
+}
+
+int finish_recording(struct begun *b, int status)
+{
+	struct err err;
+
+	recording_end(b->recording, status);
+	if (recording_trouble(b->recording)) {
+		b->fell_short = true;
+		complain(0, "the recording is incomplete: %s", recording_trouble(b->recording));
+	}
+	if (finish_reports(&b->finish, b->trace_path, &err)) {
+		b->fell_short = true;
+		complain(0, "%s", err.text);
+	}
+	begun_release(b);
+	return b->fell_short && config_flag(b->config, &setting_strict) ? EXIT_STRICT : status;
+}

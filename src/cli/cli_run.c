@@ -1,0 +1,109 @@
+/* inferscope run: start a workload, record it, report on it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/launch.h"
+#include "capture/supervise.h"
+#include "cli/begin.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/workload.h"
+
+static int exec_failure(int code)
+{
+	return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* INFERSCOPE_ENABLE=0: as if we were not there. */
+static int run_plainly(const struct workload *w)
+{
+	execvp(w->argv[0], w->argv);
+	return complain(exec_failure(errno), "cannot run %s: %s", w->argv[0], strerror(errno));
+}
+
+static void note_missing_agent(struct begun *b, const struct workload *w)
+{
+	const char *text =
+		w->script ? "the agent did not load in Python: its calls were not recorded"
+			  : "no Python process with the agent was started: no calls were recorded "
+			    "(python -I, -E and -S keep the agent out)";
+	struct err err;
+
+	b->fell_short = true;
+	/* A trace that cannot be written is noticed by recording_end(). */
+	(void)trace_write_note(recording_writer(b->recording), text, &err);
+}
+
+static int record(struct begun *b, const struct workload *w, struct err *err)
+{
+	struct supervisor s;
+	struct launch_paths paths;
+	int status, exec_errno = 0;
+	pid_t pid;
+
+	if (launch_find_paths(&paths, err))
+		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
+	if (supervisor_init(&s, config_flag(b->config, &setting_wait_children), err))
+		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
+	if (b->progress)
+		s.tick = progress_tick;
+	pid = launch(w->argv, &paths, recording_where(b->recording), &s.before, &exec_errno, err);
+	if (pid < 0) {
+		supervisor_release(&s);
+		return complain(exec_failure(exec_errno), "%s", err->text);
+	}
+	status = supervise(&s, pid, b->recording);
+	progress_clear();
+	/* What ^C ends now is the report, not the workload. */
+	supervisor_release(&s);
+	recording_cycle(b->recording);
+	if (!drain_totals(recording_drain(b->recording)).processes &&
+	    !recording_trouble(b->recording))
+		note_missing_agent(b, w);
+	return finish_recording(b, status);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct config *c = NULL;
+	struct workload w = { 0 };
+	struct begun b;
+	struct err err;
+	int operand, status;
+	bool dashes;
+
+	if (config_load(&c, self->scope, argc, argv, &operand, &dashes, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	status = workload_init(&w, c, argc - operand, argv + operand, dashes, &err);
+	if (status)
+		complain(status, "%s", err.text);
+	else if (!config_flag(c, &setting_enable))
+		status = run_plainly(&w);
+	else if (begin_recording(&b, c, w.argv, stderr, &err))
+		status = complain(EXIT_USAGE, "%s", err.text);
+	else {
+		status = record(&b, &w, &err);
+		begun_release(&b);
+	}
+	workload_release(&w);
+	config_free(c);
+	return status;
+}
+
+const struct command command_run = {
+	.name = "run",
+	.operands = "[options] script.py [args]\n"
+		    "[options] -- command [args]",
+	.summary = "run a workload, record it and write a report",
+	.details = "Runs the script with python3 (--python chooses another), or any command behind '--',\n"
+		   "and records it and the processes it starts.  Input, output, signals and the exit\n"
+		   "status are the workload's own.  The summary goes to standard error.\n"
+		   "\n"
+		   "Exit status: the workload's, 128 + N when signal N killed it; 126 or 127 when it\n"
+		   "cannot be executed or found; 2 for a mistake in the options; 4 with --strict when\n"
+		   "something asked for could not be recorded.",
+	.scope = SETTING_FOR_RUN,
+	.run = run,
+};
