@@ -15,7 +15,7 @@ const struct setting setting_report = {
 	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
 	.scope = RUN | ANALYZE,
 	.help = "write a report; repeatable; .md, .html or .json decides the format, "
-		"- is standard output",
+		"- is standard output; `analyze` writes none that is not asked for",
 };
 
 const struct setting setting_trace = {
