@@ -194,7 +194,8 @@ static int run_config(const struct command *self, int argc, char **argv)
 
 const struct command command_config = {
 	.name = "config",
-	.operands = "show [--origin] | reference",
+	.operands = "show [--origin] [--config FILE]\n"
+		    "reference",
 	.summary = "show the settings in effect",
 	.details = "show: all settings in effect, as YAML that can go into .inferscope.yaml.\n\n"
 		   "reference: every setting there is, as a Markdown table.",

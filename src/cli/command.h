@@ -24,7 +24,7 @@ enum exit_status {
 
 struct command {
 	const char *name;
-	const char *operands; /* as in the usage line: "[options] script.py [args]" */
+	const char *operands; /* of the usage: "[options] script.py [args]"; a line for each way */
 	const char *summary;  /* one line, for `inferscope --help` */
 	const char *details;  /* paragraphs of `inferscope NAME --help`, "\n\n" between; or NULL */
 	unsigned scope;       /* SETTING_FOR_* bit: which settings it takes as options */

@@ -119,9 +119,26 @@ static void write_paragraphs(FILE *to, const char *text)
 	}
 }
 
+/* Each line of `operands` is a way to use the command. */
+static void write_usage(FILE *to, const struct command *command)
+{
+	const char *line = command->operands;
+	const char *lead = "usage:";
+
+	while (*line) {
+		int len = (int)strcspn(line, "\n");
+
+		fprintf(to, "%-6s inferscope %s %.*s\n", lead, command->name, len, line);
+		line += len;
+		line += *line == '\n';
+		lead = "";
+	}
+	fputc('\n', to);
+}
+
 void help_command(FILE *to, const struct command *command)
 {
-	fprintf(to, "usage: inferscope %s %s\n\n", command->name, command->operands);
+	write_usage(to, command);
 	write_paragraphs(to, command->details ? command->details : command->summary);
 	fputs("\noptions:\n", to);
 	for (const struct setting *const *s = settings; *s; s++)
