@@ -9,6 +9,7 @@
 static const struct command *const commands[] = {
 	&command_run,
 	&command_analyze,
+	&command_export,
 	&command_config,
 	&command_record,
 	NULL,

@@ -15,12 +15,17 @@ void json_init(struct json *j, struct buf *out, enum json_layout layout)
 	j->layout = layout;
 }
 
-static void new_line(struct json *j)
+#define LINE_LEVELS 2u /* of JSON_LINES */
+
+/* Before an element of the level `depth`, or, indented less, behind the last one. */
+static void new_line(struct json *j, unsigned depth, unsigned indent)
 {
-	if (j->layout == JSON_COMPACT)
+	if (!depth || j->layout == JSON_COMPACT)
+		return;
+	if (j->layout == JSON_LINES && depth > LINE_LEVELS)
 		return;
 	buf_add_byte(j->out, '\n');
-	for (unsigned i = 0; i < j->depth; i++)
+	for (unsigned i = 0; i < indent && j->layout == JSON_PRETTY; i++)
 		buf_add(j->out, "  ", 2);
 }
 
@@ -35,8 +40,7 @@ static void separate(struct json *j)
 	}
 	if (j->filled & level)
 		buf_add_byte(j->out, ',');
-	if (j->depth)
-		new_line(j);
+	new_line(j, j->depth, j->depth);
 	j->filled |= level;
 }
 
@@ -54,9 +58,9 @@ static void end(struct json *j, char bracket)
 	bool filled = j->filled >> j->depth & 1;
 
 	assert(j->depth && !j->after_key);
-	j->depth--;
 	if (filled)
-		new_line(j);
+		new_line(j, j->depth, j->depth - 1);
+	j->depth--;
 	buf_add_byte(j->out, (uint8_t)bracket);
 }
 
@@ -124,8 +128,13 @@ static void add_quoted(struct buf *out, const char *s, size_t n)
 
 void json_key(struct json *j, const char *key)
 {
+	json_key_text(j, key, strlen(key));
+}
+
+void json_key_text(struct json *j, const char *key, size_t bytes)
+{
 	separate(j);
-	add_quoted(j->out, key, strlen(key));
+	add_quoted(j->out, key, bytes);
 	buf_add_byte(j->out, ':');
 	if (j->layout == JSON_PRETTY)
 		buf_add_byte(j->out, ' ');

@@ -24,6 +24,7 @@
 
 enum json_layout {
 	JSON_COMPACT, /* no white space */
+	JSON_LINES,   /* a line for each value of the two outer levels, compact inside them */
 	JSON_PRETTY,  /* a line for each value, two spaces a level */
 };
 
@@ -41,9 +42,10 @@ void json_object_begin(struct json *j);
 void json_object_end(struct json *j);
 void json_array_begin(struct json *j);
 void json_array_end(struct json *j);
-void json_key(struct json *j, const char *key);
 
-/* Any bytes: what is not UTF-8 becomes U+FFFD. */
+/* Text is any bytes: what is not UTF-8 becomes U+FFFD. */
+void json_key(struct json *j, const char *key);
+void json_key_text(struct json *j, const char *key, size_t bytes);
 void json_string(struct json *j, const char *s); /* NULL is written as null */
 void json_text(struct json *j, const char *s, size_t bytes);
 

@@ -17,20 +17,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/array.h"
+
 void *table_add(struct table *t, size_t bytes_each)
 {
+	void *items = array_grow(t->items, &t->cap, t->count + 1, bytes_each);
 	char *entry;
 
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 16;
-		void *items = realloc(t->items, cap * bytes_each);
-
-		if (!items)
-			return NULL;
-		t->items = items;
-		t->cap = cap;
-	}
-	entry = (char *)t->items + t->count++ * bytes_each;
+	if (!items)
+		return NULL;
+	t->items = items;
+	entry = (char *)items + t->count++ * bytes_each;
 	memset(entry, 0, bytes_each);
 	return entry;
 }

@@ -15,6 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/idmap.h"
 #include "base/varint.h"
@@ -278,17 +279,14 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 
 static int queue_add(struct trace_writer *w, uint32_t thread)
 {
-	if (w->queue_count == w->queue_cap) {
-		size_t cap = w->queue_cap ? 2 * w->queue_cap : 16;
-		struct event_queue *queues = realloc(w->queues, cap * sizeof(*queues));
+	struct event_queue *queues =
+		array_grow(w->queues, &w->queue_cap, w->queue_count + 1, sizeof(*queues));
 
-		if (!queues)
-			return -1;
-		w->queues = queues;
-		w->queue_cap = cap;
-		w->last = NULL; /* it may have moved */
-	}
-	event_queue_init(&w->queues[w->queue_count], thread);
+	if (!queues)
+		return -1;
+	w->queues = queues;
+	w->last = NULL; /* it may have moved */
+	event_queue_init(&queues[w->queue_count], thread);
 	return idmap_put(&w->queue_of, thread, (uint32_t)w->queue_count++);
 }
 

@@ -104,6 +104,27 @@ static void pretty_indents_by_two(void **state)
 		   "}");
 }
 
+static void lines_break_the_two_outer_levels(void **state)
+{
+	struct fixture *f = *state;
+
+	json_init(&f->json, &f->out, JSON_LINES);
+	nested(&f->json);
+	written(f, "{\n"
+		   "\"a\":[\n"
+		   "1,\n"
+		   "true,\n"
+		   "null\n"
+		   "],\n"
+		   "\"b\":{},\n"
+		   "\"c\":[],\n"
+		   "\"d\":[\n"
+		   "[],\n"
+		   "{\"e\":null}\n"
+		   "]\n"
+		   "}");
+}
+
 static void the_buffer_may_be_emptied_at_any_time(void **state)
 {
 	struct fixture *f = *state;
@@ -248,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(compact_has_no_space, begin, finish),
 		cmocka_unit_test_setup_teardown(pretty_indents_by_two, begin, finish),
+		cmocka_unit_test_setup_teardown(lines_break_the_two_outer_levels, begin, finish),
 		cmocka_unit_test_setup_teardown(the_buffer_may_be_emptied_at_any_time, begin,
 						finish),
 		cmocka_unit_test_setup_teardown(strings_are_escaped_and_made_valid, begin, finish),

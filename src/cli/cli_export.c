@@ -1,0 +1,118 @@
+/* inferscope export: a trace in the formats of other tools. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/config.h"
+#include "export/export.h"
+
+/*
+ * The file to write.  A regular file is written beside its place and moved there
+ * when it is complete: a failure leaves what was there before.
+ */
+struct output {
+	const char *path; /* "-" is standard output */
+	struct buf draft; /* the name it has meanwhile; empty: written in place */
+	int fd;
+};
+
+static int output_open(struct output *o, const char *path, struct err *err)
+{
+	struct stat st;
+
+	o->path = path;
+	buf_init(&o->draft);
+	o->fd = STDOUT_FILENO;
+	if (!strcmp(path, "-"))
+		return 0;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		o->fd = open(path, O_WRONLY | O_CLOEXEC);
+	} else {
+		mode_t mask = umask(0);
+
+		umask(mask);
+		buf_printf(&o->draft, "%s.XXXXXX", path);
+		buf_string(&o->draft);
+		if (o->draft.failed)
+			return err_set(err, "out of memory");
+		o->fd = mkostemp(o->draft.data, O_CLOEXEC);
+		if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask))
+			return err_errno(err, "cannot write %s", path);
+	}
+	return o->fd < 0 ? err_errno(err, "cannot write %s", path) : 0;
+}
+
+/* With rc 0 puts the file in its place, else takes it away.  Returns rc, or -1. */
+static int output_close(struct output *o, int rc, struct err *err)
+{
+	if (o->fd >= 0 && o->fd != STDOUT_FILENO && close(o->fd) && !rc)
+		rc = err_errno(err, "cannot write %s", o->path);
+	if (o->draft.len && !rc && rename(o->draft.data, o->path))
+		rc = err_errno(err, "cannot write %s", o->path);
+	if (o->draft.len && rc && o->fd >= 0)
+		unlink(o->draft.data);
+	buf_release(&o->draft);
+	return rc;
+}
+
+static int export_trace(const struct exporter *e, const char *from, const char *to)
+{
+	struct trace *trace;
+	struct output out;
+	struct err err;
+	int rc;
+
+	if (trace_open(&trace, from, &err))
+		return complain(EXIT_INPUT, "%s", err.text);
+	if (trace_damage(trace))
+		complain(EXIT_OK, "%s is not complete: %s", from, trace_damage(trace));
+	rc = output_open(&out, to, &err);
+	if (!rc)
+		rc = e->write(trace, out.fd, &err);
+	rc = output_close(&out, rc, &err);
+	trace_close(trace);
+	return rc ? complain(EXIT_INPUT, "%s", err.text) : EXIT_OK;
+}
+
+static int run_export(const struct command *self, int argc, char **argv)
+{
+	const struct exporter *exporter;
+	struct config *c;
+	struct err err;
+	bool dashes;
+	int first;
+	int rc;
+
+	if (config_load(&c, self->scope, argc, argv, &first, &dashes, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	exporter = exporter_find(config_text(c, &setting_to));
+	if (first == argc)
+		rc = complain(EXIT_USAGE, "export: say which trace");
+	else if (argc - first > 1)
+		rc = complain(EXIT_USAGE, "export: unexpected '%s' behind '%s'", argv[first + 1],
+			      argv[first]);
+	else if (!exporter)
+		rc = complain(EXIT_USAGE, "export: --to %s is not supported yet",
+			      config_text(c, &setting_to));
+	else
+		rc = export_trace(exporter, argv[first], config_text(c, &setting_output));
+	config_free(c);
+	return rc;
+}
+
+const struct command command_export = {
+	.name = "export",
+	.operands = "[options] TRACE",
+	.summary = "write a trace in the format of another tool",
+	.details = "Only json is there in this version: an object with the facts of the run and "
+		   "every\n"
+		   "event, one a line, as described by docs/schema/events.schema.json.",
+	.scope = SETTING_FOR_EXPORT,
+	.run = run_export,
+};

@@ -1,0 +1,439 @@
+/*
+ * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
+ * docs/schema/events.schema.json says.  Events come thread by thread, those of a
+ * thread in the order in which they end.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "export/export.h"
+#include "format/trace_args.h"
+#include "timeline/timeline.h"
+
+#define WRITE_BYTES ((size_t)256 << 10)
+#define SCHEMA_VERSION 1
+
+struct exported {
+	const struct trace *trace;
+	struct timeline *timeline;
+	uint32_t *pid_of; /* by position of the thread */
+	struct buf text;
+	struct json json;
+	int fd;
+	int error; /* errno of the write that failed, 0: none */
+};
+
+static void flush(struct exported *x)
+{
+	size_t done = 0;
+
+	while (done < x->text.len && !x->error) {
+		ssize_t n = write(x->fd, x->text.data + done, x->text.len - done);
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (n < 0 && errno != EINTR)
+			x->error = errno;
+	}
+	if (x->text.failed)
+		x->error = ENOMEM;
+	x->text.len = 0;
+}
+
+static void key_string(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_string(j, value);
+}
+
+static void key_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_uint(j, value);
+}
+
+/* Nanoseconds as microseconds. */
+static void key_us(struct json *j, const char *key, int64_t ns)
+{
+	json_key(j, key);
+	json_scaled(j, ns, 3);
+}
+
+static void key_end_us(struct json *j, int64_t ns)
+{
+	json_key(j, "end_us");
+	if (ns == TRACE_UNKNOWN_NS)
+		json_null(j);
+	else
+		json_scaled(j, ns, 3);
+}
+
+static void key_true(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_bool(j, true);
+}
+
+static void event_begin(struct exported *x, const char *type, const char *name)
+{
+	if (x->text.len >= WRITE_BYTES)
+		flush(x);
+	json_object_begin(&x->json);
+	key_string(&x->json, "event_type", type);
+	if (name)
+		key_string(&x->json, "name", name);
+}
+
+static void event_place(struct exported *x, size_t thread)
+{
+	const struct trace_thread *t = trace_thread(x->trace, thread);
+
+	key_uint(&x->json, "pid", x->pid_of[thread]);
+	key_uint(&x->json, "tid", t->tid);
+	key_uint(&x->json, "thread", t->id);
+}
+
+static void event_end(struct exported *x)
+{
+	json_object_end(&x->json);
+}
+
+static void span_times(struct json *j, const struct span *s)
+{
+	key_us(j, "start_us", s->start_ns);
+	key_us(j, "end_us", s->end_ns);
+}
+
+static void span_flags(struct json *j, const struct span *s)
+{
+	static const struct {
+		enum span_flag flag;
+		const char *key;
+	} keys[] = {
+		{ SPAN_REPAIRED, "repaired" },
+		{ SPAN_OPEN_START, "open_start" },
+		{ SPAN_OPEN_END, "open_end" },
+		{ SPAN_GAP, "gap" },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (s->flags & keys[i].flag)
+			key_true(j, keys[i].key);
+}
+
+static void visit_function(void *ctx, const struct span *s)
+{
+	struct exported *x = ctx;
+	const struct function *f = timeline_function(x->timeline, s->function);
+	struct json *j = &x->json;
+
+	event_begin(x, "cpu_function", f->name);
+	key_string(j, "file", f->file);
+	key_uint(j, "line", f->line);
+	span_times(j, s);
+	key_us(j, "self_us", s->self_ns);
+	key_uint(j, "depth", s->depth);
+	event_place(x, s->thread);
+	if (!(s->flags & SPAN_CALL))
+		key_true(j, "resumed");
+	span_flags(j, s);
+	event_end(x);
+}
+
+static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	struct exported *x = ctx;
+
+	event_begin(x, "gc", "garbage collection");
+	key_uint(&x->json, "generation", s->id);
+	key_uint(&x->json, "collected", collected);
+	span_times(&x->json, s);
+	key_uint(&x->json, "depth", s->depth);
+	event_place(x, s->thread);
+	span_flags(&x->json, s);
+	event_end(x);
+}
+
+static void visit_gap(void *ctx, const struct gap *g)
+{
+	struct exported *x = ctx;
+
+	event_begin(x, "lost", NULL);
+	key_us(&x->json, "start_us", g->start_ns);
+	key_us(&x->json, "end_us", g->end_ns);
+	key_uint(&x->json, "events", g->lost);
+	event_place(x, g->thread);
+	event_end(x);
+}
+
+static void arg_value(struct exported *x, const struct trace_arg *a)
+{
+	struct json *j = &x->json;
+
+	switch (a->type) {
+	case ARG_NONE:
+	case ARG_CUT:
+		json_null(j);
+		break;
+	case ARG_FALSE:
+	case ARG_TRUE:
+		json_bool(j, a->type == ARG_TRUE);
+		break;
+	case ARG_INT:
+		json_int(j, a->integer);
+		break;
+	case ARG_FLOAT:
+		json_double(j, a->real);
+		break;
+	case ARG_STRING:
+		json_text(j, a->text, a->text_bytes);
+		break;
+	case ARG_OBJECT:
+		json_object_begin(j);
+		json_key(j, "type");
+		json_text(j, a->text, a->text_bytes);
+		json_object_end(j);
+		break;
+	}
+}
+
+static void event_args(struct exported *x, const uint8_t *args, size_t bytes)
+{
+	struct trace_args all;
+	struct trace_arg a;
+	bool cut = false;
+
+	trace_args_init(&all, args, bytes);
+	json_key(&x->json, "args");
+	json_object_begin(&x->json);
+	while (trace_args_next(&all, &a)) {
+		if (a.type == ARG_CUT) {
+			cut = true;
+			continue;
+		}
+		json_key_text(&x->json, a.key, a.key_bytes);
+		arg_value(x, &a);
+	}
+	json_object_end(&x->json);
+	if (cut)
+		key_true(&x->json, "args_cut");
+}
+
+static void visit_annotation(void *ctx, const struct annotation *a)
+{
+	struct exported *x = ctx;
+	struct json *j = &x->json;
+	const char *name = trace_string(x->trace, a->name);
+	const char *type = a->kind == RECORD_SCOPE_BEGIN ? "scope_enter"
+			   : a->kind == RECORD_SCOPE_END ? "scope_exit"
+							 : "instant";
+
+	event_begin(x, type, name ? name : "(unknown)");
+	key_us(j, "start_us", a->time_ns);
+	event_place(x, a->thread);
+	if (a->kind != RECORD_MARK)
+		key_uint(j, "instance", a->instance);
+	if (a->task)
+		key_uint(j, "task", a->task);
+	if (a->kind != RECORD_SCOPE_END)
+		event_args(x, a->args, a->args_bytes);
+	event_end(x);
+}
+
+/* 2026-11-15T05:09:58.123456789Z */
+static void key_started(struct exported *x)
+{
+	int64_t ns = trace_start(x->trace)->realtime_ns;
+	time_t seconds = (time_t)(ns / 1000000000);
+	char text[64] = "";
+	struct tm tm;
+	struct buf b;
+
+	json_key(&x->json, "started");
+	if (ns < 0 || !gmtime_r(&seconds, &tm) ||
+	    !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm)) {
+		json_null(&x->json);
+		return;
+	}
+	buf_init(&b);
+	buf_printf(&b, "%s.%09dZ", text, (int)(ns % 1000000000));
+	json_string(&x->json, buf_string(&b));
+	buf_release(&b);
+}
+
+static void write_processes(struct exported *x)
+{
+	struct json *j = &x->json;
+
+	json_key(j, "processes");
+	json_array_begin(j);
+	for (size_t i = 0; i < trace_process_count(x->trace); i++) {
+		const struct trace_process *p = trace_process(x->trace, i);
+
+		json_object_begin(j);
+		key_uint(j, "id", p->id);
+		key_uint(j, "pid", p->pid);
+		key_uint(j, "parent_pid", p->parent_pid);
+		key_string(j, "name", p->name);
+		key_us(j, "start_us", p->start_ns);
+		key_end_us(j, p->end_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void write_threads(struct exported *x)
+{
+	struct json *j = &x->json;
+
+	json_key(j, "threads");
+	json_array_begin(j);
+	for (size_t i = 0; i < trace_thread_count(x->trace); i++) {
+		const struct trace_thread *t = trace_thread(x->trace, i);
+
+		json_object_begin(j);
+		key_uint(j, "id", t->id);
+		key_uint(j, "process", t->process);
+		key_uint(j, "pid", x->pid_of[i]);
+		key_uint(j, "tid", t->tid);
+		key_string(j, "name", t->name);
+		key_us(j, "start_us", t->start_ns);
+		key_end_us(j, t->end_ns);
+		key_uint(j, "produced", t->produced);
+		key_uint(j, "lost", t->lost);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void write_info(struct exported *x)
+{
+	struct json *j = &x->json;
+
+	json_key(j, "info");
+	json_array_begin(j);
+	for (size_t i = 0; i < trace_info_count(x->trace); i++) {
+		json_object_begin(j);
+		key_string(j, "key", trace_info_key(x->trace, i));
+		key_string(j, "value", trace_info_value(x->trace, i));
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key(j, "notes");
+	json_array_begin(j);
+	for (size_t i = 0; i < trace_note_count(x->trace); i++)
+		json_string(j, trace_note(x->trace, i));
+	json_array_end(j);
+}
+
+static void write_head(struct exported *x)
+{
+	const struct trace_end *end = trace_end(x->trace);
+	struct json *j = &x->json;
+
+	json_key(j, "inferscope");
+	json_object_begin(j);
+	key_string(j, "version", INFERSCOPE_VERSION);
+	key_uint(j, "schema", SCHEMA_VERSION);
+	key_started(x);
+	json_key(j, "wall_us");
+	if (end)
+		json_scaled(j, end->wall_ns, 3);
+	else
+		json_null(j);
+	json_key(j, "exit_status");
+	if (end && end->exit_status >= 0)
+		json_int(j, end->exit_status);
+	else
+		json_null(j);
+	key_string(j, "damage", trace_damage(x->trace));
+	write_info(x);
+	write_processes(x);
+	write_threads(x);
+	json_object_end(j);
+}
+
+static int pids_find(struct exported *x)
+{
+	size_t count = trace_thread_count(x->trace);
+	size_t last = 0;
+
+	x->pid_of = calloc(count ? count : 1, sizeof(*x->pid_of));
+	if (!x->pid_of)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t process = trace_thread(x->trace, i)->process;
+
+		/* Processes are in order of their ids, but threads not in that of their processes.
+		 */
+		if (trace_process(x->trace, last)->id != process) {
+			size_t low = 0, high = trace_process_count(x->trace);
+
+			while (high - low > 1) {
+				size_t mid = low + (high - low) / 2;
+
+				if (trace_process(x->trace, mid)->id <= process)
+					low = mid;
+				else
+					high = mid;
+			}
+			last = low;
+		}
+		x->pid_of[i] = trace_process(x->trace, last)->pid;
+	}
+	return 0;
+}
+
+static int export_json(const struct trace *t, int fd, struct err *err)
+{
+	struct exported x = { .trace = t, .fd = fd };
+	const struct timeline_visitor visitor = {
+		.ctx = &x,
+		.function = visit_function,
+		.gc = visit_gc,
+		.gap = visit_gap,
+		.annotation = visit_annotation,
+	};
+	int rc = -1;
+
+	buf_init(&x.text);
+	json_init(&x.json, &x.text, JSON_LINES); /* line tools can read it too */
+	if (pids_find(&x)) {
+		err_set(err, "out of memory");
+		goto out;
+	}
+	if (timeline_new(&x.timeline, t, err))
+		goto out;
+	json_object_begin(&x.json);
+	write_head(&x);
+	json_key(&x.json, "events");
+	json_array_begin(&x.json);
+	if (timeline_walk(x.timeline, &visitor, err))
+		goto out;
+	json_array_end(&x.json);
+	json_object_end(&x.json);
+	buf_add_byte(&x.text, '\n');
+	flush(&x);
+	if (x.error) {
+		errno = x.error;
+		err_errno(err, "cannot write the export");
+		goto out;
+	}
+	rc = 0;
+out:
+	timeline_free(x.timeline);
+	free(x.pid_of);
+	buf_release(&x.text);
+	return rc;
+}
+
+const struct exporter exporter_json = {
+	.name = "json",
+	.write = export_json,
+};

@@ -1,0 +1,108 @@
+"""Trace files made by hand, after docs/FORMAT.md, without the C writer.
+
+Everything is stored uncompressed; what goes wrong in a file can be put there
+on purpose.
+"""
+
+import struct
+import zlib
+
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
+CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN = range(1, 8)
+GC_END, SCOPE_BEGIN, SCOPE_END, MARK = 0x88, 0x89, 0x8a, 0x8b
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def zigzag(value):
+    return varint(2 * value if value >= 0 else -2 * value - 1)
+
+
+def text(value):
+    data = value if isinstance(value, bytes) else value.encode()
+    return varint(len(data)) + data
+
+
+def arg(key, value):
+    """One piece of metadata; bytes stand for an object, by the name of its type."""
+    if value is None or isinstance(value, bool):
+        return bytes([0 if value is None else 1 + value]) + text(key)
+    if isinstance(value, int):
+        return b"\3" + text(key) + zigzag(value)
+    if isinstance(value, float):
+        return b"\4" + text(key) + struct.pack("<d", value)
+    return (b"\6" if isinstance(value, bytes) else b"\5") + text(key) + text(value)
+
+
+ARGS_CUT = b"\7\0"
+
+
+def header(started_ns=1_700_000_000_123_456_789, version=1):
+    head = b"ISCTRACE" + struct.pack("<IIqq", version, 48, started_ns, 1) + bytes(12)
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def block(kind, payload, count=1, thread=0, first_index=0):
+    head = struct.pack("<4sHHIIQQII", b"ISCB", kind, 0, len(payload), len(payload), thread,
+                       first_index, count, 0)
+    return head + struct.pack("<II", zlib.crc32(head), zlib.crc32(payload)) + payload
+
+
+def entries(kind, *all_entries):
+    return block(kind, b"".join(text(entry) for entry in all_entries), len(all_entries))
+
+
+def info(key, value):
+    return entries(INFO, text(key) + value.encode())
+
+
+def process(id, pid, name, start_ns=0, end_ns=-1):
+    return entries(PROCESS, varint(id) + varint(pid) + varint(1) + varint(0x030c03f0)
+                   + zigzag(start_ns) + zigzag(end_ns) + text(name))
+
+
+def thread(id, process_id, tid, name="", start_ns=0, end_ns=-1, produced=0, lost=0):
+    return entries(THREAD, varint(id) + varint(process_id) + varint(tid) + zigzag(start_ns)
+                   + zigzag(end_ns) + varint(produced) + varint(lost) + text(name))
+
+
+def code(id, line, name, file):
+    return entries(DEFS, b"\x82" + varint(id) + varint(line) + text(name) + file.encode())
+
+
+def string(id, value):
+    return entries(DEFS, b"\x81" + varint(id) + (value if isinstance(value, bytes) else value.encode()))
+
+
+def end(wall_ns, exit_status=0):
+    return entries(END, zigzag(wall_ns) + zigzag(exit_status))
+
+
+def events(thread_id, first_index, *rows):
+    """Rows of (kind, id, time in ns, payload or None)."""
+    kinds, times, ids, lengths, payloads = bytearray(), b"", b"", b"", b""
+    last, stack = rows[0][2], []
+    for kind, id, time_ns, payload in rows:
+        kinds.append(kind)
+        times += zigzag(time_ns - last)
+        last = time_ns
+        popped = stack.pop() if kind in (RETURN, YIELD, UNWIND) and stack else None
+        if kind in (CALL, RESUME, THROW):
+            stack.append(id)
+        if kind in (RETURN, YIELD, UNWIND):
+            ids += varint(0 if popped == id else id + 1)
+        else:
+            ids += varint(id)
+        if kind & 0x80:
+            lengths += varint(len(payload))
+            payloads += payload
+    prefix = struct.pack("<qIIII", rows[0][2], len(times), len(ids), len(lengths), len(payloads))
+    return block(EVENTS, prefix + bytes(kinds) + times + ids + lengths + payloads, len(rows),
+                 thread_id, first_index)

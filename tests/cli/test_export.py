@@ -1,0 +1,230 @@
+"""inferscope export --to json: what is in the trace is in the file, as the schema says."""
+
+import json
+import math
+import os
+import re
+
+import jsonschema
+import pytest
+
+import isc_encode as isc
+
+OUTER, INNER, STEP, MARKED = 7, 8, 20, 21
+
+
+def whole_trace():
+    begin = isc.varint(1) + isc.varint(5) + isc.arg("batch", 8) + isc.arg("x", b"ndarray")
+    mark = (isc.varint(0) + isc.arg("ratio", 0.5) + isc.arg("bad", math.nan) + isc.arg("ok", True)
+            + isc.arg("none", None) + isc.arg("s", 'q"\n\u20ac') + isc.ARGS_CUT)
+    return b"".join([
+        isc.header(),
+        isc.info("command", "serve.py"), isc.info("command", "--fast"),
+        isc.entries(isc.NOTE, b"mind the gap"),
+        isc.process(3, 4711, "serve.py", 0, 90_000),
+        isc.process(9, 4999, "worker", 10_000),
+        isc.thread(2, 9, 5000, "late", 1000),
+        isc.thread(1, 3, 4711, "MainThread", 0, 80_000, produced=30, lost=20),
+        isc.code(OUTER, 42, "Server.handle", "serve.py"), isc.code(INNER, 7, "step", "serve.py"),
+        isc.string(STEP, "request"), isc.string(MARKED, b"cache\xff"),
+        isc.events(1, 0,
+                   (isc.CALL, OUTER, 1001, None),
+                   (isc.SCOPE_BEGIN, STEP, 1100, begin),
+                   (isc.CALL, INNER, 2000, None),
+                   (isc.GC_BEGIN, 2, 2100, None),
+                   (isc.GC_END, 2, 2600, isc.varint(12)),
+                   (isc.RETURN, INNER, 3000, None),
+                   (isc.SCOPE_END, STEP, 3500, isc.varint(1)),
+                   (isc.MARK, MARKED, 3600, mark),
+                   (isc.RETURN, OUTER, 4001, None)),
+        isc.events(1, 29, (isc.RETURN, 999, 70_000, None)),
+        isc.events(2, 0, (isc.RESUME, INNER, 20_000, None), (isc.YIELD, INNER, 21_000, None)),
+        isc.end(100_000, 3),
+    ])
+
+
+@pytest.fixture
+def trace(work):
+    path = work / "run.isc"
+    path.write_bytes(whole_trace())
+    return path
+
+
+@pytest.fixture(scope="session")
+def schema(root):
+    with open(os.path.join(root, "docs/schema/events.schema.json")) as file:
+        loaded = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(loaded)
+    return jsonschema.Draft202012Validator(loaded)
+
+
+@pytest.fixture
+def exported(inferscope, schema):
+    def run(path, warning=""):
+        done = inferscope("export", path, "--to", "json")
+        assert done.returncode == 0, done.stderr
+        assert warning in done.stderr if warning else done.stderr == ""
+        result = json.loads(done.stdout)
+        schema.validate(result)
+        return result
+    return run
+
+
+def of_type(result, event_type):
+    return [event for event in result["events"] if event["event_type"] == event_type]
+
+
+def test_the_run_is_described(exported, trace):
+    run = exported(trace)["inferscope"]
+    assert run["schema"] == 1
+    assert run["started"] == "2023-11-14T22:13:20.123456789Z"
+    assert (run["wall_us"], run["exit_status"], run["damage"]) == (100.0, 3, None)
+    assert [fact["value"] for fact in run["info"] if fact["key"] == "command"] == ["serve.py", "--fast"]
+    assert run["notes"] == ["mind the gap"]
+    assert [(p["id"], p["pid"], p["end_us"]) for p in run["processes"]] == [(3, 4711, 90), (9, 4999, None)]
+    assert [(t["id"], t["process"], t["pid"], t["tid"], t["name"], t["produced"], t["lost"])
+            for t in run["threads"]] == [(1, 3, 4711, 4711, "MainThread", 30, 20),
+                                         (2, 9, 4999, 5000, "late", 2, 0)]
+
+
+def test_functions_have_their_place_and_times(exported, trace):
+    inner, outer = of_type(exported(trace), "cpu_function")[:2]
+    assert outer == {"event_type": "cpu_function", "name": "Server.handle", "file": "serve.py",
+                     "line": 42, "start_us": 1.001, "end_us": 4.001, "self_us": 2.0, "depth": 0,
+                     "pid": 4711, "tid": 4711, "thread": 1}
+    assert (inner["name"], inner["start_us"], inner["end_us"]) == ("step", 2.0, 3.0)
+    assert (inner["self_us"], inner["depth"]) == (0.5, 1)
+
+
+def test_what_is_not_whole_says_so(exported, trace):
+    functions = of_type(exported(trace), "cpu_function")
+    unknown = [f for f in functions if f["start_us"] > 4.5 and f["thread"] == 1]
+    assert len(unknown) == 1 and unknown[0]["open_start"] is True
+    assert [f.get("resumed") for f in functions if f["thread"] == 2] == [True]
+
+
+def test_collections_are_events(exported, trace):
+    (gc,) = of_type(exported(trace), "gc")
+    assert (gc["generation"], gc["collected"]) == (2, 12)
+    assert (gc["start_us"], gc["end_us"], gc["tid"]) == (2.1, 2.6, 4711)
+
+
+def test_scopes_and_marks_carry_their_metadata(exported, trace):
+    result = exported(trace)
+    (enter,), (leave,), (mark,) = (of_type(result, kind)
+                                   for kind in ("scope_enter", "scope_exit", "instant"))
+    assert (enter["name"], enter["start_us"], enter["instance"], enter["task"]) == ("request", 1.1, 1, 5)
+    assert enter["args"] == {"batch": 8, "x": {"type": "ndarray"}}
+    assert "args_cut" not in enter
+    assert (leave["name"], leave["start_us"], leave["instance"]) == ("request", 3.5, 1)
+    assert mark["name"] == "cache\ufffd"
+    assert mark["args"] == {"ratio": 0.5, "bad": None, "ok": True, "none": None, "s": 'q"\n\u20ac'}
+    assert mark["args_cut"] is True
+
+
+def test_lost_events_are_data(exported, trace):
+    (lost,) = of_type(exported(trace), "lost")
+    assert (lost["events"], lost["start_us"], lost["end_us"]) == (20, 4.001, 70.0)
+
+
+def test_every_event_type_of_the_schema_is_covered_here(exported, trace, schema):
+    covered = {event["event_type"] for event in exported(trace)["events"]}
+    assert covered == {entry["$ref"].rsplit("/", 1)[1]
+                       for entry in schema.schema["$defs"]["event"]["oneOf"]}
+
+
+def test_the_schema_refuses_what_is_wrong(exported, trace, schema):
+    result = exported(trace)
+    for change in ({"event_type": "nonsense"}, {"start_us": "1"}, {"extra": 1}, {"pid": -1}):
+        broken = dict(result, events=[dict(result["events"][0], **change)])
+        assert not schema.is_valid(broken), change
+
+
+def test_one_event_a_line(inferscope, trace):
+    lines = inferscope("export", trace).stdout.splitlines()
+    start = lines.index('"events":[') + 1
+    for line in lines[start:lines.index("]", start)]:
+        assert "event_type" in json.loads(line.rstrip(","))
+
+
+def test_the_example_of_the_format_page_is_a_trace(exported, work, root):
+    with open(os.path.join(root, "docs/FORMAT.md")) as file:
+        dump = re.findall(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} )+)", file.read(), re.M)
+    (work / "example.isc").write_bytes(bytes.fromhex("".join(dump)))
+    result = exported(work / "example.isc")
+    assert [(e["event_type"], e["name"], e["start_us"]) for e in result["events"]] == [
+        ("instant", "step", 1.064), ("cpu_function", "outer", 1.0)]
+    assert result["events"][0]["args"] == {"n": 2}
+    assert result["inferscope"]["threads"][0]["produced"] == 3
+
+
+@pytest.mark.parametrize("cut", [60, 200, 500, 700, -60, -1])
+def test_a_cut_trace_is_exported_up_to_there(exported, work, cut):
+    (work / "cut.isc").write_bytes(whole_trace()[:cut])
+    result = exported(work / "cut.isc", warning="is not complete")
+    assert "offset" in result["inferscope"]["damage"]
+    assert result["inferscope"]["wall_us"] is None
+
+
+def test_an_empty_recording(exported, work):
+    (work / "empty.isc").write_bytes(isc.header() + isc.end(5))
+    assert exported(work / "empty.isc")["events"] == []
+
+
+def test_a_file_is_written_whole_or_not_at_all(inferscope, refused, trace, work):
+    target = work / "out.json"
+    assert inferscope("export", trace, "-o", target).returncode == 0
+    before = target.read_text()
+    assert json.loads(before)["events"]
+    (work / "broken.isc").write_bytes(b"{}")
+    refused("export", work / "broken.isc", "-o", target, status=1)
+    assert target.read_text() == before
+    assert sorted(os.listdir(work)) == ["broken.isc", "out.json", "run.isc"]
+
+
+def test_the_file_has_the_usual_permissions(inferscope, trace, work):
+    inferscope("export", trace, "-o", work / "out.json", preexec_fn=lambda: os.umask(0o027))
+    assert (work / "out.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_written_in_place(inferscope, refused, trace):
+    assert inferscope("export", trace, "-o", "/dev/null").returncode == 0
+    line = refused("export", trace, "-o", "/dev/full", status=1)
+    assert "No space left" in line
+    assert os.path.exists("/dev/full")
+
+
+def test_places_that_cannot_be_written(refused, trace, work):
+    assert "nowhere/x.json" in refused("export", trace, "-o", "nowhere/x.json", status=1)
+    assert "Is a directory" in refused("export", trace, "-o", work, status=1)
+
+
+@pytest.mark.parametrize("name, content, says", [
+    ("x.json", b'{"traceEvents": []}', "looks like a JSON file"),
+    ("x.gz", b"\x1f\x8b\x08\0", "looks like a gzip file"),
+    ("x.isc", b"", "is empty"),
+    ("x.isc", b"\x7fELF" + bytes(100), "x.isc is not an InferScope trace"),
+    ("x.isc", isc.header(version=2), "newer InferScope: format 2"),
+    ("x.isc", isc.header()[:20], "ends inside its header"),
+])
+def test_what_is_no_trace_is_refused_in_one_line(refused, work, name, content, says):
+    (work / name).write_bytes(content)
+    assert says in refused("export", name, status=1)
+
+
+def test_missing_and_directory(refused, work):
+    assert "cannot open gone.isc: No such file" in refused("export", "gone.isc", status=1)
+    assert "is a directory" in refused("export", work, status=1)
+
+
+@pytest.mark.parametrize("args, says", [
+    ((), "say which trace"),
+    (("a.isc", "b.isc"), "unexpected 'b.isc'"),
+    (("a.isc", "--to", "chrome"), "--to chrome is not supported yet"),
+    (("a.isc", "--to", "perfetto"), "--to perfetto is not supported yet"),
+    (("a.isc", "--to", "sqlite"), "--to sqlite is not supported yet"),
+    (("a.isc", "--to", "folded"), "--to folded is not supported yet"),
+    (("a.isc", "--to", "xml"), "xml"),
+])
+def test_usage_errors(refused, args, says):
+    assert says in refused("export", *args)
