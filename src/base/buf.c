@@ -31,7 +31,7 @@ void *buf_reserve(struct buf *b, size_t n)
 
 	if (b->failed)
 		return NULL;
-	if (b->cap - b->len >= n)
+	if (b->data && b->cap - b->len >= n)
 		return b->data + b->len;
 	if (n > SIZE_MAX / 4 || b->len > SIZE_MAX / 4) {
 		b->failed = true;
