@@ -53,9 +53,10 @@ def machine():
 
 def commands(build, words):
     """(name, argument vector) of every benchmark whose name contains one of the words."""
-    found = [(path, [path]) for path in glob.glob(os.path.join(build, "**", "bench_*"), recursive=True)
-             if os.path.isfile(path) and os.access(path, os.X_OK)]
-    found += [(path, [sys.executable, path]) for path in glob.glob(os.path.join(HERE, "bench_*.py"))]
+    built = glob.glob(os.path.join(build, "**", "bench_*"), recursive=True)
+    found = [(path, [path]) for path in built if os.path.isfile(path) and os.access(path, os.X_OK)]
+    found += [(path, [sys.executable, path])
+              for path in glob.glob(os.path.join(HERE, "bench_*.py"))]
     for path, arguments in sorted(found, key=lambda item: os.path.basename(item[0])):
         name = os.path.basename(path)
         if not words or any(word in name for word in words):

@@ -19,8 +19,8 @@ print(platform.python_implementation(), *sys.version_info[:2], sys.executable)
 
 
 def candidates():
-    versions = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
-    yield from sorted(glob.glob(os.path.join(versions, "3.*", "bin", "python")))
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    yield from sorted(glob.glob(os.path.join(pyenv, "versions", "3.*", "bin", "python")))
     for major, minor in SUPPORTED:
         found = shutil.which("python%d.%d" % (major, minor))
         if found:

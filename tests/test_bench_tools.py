@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import random
+import subprocess
 
 import pytest
 
@@ -10,7 +11,8 @@ BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location("bench_" + name, os.path.join(BENCH, name + ".py"))
+    path = os.path.join(BENCH, name + ".py")
+    spec = importlib.util.spec_from_file_location("bench_" + name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -51,12 +53,15 @@ def test_too_few_pairs_are_refused():
 
 
 def test_a_failing_command_is_not_a_measurement():
-    with pytest.raises(Exception):
+    with pytest.raises(subprocess.CalledProcessError):
         paired.command(["false"])()
 
 
 def test_results_goals_and_remarks_are_read():
-    results, remarks = run.parse("ring.push 14.5 ns <= 15\n# one core\ntrace.write 9e6 events/s >= 2e7\nsize 3 B\n")
+    results, remarks = run.parse("ring.push 14.5 ns <= 15\n"
+                                 "# one core\n"
+                                 "trace.write 9e6 events/s >= 2e7\n"
+                                 "size 3 B\n")
     assert [(r.name, r.value, r.unit, r.met) for r in results] == [
         ("ring.push", "14.5", "ns", True), ("trace.write", "9e6", "events/s", False),
         ("size", "3", "B", None)]

@@ -97,7 +97,8 @@ def check_unique(names):
         base = os.path.basename(name)
         if base not in MAY_REPEAT and not name.startswith(REPEAT_FOLDERS):
             seen.setdefault(base, []).append(name)
-    return ["the same file name twice: " + " ".join(same) for same in seen.values() if len(same) > 1]
+    return ["the same file name twice: " + " ".join(same)
+            for same in seen.values() if len(same) > 1]
 
 
 def complaints_of(check, names):

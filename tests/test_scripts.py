@@ -40,7 +40,8 @@ def machine(tmp_path):
 
 
 def test_a_step_is_one_line_and_its_output_a_log(tmp_path):
-    run = script("step.sh", "hello", "saying hello", "echo", "inside", INFERSCOPE_LOGS=str(tmp_path))
+    run = script("step.sh", "hello", "saying hello", "echo", "inside",
+                 INFERSCOPE_LOGS=str(tmp_path))
     assert run.returncode == 0
     assert run.stdout.startswith("saying hello ... done") and run.stdout.count("\n") == 1
     assert (tmp_path / "hello.log").read_text() == "inside\n"
