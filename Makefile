@@ -36,7 +36,6 @@ demo: build venv ## record PyTorch inference on the CPU, print the summary, leav
 	build/stage/bin/inferscope run --python .venv/bin/python \
 		--report inferscope-report.md --report inferscope-report.json \
 		examples/torch_cpu_inference.py
-	@echo "reports: inferscope-report.md inferscope-report.json"
 
 .PHONY: test
 test: build venv ## every test but the long ones
