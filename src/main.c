@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/help.h"
@@ -7,12 +8,7 @@
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
-	&command_run,
-	&command_analyze,
-	&command_export,
-	&command_config,
-	&command_record,
-	NULL,
+	&command_run, &command_analyze, &command_export, &command_config, &command_record, NULL,
 };
 
 static const struct command *find_command(const char *name)
@@ -28,6 +24,10 @@ static int unknown_command(const char *name)
 	const char *kind = name[0] == '-' ? "option" : "command";
 	struct suggest near;
 
+	if (!access(name, F_OK))
+		return complain(EXIT_USAGE,
+				"unknown command '%s'; did you mean 'inferscope run %s'?", name,
+				name);
 	suggest_init(&near, name);
 	suggest_push(&near, "--help");
 	suggest_push(&near, "--version");

@@ -26,7 +26,8 @@ static int open_trace(const char *path, struct err *err)
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		close(fd);
-		return err_set(err, "another recording is writing %s; choose another file with --trace",
+		return err_set(err,
+			       "another recording is writing %s; choose another file with --trace",
 			       path);
 	}
 	if (ftruncate(fd, 0)) {
@@ -55,19 +56,6 @@ static int open_nameless_trace(struct err *err)
 		return err_errno(err, "cannot create a temporary file in %s", folder);
 	unlink(path);
 	return fd;
-}
-
-/* Settings that this version knows and cannot honour are said, not silently ignored. */
-static void warn_of_pending(struct begun *b)
-{
-	for (size_t i = 0; settings[i]; i++) {
-		const char *text = config_pending(b->config, settings[i]);
-
-		if (!text)
-			continue;
-		b->fell_short = true;
-		complain(0, "%s", text);
-	}
 }
 
 static int write_facts(struct begun *b, char *const command[], struct err *err)
@@ -127,7 +115,8 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 		begun_release(b);
 		return -1;
 	}
-	warn_of_pending(b);
+	if (complain_pending(c, SETTING_FOR_RUN))
+		b->fell_short = true;
 	return 0;
 }
 

@@ -60,6 +60,12 @@ def test_unknown_command(refused, typed, line):
     assert refused(typed) == line
 
 
+def test_a_script_without_run(refused, work):
+    (work / "serve.py").write_text("")
+    assert refused("serve.py") == \
+        "unknown command 'serve.py'; did you mean 'inferscope run serve.py'?"
+
+
 def test_help_for_an_unknown_command(refused):
     assert refused("help", "confgi") == "unknown command 'confgi'; did you mean 'config'?"
 

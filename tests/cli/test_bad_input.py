@@ -1,0 +1,159 @@
+"""What `run` does with workloads and paths that cannot work.
+
+Each is one clear line and the documented exit status; what can be known before
+the workload starts is found out before it starts.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+RAN = "open('ran', 'w').close()\n"
+
+
+@pytest.fixture
+def run(inferscope):
+    def run(*args, **more):
+        return inferscope("run", "--python", sys.executable, *args, **more)
+    return run
+
+
+def script(work, text, name="script.py"):
+    (work / name).write_text(text)
+    return name
+
+
+def left_over(work):
+    return sorted(entry.name for entry in work.iterdir())
+
+
+def test_no_workload(refused):
+    assert refused("run") == "run: name a script, or a command behind '--'"
+    assert refused("run", "--quiet") == "run: name a script, or a command behind '--'"
+    assert refused("run", "--") == "run: no command behind '--'"
+
+
+def test_a_missing_script(refused, work):
+    assert refused("run", "nope.py", status=1) == "cannot read nope.py: No such file or directory"
+    assert left_over(work) == []
+
+
+def test_a_directory_as_script(refused, work):
+    (work / "folder").mkdir()
+    assert refused("run", "folder", status=1) == "folder is a directory without a __main__.py"
+    assert left_over(work) == ["folder"]
+
+
+@pytest.mark.parametrize("text, status", [
+    ("def (\n", 1), ("raise ValueError(3)\n", 1), ("import sys; sys.exit(7)\n", 7),
+    ("import sys; sys.exit('farewell')\n", 1), ("import os; os._exit(9)\n", 9)])
+def test_a_script_that_fails_fails_as_it_does_alone(run, work, text, status):
+    name = script(work, text)
+    alone = subprocess.run([sys.executable, name], cwd=str(work), universal_newlines=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = run("--quiet", name)
+    assert alone.returncode == status
+    assert (done.returncode, done.stdout, done.stderr) == (status, alone.stdout, alone.stderr)
+    assert "inferscope-report.md" in left_over(work)
+
+
+@pytest.mark.parametrize("signal", [9, 15])
+def test_a_script_that_is_killed(run, work, signal):
+    done = run("--quiet", script(work, "import os; os.kill(os.getpid(), %d)\n" % signal))
+    assert done.returncode == 128 + signal
+    assert "inferscope-report.md" in left_over(work)
+
+
+@pytest.mark.parametrize("option, path, line", [
+    ("--report", "gone/r.md", "cannot write 'gone/r.md': No such file or directory"),
+    ("--report", "r.txt", "cannot write 'r.txt': the name of a report must end in .md or .json"),
+    ("--trace", "gone/t.isc", "cannot write the trace gone/t.isc: No such file or directory"),
+])
+def test_output_that_cannot_be_is_found_out_before_the_workload_runs(refused, work, option, path,
+                                                                      line):
+    name = script(work, RAN)
+    assert refused("run", "--python", sys.executable, option, path, name) == line
+    assert left_over(work) == [name]
+
+
+def test_a_full_disk_costs_the_report_and_nothing_else(run, work):
+    done = run("--quiet", "--report", "/dev/full", "--report", "r.json", script(work, RAN))
+    assert done.returncode == 0
+    assert done.stderr == "inferscope: cannot write '/dev/full': No space left on device\n"
+    assert {"ran", "r.json"} <= set(left_over(work))
+
+
+def test_no_python_in_path(refused, work, tmp_path):
+    (tmp_path / "empty").mkdir()
+    name = script(work, RAN)
+    assert refused("run", name, status=127, env={"PATH": str(tmp_path / "empty")}) == \
+        "python3 was not found in PATH; name one with --python PATH"
+    assert left_over(work) == [name]
+
+
+def test_a_python_that_is_not_there(refused, work):
+    name = script(work, RAN)
+    assert refused("run", "--python", "/nope", name, status=127) == \
+        "no Python at /nope (from command line)"
+    assert refused("run", name, status=127, env={"INFERSCOPE_PYTHON": "/nope"}) == \
+        "no Python at /nope (from INFERSCOPE_PYTHON)"
+
+
+def test_a_command_that_cannot_be_executed(refused, work):
+    assert refused("run", "--", "/nope", status=127) == "cannot run /nope: No such file or directory"
+    name = script(work, RAN)
+    assert refused("run", "--", "./" + name, status=126) == \
+        "cannot run ./%s: Permission denied" % name
+
+
+def old_python():
+    pyenv = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
+    for path in (glob.glob(os.path.join(pyenv, "3.[4567].*/bin/python"))
+                 + glob.glob(os.path.join(pyenv, "2.*/bin/python"))
+                 + [shutil.which(name) for name in ("python3.7", "python3.6", "python2")]):
+        if path and not subprocess.run([path, "-c", ""], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL).returncode:
+            return path
+    return None
+
+
+@pytest.mark.skipif(not old_python(), reason="no Python before 3.8 here")
+def test_a_python_that_is_too_old_runs_unrecorded(inferscope, work):
+    done = inferscope("run", "--python", old_python(), script(work, RAN))
+    assert done.returncode == 0
+    assert "is too old" in done.stderr
+    assert "ran" in left_over(work)
+
+
+def test_what_cannot_be_honoured_is_said_and_strict_makes_it_an_error(run, work):
+    name = script(work, RAN)
+    line = "inferscope: max_overhead is not enforced in this version; every call is recorded\n"
+    done = run("--quiet", "--max-overhead", "3", name)
+    assert (done.returncode, done.stderr) == (0, line)
+    done = run("--quiet", "--max-overhead", "3", "--strict", name)
+    assert (done.returncode, done.stderr) == (4, line)
+    assert run("--quiet", "--max-overhead", "3", "--log-level", "error", name).stderr == ""
+
+
+def test_enable_0_is_a_plain_start(run, work):
+    done = run(script(work, "import os; print('INFERSCOPE_SESSION' in os.environ)"),
+               env={"INFERSCOPE_ENABLE": "0"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+    assert left_over(work) == ["script.py"]
+
+
+def test_options_behind_the_script_are_its_own(run, work):
+    done = run("--quiet", script(work, "import sys; print(sys.argv[1:])"), "--quiet", "--help", "--")
+    assert done.stdout == "['--quiet', '--help', '--']\n"
+
+
+def test_settings_in_a_wrong_file_stop_the_run(refused, work):
+    name = script(work, RAN)
+    (work / ".inferscope.yaml").write_text("cpu: fast\n")
+    assert refused("run", name) == "%s/.inferscope.yaml:1: cpu: expected auto|trace|sample|off, " \
+        "not 'fast'" % work
+    assert not os.path.exists(str(work / "ran"))
