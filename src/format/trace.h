@@ -40,7 +40,7 @@ struct trace_process {
 };
 
 struct trace_thread {
-	uint32_t id; /* unique in the trace, unlike the tid */
+	uint32_t id;      /* unique in the trace, unlike the tid */
 	uint32_t process; /* id of its trace_process */
 	uint32_t tid;
 	int64_t start_ns, end_ns;
@@ -56,8 +56,9 @@ struct trace_code {
 
 /* How the run ended; absent when the recorder did not live to write it. */
 struct trace_end {
-	int64_t wall_ns; /* of the recording */
-	int32_t exit_status; /* of the workload: 0-255, 128 + signal when killed; -1 still running */
+	int64_t wall_ns;     /* of the recording */
+	int32_t exit_status; /* of the workload: 0-255, 128 + signal when killed; -1 still running
+			      */
 };
 
 int trace_open(struct trace **out, const char *path, struct err *err);
@@ -108,8 +109,8 @@ uint64_t trace_byte_count(const struct trace *t);  /* size of the file */
  */
 struct event_batch {
 	size_t count;
-	uint64_t first_index;   /* of its thread; a jump from the previous batch is a loss */
-	const uint8_t *kinds;   /* enum record_kind, or a kind this version does not know */
+	uint64_t first_index; /* of its thread; a jump from the previous batch is a loss */
+	const uint8_t *kinds; /* enum record_kind, or a kind this version does not know */
 	const uint32_t *ids;
 	const int64_t *times_ns;
 	const uint32_t *payload_at; /* count + 1 entries */

@@ -162,7 +162,7 @@ static uint64_t header_read(struct trace *t, struct err *err)
 		err_set(err, "%s is empty", t->path);
 		return 0;
 	}
-	if (memcmp(head, TRACE_MAGIC, n < magic_bytes ? n : magic_bytes)) {
+	if (memcmp(head, TRACE_MAGIC, n < magic_bytes ? n : magic_bytes) != 0) {
 		not_a_trace(t->path, head, n, err);
 		return 0;
 	}

@@ -72,9 +72,8 @@ static int append(struct trace_writer *w, const void *data, size_t bytes, struct
 			if (!n)
 				errno = ENOSPC;
 			err_errno(&w->failure, "cannot write the trace");
-			/* A device cannot be cut; a reader stops at the broken block anyway. */
-			if (ftruncate(w->fd, (off_t)w->bytes))
-				errno = 0;
+			/* Where it cannot be cut, a reader stops at the broken block anyway. */
+			(void)!ftruncate(w->fd, (off_t)w->bytes);
 			return fail(w, err);
 		}
 		done += (size_t)n;
@@ -372,7 +371,7 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 	for (size_t i = 0; i < w->queue_count; i++) {
 		struct event_queue *q = &w->queues[i];
 
-		if (older_than_ns > 0 && q->count && now_ns - q->times_ns[0] < older_than_ns)
+		if (older_than_ns > 0 && q->count && q->times_ns[0] > now_ns - older_than_ns)
 			continue;
 		if (queue_flush(w, q, err))
 			return -1;
@@ -381,24 +380,23 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 	return 0;
 }
 
-/* Everything that is not the plain next event of the same thread. */
-static int queue_prepare(struct trace_writer *w, uint32_t thread, uint64_t index, uint8_t kind,
-			 int64_t time_ns, size_t bytes, struct err *err)
+/* What an event must keep to, so that a reader takes it. */
+static int event_check(const struct event_queue *q, uint64_t index, uint8_t kind, int64_t time_ns,
+		       size_t bytes, struct err *err)
 {
-	uint32_t at = idmap_find(&w->queue_of, thread);
-	struct event_queue *q;
-
-	if (w->failed)
-		return fail(w, err);
-	if (at == IDMAP_NONE)
-		return err_set(err, "an event comes before its thread %u", thread);
-	q = &w->queues[at];
 	if (index < q->next_index || index >= TRACE_INDEX_LIMIT)
-		return err_set(err, "events of thread %u are out of order", thread);
+		return err_set(err, "events of thread %u are out of order", q->thread);
 	if (bytes > (kind & RECORD_PAYLOAD ? RECORD_PAYLOAD_MAX : 0))
 		return err_set(err, "an event of kind %u with %zu bytes of payload", kind, bytes);
 	if (time_ns <= -TRACE_TIME_LIMIT || time_ns >= TRACE_TIME_LIMIT)
-		return err_set(err, "an event of thread %u at an impossible time", thread);
+		return err_set(err, "an event of thread %u at an impossible time", q->thread);
+	return 0;
+}
+
+/* Makes room for the event with this index, behind a gap where there is one. */
+static int queue_prepare(struct trace_writer *w, struct event_queue *q, uint64_t index,
+			 struct err *err)
+{
 	if (index > q->next_index || q->count >= FULL_EVENTS || q->payload.len >= FULL_BYTES) {
 		if (queue_flush(w, q, err))
 			return -1;
@@ -408,6 +406,26 @@ static int queue_prepare(struct trace_writer *w, uint32_t thread, uint64_t index
 		return -1;
 	if (q->count == q->cap && event_queue_grow(q))
 		return fail_memory(w, err);
+	return 0;
+}
+
+/* The way of every event that is not simply the next one of the same thread. */
+static int write_event_slowly(struct trace_writer *w, uint32_t thread, uint64_t index, uint8_t kind,
+			      uint32_t id, int64_t time_ns, const void *payload, size_t bytes,
+			      struct err *err)
+{
+	uint32_t at = idmap_find(&w->queue_of, thread);
+	struct event_queue *q;
+
+	if (w->failed)
+		return fail(w, err);
+	if (at == IDMAP_NONE)
+		return err_set(err, "an event comes before its thread %u", thread);
+	q = &w->queues[at];
+	if (event_check(q, index, kind, time_ns, bytes, err) || queue_prepare(w, q, index, err))
+		return -1;
+	event_queue_push(q, kind, id, time_ns, payload, bytes);
+	w->pending++;
 	w->last = q;
 	return 0;
 }
@@ -421,12 +439,9 @@ int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, u
 	bool odd_time = (uint64_t)time_ns + (TRACE_TIME_LIMIT - 1) > 2u * (TRACE_TIME_LIMIT - 1);
 
 	if (!q || q->thread != thread || q->next_index != index || q->count == q->cap || bytes ||
-	    odd_time || w->failed) {
-		if (queue_prepare(w, thread, index, kind, time_ns, bytes, err))
-			return -1;
-		q = w->last;
-	}
-	event_queue_push(q, kind, id, time_ns, payload, bytes);
+	    odd_time || w->failed)
+		return write_event_slowly(w, thread, index, kind, id, time_ns, payload, bytes, err);
+	event_queue_push(q, kind, id, time_ns, NULL, 0);
 	w->pending++;
 	return 0;
 }

@@ -118,7 +118,7 @@ static void damage_names_its_offset(void **state)
 	struct trace *t;
 	struct err err;
 
-	while (memcmp(s->bytes + last, "ISCB", 4))
+	while (memcmp(s->bytes + last, "ISCB", 4) != 0)
 		last--;
 	s->bytes[s->count - 1] ^= 1;
 	memory_file_fill(&s->file, s->bytes, s->count);
@@ -174,9 +174,7 @@ static void what_is_no_trace_is_named(void **state)
 		size_t count;
 		const char *text;
 	} cases[] = {
-		{ "\x7f"
-		  "ELF",
-		  4, "is not an InferScope trace" },
+		{ "\x7f\x45LF", 4, "is not an InferScope trace" },
 		{ " \n{\"traceEvents\": []}", 20, "looks like a JSON file" },
 		{ "[", 1, "looks like a JSON file" },
 		{ "\x1f\x8b\x08", 3, "looks like a gzip file" },
@@ -387,109 +385,51 @@ static void a_bad_definition_is_merely_undefined(void **state)
 	trace_close(t);
 }
 
+/* One event each: its kind, its time, its id and so on, in columns of the lengths claimed. */
 static void forged_columns_are_refused(void **state)
 {
 	static const struct {
-		uint32_t count;
-		const char *columns; /* without the base time */
-		size_t bytes;
+		const char *what;
+		uint32_t times, ids, lengths, payload; /* bytes claimed */
+		const char *columns;
+		size_t bytes; /* there are */
 	} cases[] = {
-		{ 1,
-		  "\1\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\1\0\0\0"
-		  "\1"
-		  "\0"
-		  "\5"
-		  "x",
-		  20 },
-		{ 1,
-		  "\2\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\1"
-		  "\0\0"
-		  "\5",
-		  20 },
-		{ 1,
-		  "\1\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\1"
-		  "\x80"
-		  "\5",
-		  19 },
-		{ 1,
-		  "\1\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\4"
-		  "\0"
-		  "\0",
-		  19 }, /* nothing to pop */
-		{ 1,
-		  "\1\0\0\0"
-		  "\1\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\x8b"
-		  "\0"
-		  "\5"
-		  "\1",
-		  20 },
-		{ 1,
-		  "\1\0\0\0"
-		  "\6\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\1"
-		  "\0"
-		  "\x80\x80\x80\x80\x80\1",
-		  24 },
-		{ 1,
-		  "\xff\xff\xff\xff"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\1"
-		  "\0"
-		  "\5",
-		  19 },
-		{ 1,
-		  "\xa\0\0\0"
-		  "\1\0\0\0"
-		  "\0\0\0\0"
-		  "\0\0\0\0"
-		  "\1"
-		  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"
-		  "\5",
-		  28 }, /* too far back in time */
+		{ "payload without a length", 1, 1, 0, 1, "\1\0\5x", 4 },
+		{ "times left over", 2, 1, 0, 0, "\1\0\0\5", 4 },
+		{ "a time cut off", 1, 1, 0, 0, "\1\x80\5", 3 },
+		{ "ids left over", 1, 2, 0, 0, "\1\0\5\5", 4 },
+		{ "nothing to pop", 1, 1, 0, 0, "\4\0\0", 3 },
+		{ "a length without payload", 1, 1, 1, 0, "\x8b\0\5\1", 4 },
+		{ "a kind that needs a length", 1, 1, 0, 0, "\x8b\0\5", 3 },
+		{ "an id of 36 bits", 1, 6, 0, 0, "\1\0\x80\x80\x80\x80\x80\1", 8 },
+		{ "columns past the end", UINT32_MAX, 1, 0, 0, "\1\0\5", 3 },
+		{ "too far back in time", 10, 1, 0, 0, "\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\5",
+		  12 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct block_header h = { .type = BLOCK_EVENTS,
-					  .thread = 1,
-					  .count = cases[i].count };
-		char payload[64] = { 0 };
+		struct block_header h = { .type = BLOCK_EVENTS, .thread = 1, .count = 1 };
+		uint8_t payload[64] = { 0 };
 		struct forged f;
 		struct trace *t;
 		struct event_batch b;
 		struct err err;
 
+		put_le(payload + 8, cases[i].times, 4);
+		put_le(payload + 12, cases[i].ids, 4);
+		put_le(payload + 16, cases[i].lengths, 4);
+		put_le(payload + 20, cases[i].payload, 4);
+		memcpy(payload + EVENTS_PREFIX_BYTES, cases[i].columns, cases[i].bytes);
 		forge_header(&f);
 		forge_thread(&f);
-		memcpy(payload + 8, cases[i].columns, cases[i].bytes);
-		forge_block(&f, &h, payload, 8 + cases[i].bytes);
+		forge_block(&f, &h, payload, EVENTS_PREFIX_BYTES + cases[i].bytes);
 		t = forged_open(*state, &f);
 		assert_int_equal(trace_event_count(t), 1);
 		event_batch_init(&b);
 		if (trace_batch_read(t, 0, 0, &b, &err) != -1)
-			fail_msg("case %zu is accepted", i);
+			fail_msg("accepted: %s", cases[i].what);
 		assert_non_null(strstr(err.text, "make no sense"));
+		assert_int_equal(b.count, 0);
 		event_batch_release(&b);
 		trace_close(t);
 	}
