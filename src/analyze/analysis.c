@@ -92,6 +92,12 @@ static int collect_threads(struct analysis *a, const struct timeline *tl, const 
 	return 0;
 }
 
+/* What limits a run is a statement about the GPU, of which these traces say nothing. */
+static const struct analysis_verdict unknown_verdict = {
+	.bound = "unknown",
+	.because = "the GPU was not recorded, so nothing can be said about what limits the run",
+};
+
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 {
 	struct analysis *a = calloc(1, sizeof(*a));
@@ -108,6 +114,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (collect_run(&a->run, t) || collect_processes(a, t) || collect_threads(a, tl, t) ||
 	    census_finish(&census, a, tl, t) || steps_collect(a, tl, t) || trust_collect(a, tl, t))
 		goto out;
+	a->verdict = unknown_verdict;
 	*out = a;
 	a = NULL; /* the caller owns it now */
 	rc = 0;

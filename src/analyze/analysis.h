@@ -49,10 +49,16 @@ struct analysis_thread {
 struct analysis_function {
 	const char *name, *file;
 	uint32_t line;
-	uint64_t calls;    /* a generator's further segments are not calls */
-	int64_t total_ns;  /* a recursive call inside another one is not counted twice */
-	int64_t self_ns;   /* without called functions and collections */
+	uint64_t calls;     /* a generator's further segments are not calls */
+	int64_t total_ns;   /* a recursive call inside another one is not counted twice */
+	int64_t self_ns;    /* without called functions and collections */
 	int64_t longest_ns; /* activation, or segment of a generator */
+};
+
+struct analysis_verdict {
+	const char *bound;   /* "cpu", "gpu", "memory", "balanced" or "unknown" */
+	double confidence;   /* 0 to 1 */
+	const char *because; /* a sentence without its full stop */
 };
 
 enum step_source { STEP_SCOPE, STEP_WHOLE_RUN };
@@ -62,10 +68,10 @@ struct analysis_step {
 	const char *name;
 	enum step_source source;
 	uint32_t pid;
-	uint32_t depth;  /* typical number of scopes around it */
-	size_t count;    /* with begin and end, warm-up included */
-	size_t unended;  /* without an end: not in any figure */
-	size_t warmup;   /* the first ones, left out of the figures below */
+	uint32_t depth;   /* typical number of scopes around it */
+	size_t count;     /* with begin and end, warm-up included */
+	size_t unended;   /* without an end: not in any figure */
+	size_t warmup;    /* the first ones, left out of the figures below */
 	int64_t total_ns; /* of all that ended */
 	double mean_ns;
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
@@ -81,7 +87,7 @@ struct analysis_mark {
 struct analysis_gc {
 	uint64_t count;
 	uint64_t by_generation[GC_GENERATIONS]; /* unknown generations count as the last */
-	uint64_t collected; /* objects */
+	uint64_t collected;                     /* objects */
 	int64_t total_ns, longest_ns;
 };
 
@@ -99,6 +105,7 @@ struct analysis_trust {
 
 struct analysis {
 	struct analysis_run run;
+	struct analysis_verdict verdict;
 	size_t process_count;
 	struct analysis_process *processes; /* in order of appearance */
 	size_t thread_count;

@@ -184,6 +184,12 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 	for (size_t i = 0; i < n; i++) {
 		const struct function *f = timeline_function(tl, (uint32_t)i);
 
+		/*
+		 * A call was taken for recursion inside one that turned out to have
+		 * ended in a gap: its time is missing from the total.
+		 */
+		if (c->functions[i].total_ns < c->functions[i].self_ns)
+			c->functions[i].total_ns = c->functions[i].self_ns;
 		c->functions[i].name = f->name;
 		c->functions[i].file = f->file;
 		c->functions[i].line = f->line;

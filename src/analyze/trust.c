@@ -59,6 +59,7 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 	trust->lost_scope_begins = timeline_lost_scope_begins(tl);
 }
 
+/* A trace without its end is damaged too, by trace_damage()'s definition. */
 static void note_missing_parts(struct notes *n, const struct timeline *tl, const struct trace *t)
 {
 	const char *damage = trace_damage(t);
@@ -67,8 +68,6 @@ static void note_missing_parts(struct notes *n, const struct timeline *tl, const
 		add_note(n, "partial report: %s", damage);
 	if (timeline_damage(tl))
 		add_note(n, "partial report: %s", timeline_damage(tl));
-	if (!damage && !trace_end(t))
-		add_note(n, "partial report: the recorder did not finish the trace");
 	n->trust->partial = n->trust->note_count > 0;
 }
 
@@ -100,10 +99,10 @@ static void note_losses(struct notes *n)
 		add_note(n, "%" PRIu64 " scope%s without a recorded begin: in no figure",
 			 trust->lost_scope_begins, plural(trust->lost_scope_begins));
 	if (trust->unknown_names)
-		add_note(n, "%" PRIu64 " name%s missing: shown as (unknown)",
-			 trust->unknown_names, plural(trust->unknown_names));
+		add_note(n, "%" PRIu64 " name%s missing: shown as (unknown)", trust->unknown_names,
+			 plural(trust->unknown_names));
 	if (trust->backwards)
-		add_note(n, "%" PRIu64 " time stamp%s ran backwards and were put right",
+		add_note(n, "%" PRIu64 " time stamp%s ran backwards: set to the one before",
 			 trust->backwards, plural(trust->backwards));
 }
 

@@ -48,8 +48,9 @@ const struct command command_analyze = {
 	.name = "analyze",
 	.operands = "TRACE [options]",
 	.summary = "report on a trace recorded earlier",
-	.details = "Prints the summary of TRACE (a .isc file) and writes the reports that --report\n"
-		   "names.  The same trace gives the same reports as the run that recorded it.",
+	.details =
+		"Prints the summary of TRACE (a .isc file) and writes the reports that --report\n"
+		"names.  The same trace gives the same reports as the run that recorded it.",
 	.scope = SETTING_FOR_ANALYZE,
 	.run = analyze,
 };

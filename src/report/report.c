@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const struct report_backend *const backends[] = { &report_markdown, &report_json,
-							  &report_html };
+							 &report_html };
 
 const struct report_backend report_html = { .name = "HTML", .extension = ".html" };
 
@@ -60,7 +60,7 @@ enum report_detail report_detail_of(const char *name)
 
 size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_t normal_rows)
 {
-	size_t limit = detail == DETAIL_SHORT	 ? short_rows
+	size_t limit = detail == DETAIL_SHORT    ? short_rows
 		       : detail == DETAIL_NORMAL ? normal_rows
 						 : n;
 

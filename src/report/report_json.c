@@ -133,13 +133,13 @@ static void put_steps(struct json *j, const struct analysis *a)
 	json_array_end(j);
 }
 
-static void put_verdict(struct json *j)
+static void put_verdict(struct json *j, const struct analysis_verdict *v)
 {
 	begin_object(j, "verdict");
-	put_string(j, "bound", "unknown");
-	put_uint(j, "confidence", 0);
-	put_string(j, "because",
-		   "the GPU was not recorded, so nothing can be said about what limits the run");
+	put_string(j, "bound", v->bound);
+	json_key(j, "confidence");
+	json_fixed(j, v->confidence, 2);
+	put_string(j, "because", v->because);
 	json_object_end(j);
 }
 
@@ -285,7 +285,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_run(&j, &a->run);
 	put_processes(&j, a);
 	put_steps(&j, a);
-	put_verdict(&j);
+	put_verdict(&j, &a->verdict);
 	put_empty_array(&j, "findings");
 	put_gpu(&j);
 	put_empty_array(&j, "layers");

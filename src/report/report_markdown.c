@@ -99,7 +99,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 	} else {
 		buf_add_str(out, " (the whole run: it has no scopes)");
 	}
-	buf_add_str(out, "\n\n");
+	buf_printf(out, "\n\nBound: %s (%s)\n\n", a->verdict.bound, a->verdict.because);
 	if (run->command_count) {
 		buf_init(&command);
 		for (size_t i = 0; i < run->command_count; i++) {
@@ -193,7 +193,8 @@ static void add_processes(struct buf *out, const struct analysis *a, enum report
 
 	if (!rows)
 		return;
-	buf_add_str(out, "\n## Processes\n\n| pid | name | threads | events |\n|--:|---|--:|--:|\n");
+	buf_add_str(out,
+		    "\n## Processes\n\n| pid | name | threads | events |\n|--:|---|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_process *p = &a->processes[i];
 

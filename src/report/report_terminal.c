@@ -106,7 +106,9 @@ static void add_steps(struct screen *s, const struct analysis *a)
 
 	buf_add_str(&s->out, "\n  ");
 	colour(s, DIM);
-	add_left(s, "step", name);
+	add_left(s, "step", a->process_count > 1 ? name - 4 : name);
+	if (a->process_count > 1)
+		buf_add_str(&s->out, " pid");
 	for (size_t i = 0; i < 5; i++)
 		add_right(s, titles[i], 9);
 	plain(s);
@@ -115,10 +117,15 @@ static void add_steps(struct screen *s, const struct analysis *a)
 		rows--; /* its line goes to the remark below */
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_step *step = &a->steps[i];
-		size_t indent = step->depth < 6 ? 2 * (size_t)step->depth : 12;
+		size_t indent = step->depth < 4 ? 2 * (size_t)step->depth : 6;
+		char pid[TEXT_FIGURE] = "";
 
+		/* Processes have steps of the same name. */
+		if (a->process_count > 1)
+			snprintf(pid, sizeof(pid), " %" PRIu32, step->pid);
 		text_add_padding(&s->out, 2 + indent);
-		add_left(s, step->name, name - indent);
+		add_left(s, step->name, name - indent - strlen(pid));
+		buf_add_str(&s->out, pid);
 		add_right(s, text_count(f, step->count), 9);
 		add_right(s, text_duration(f, step->mean_ns), 9);
 		add_right(s, text_duration(f, (double)step->p50_ns), 9);
@@ -213,7 +220,7 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 	for (size_t i = 0; i < t->note_count && i < limit; i++) {
 		label(s, i ? "" : "notes");
 		if (i + 1 == limit && t->note_count > limit) {
-			buf_printf(&s->out, "and %zu more in the report\n", t->note_count - i);
+			buf_printf(&s->out, "and %zu more notes\n", t->note_count - i);
 			break;
 		}
 		text_add_clipped(&s->out, t->notes[i], s->width - 10);

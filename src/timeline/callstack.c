@@ -4,8 +4,9 @@
  *
  * A gap makes the frames open at that moment uncertain: they may have been left
  * unseen.  Such a frame notes where the gap began and how much of it was covered
- * by then.  If an outer exit shows that it is gone, it is cut back to the gap,
- * and what ran on top of it since is handed to the frame below.
+ * by then.  Unless its own exit shows that it lived on, it is cut back to the gap,
+ * and what ran on top of it since is handed to the frame below: a frame that is
+ * long gone must not look like the hottest of all.
  */
 #include "timeline/callstack.h"
 
@@ -96,8 +97,8 @@ static void close_top(struct callstack *s, int64_t end_ns, uint32_t flags, uint6
 	deliver(s, &span, collected);
 }
 
-/* The top frame was left unseen in the gap that made it uncertain. */
-static void cut_top_to_gap(struct callstack *s)
+/* Nobody saw the top frame after the gap that made it uncertain. */
+static void cut_top_to_gap(struct callstack *s, uint32_t flags)
 {
 	const struct frame *f = &s->frames[--s->depth];
 	int64_t duration = f->gap_ns - f->start_ns;
@@ -106,7 +107,7 @@ static void cut_top_to_gap(struct callstack *s)
 		.id = f->id,
 		.function = f->function,
 		.depth = (uint32_t)s->depth,
-		.flags = SPAN_REPAIRED | SPAN_GAP | leave(s, f),
+		.flags = flags | SPAN_GAP | leave(s, f),
 		.start_ns = f->start_ns,
 		.end_ns = f->gap_ns,
 		.self_ns = duration - f->inside_at_gap_ns,
@@ -214,7 +215,7 @@ static void leave_frame(struct callstack *s, uint32_t id, uint32_t function, uin
 	}
 	while (s->depth > at) {
 		if (s->depth <= s->uncertain)
-			cut_top_to_gap(s);
+			cut_top_to_gap(s, SPAN_REPAIRED);
 		else
 			close_top(s, now_ns, SPAN_REPAIRED, 0);
 	}
@@ -272,7 +273,9 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 
 void callstack_finish(struct callstack *s, int64_t end_ns)
 {
-	while (s->depth)
+	while (s->depth > s->uncertain)
 		close_top(s, end_ns, SPAN_OPEN_END, 0);
+	while (s->depth)
+		cut_top_to_gap(s, SPAN_OPEN_END);
 	s->tally->covered_ns = s->covered_ns;
 }

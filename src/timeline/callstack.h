@@ -34,9 +34,10 @@ struct callstack {
 	uint32_t *open;   /* by function: how often it is on the stack */
 	size_t open_cap;
 
-	int64_t last_ns;  /* of the latest event */
-	int64_t floor_ns; /* nothing is missing since: the thread's start or a gap's end */
-	int64_t floor_covered_ns; /* since floor_ns, by closed spans on top of the uncertain frames */
+	int64_t last_ns;          /* of the latest event */
+	int64_t floor_ns;         /* nothing is missing since: the thread's start or a gap's end */
+	int64_t floor_covered_ns; /* since floor_ns, by closed spans on top of the uncertain frames
+				   */
 	int64_t covered_ns;       /* by closed spans on no other frame */
 };
 

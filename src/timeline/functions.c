@@ -52,7 +52,8 @@ static uint64_t hash_bytes(uint64_t h, const char *s)
 {
 	for (; *s; s++)
 		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
-	return (h ^ 0xffu) * 0x100000001b3u; /* a mark between the strings: "ab","c" is not "a","bc" */
+	return (h ^ 0xffu) *
+	       0x100000001b3u; /* a mark between the strings: "ab","c" is not "a","bc" */
 }
 
 static uint64_t hash_identity(const char *name, const char *file, uint32_t line)

@@ -35,7 +35,7 @@ struct pair_map {
 	struct pair_slot {
 		uint64_t high, low;
 		size_t value; /* SCOPE_NONE: empty */
-	} *slots;
+	} * slots;
 	size_t mask;
 };
 

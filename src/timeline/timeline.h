@@ -15,8 +15,9 @@
  *                                      with the thread; where complete frames
  *                                      enclose it, at the event before it
  *   a frame open at a gap              stands if its own exit follows; if an outer
- *                                      one closes it, it ends where the gap began
- *   a frame open at the end            ends with its thread
+ *                                      one or the end of the trace closes it, it
+ *                                      ends where the gap began
+ *   any other frame open at the end    ends with its thread
  */
 #ifndef TIMELINE_TIMELINE_H
 #define TIMELINE_TIMELINE_H
@@ -42,7 +43,7 @@ enum span_flag {
 	SPAN_RECURSIVE = 1u << 1,  /* the same function is open further down this stack */
 	SPAN_REPAIRED = 1u << 2,   /* its exit is missing */
 	SPAN_OPEN_START = 1u << 3, /* its entry is missing */
-	SPAN_OPEN_END = 1u << 4,   /* it was still open when the trace ended */
+	SPAN_OPEN_END = 1u << 4,   /* no exit followed, up to the end of the trace */
 	SPAN_GAP = 1u << 5,        /* it was open when events were lost */
 };
 
@@ -69,8 +70,8 @@ struct annotation {
 	enum record_kind kind; /* RECORD_SCOPE_BEGIN, RECORD_SCOPE_END or RECORD_MARK */
 	uint32_t name;         /* string id */
 	int64_t time_ns;
-	uint64_t instance; /* 0 for marks */
-	uint64_t task;     /* 0: none; always 0 for ends */
+	uint64_t instance;   /* 0 for marks */
+	uint64_t task;       /* 0: none; always 0 for ends */
 	const uint8_t *args; /* coded as enum arg_type says; gone after the call */
 	size_t args_bytes;
 };
@@ -90,12 +91,12 @@ struct timeline_visitor {
 struct scope {
 	const char *name; /* borrowed from the trace; "(unknown)" where it has none */
 	int64_t start_ns, end_ns;
-	size_t thread; /* of the begin */
+	size_t thread;    /* of the begin */
 	uint32_t process; /* id */
 	uint32_t depth;   /* scopes around it */
 	uint64_t task, instance;
-	size_t parent;   /* index of the innermost scope open around it, or SCOPE_NONE */
-	bool ended;      /* else end_ns is the end of its thread, and no duration is known */
+	size_t parent; /* index of the innermost scope open around it, or SCOPE_NONE */
+	bool ended;    /* else end_ns is the end of its thread, and no duration is known */
 	const uint8_t *args;
 	size_t args_bytes;
 };
@@ -105,8 +106,8 @@ struct thread_tally {
 	uint64_t lost;   /* not stored */
 	uint64_t gaps;
 	uint64_t repaired, open_start, open_end; /* spans */
-	uint64_t backwards;                      /* events whose time was before the previous one's */
-	uint64_t unreadable;                     /* event blocks that could not be decoded */
+	uint64_t backwards;  /* events whose time was before the previous one's */
+	uint64_t unreadable; /* event blocks that could not be decoded */
 	int64_t start_ns, end_ns;
 	int64_t covered_ns; /* inside any function or collection */
 };
@@ -130,7 +131,8 @@ size_t timeline_scope_count(const struct timeline *tl);
 const struct scope *timeline_scope(const struct timeline *tl, size_t index);
 const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread);
 uint64_t timeline_lost_scope_begins(const struct timeline *tl); /* ends without a begin */
-uint64_t timeline_unknown_names(const struct timeline *tl);     /* distinct ids without a definition */
-const char *timeline_damage(const struct timeline *tl); /* the first unreadable block's; NULL: none */
+uint64_t timeline_unknown_names(const struct timeline *tl); /* distinct ids without a definition */
+const char *
+timeline_damage(const struct timeline *tl); /* the first unreadable block's; NULL: none */
 
 #endif

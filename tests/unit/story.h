@@ -40,12 +40,12 @@ struct story {
 	struct err err;
 };
 
-#define story_require(ok, what)                                                          \
-	do {                                                                             \
-		if (!(ok)) {                                                             \
-			fprintf(stderr, "story: cannot read: %s\n", what);               \
-			abort();                                                         \
-		}                                                                        \
+#define story_require(ok, what)                                            \
+	do {                                                               \
+		if (!(ok)) {                                               \
+			fprintf(stderr, "story: cannot read: %s\n", what); \
+			abort();                                           \
+		}                                                          \
 	} while (0)
 
 static void story_check(struct story *s, int rc)
@@ -106,8 +106,8 @@ static uint32_t story_string(struct story *s, const char *text)
 	uint32_t id = story_find(s, 's', text, &is_new);
 
 	if (is_new)
-		story_check(s, trace_write_def(s->writer, DEF_STRING, id, text, strlen(text),
-					       &s->err));
+		story_check(
+			s, trace_write_def(s->writer, DEF_STRING, id, text, strlen(text), &s->err));
 	return id;
 }
 

@@ -15,8 +15,8 @@
 #include "timeline/timeline.h"
 #include "story.h"
 
-#define ONE_THREAD                                                                       \
-	"process 1 100 app.py 0 1000\n"                                                  \
+#define ONE_THREAD                      \
+	"process 1 100 app.py 0 1000\n" \
 	"thread 1 1 100 MainThread 5 1000 0\n"
 
 struct recorded {
@@ -28,8 +28,8 @@ struct recorded {
 
 static void add_flags(struct buf *b, uint32_t flags)
 {
-	static const char *const words[] = { "call",  "recursive", "repaired",
-					     "start?", "end?",	   "gap" };
+	static const char *const words[] = { "call",   "recursive", "repaired",
+					     "start?", "end?",      "gap" };
 
 	for (unsigned i = 0; i < 6; i++)
 		if (flags & 1u << i)
@@ -155,10 +155,9 @@ static void a_collection_is_not_self_time_of_its_function(void **state)
 static void an_exit_further_down_closes_those_above(void **state)
 {
 	(void)state;
-	expect(ONE_THREAD "1: +f@10 +g@12 +h@13 -f@20\n",
-	       "h 13-20 self 7 depth 2 call repaired\n"
-	       "g 12-20 self 1 depth 1 call repaired\n"
-	       "f 10-20 self 2 depth 0 call\n");
+	expect(ONE_THREAD "1: +f@10 +g@12 +h@13 -f@20\n", "h 13-20 self 7 depth 2 call repaired\n"
+							  "g 12-20 self 1 depth 1 call repaired\n"
+							  "f 10-20 self 2 depth 0 call\n");
 }
 
 static void frames_open_before_the_recording_begin_with_the_thread(void **state)
@@ -174,18 +173,16 @@ static void frames_open_before_the_recording_begin_with_the_thread(void **state)
 static void an_unseen_entry_inside_complete_frames_stays_inside(void **state)
 {
 	(void)state;
-	expect(ONE_THREAD "1: +f@10 +g@12 -g@13 -x@15 -f@20\n",
-	       "g 12-13 self 1 depth 1 call\n"
-	       "x 13-15 self 2 depth 1 start?\n"
-	       "f 10-20 self 7 depth 0 call\n");
+	expect(ONE_THREAD "1: +f@10 +g@12 -g@13 -x@15 -f@20\n", "g 12-13 self 1 depth 1 call\n"
+								"x 13-15 self 2 depth 1 start?\n"
+								"f 10-20 self 7 depth 0 call\n");
 }
 
 static void open_frames_end_with_their_thread(void **state)
 {
 	(void)state;
-	expect(ONE_THREAD "1: +f@10 +g@12\n",
-	       "g 12-1000 self 988 depth 1 call end?\n"
-	       "f 10-1000 self 2 depth 0 call end?\n");
+	expect(ONE_THREAD "1: +f@10 +g@12\n", "g 12-1000 self 988 depth 1 call end?\n"
+					      "f 10-1000 self 2 depth 0 call end?\n");
 }
 
 static void without_a_known_end_the_process_or_the_run_ends_a_thread(void **state)
@@ -253,7 +250,18 @@ static void losses_before_the_first_and_after_the_last_event_are_gaps(void **sta
 	       "f 20-20 self 0 depth 0 start?\n"
 	       "g 30-35 self 5 depth 0 call\n"
 	       "lost 4 40-1000\n"
-	       "h 40-1000 self 960 depth 0 call end? gap\n");
+	       "h 40-40 self 0 depth 0 call end? gap\n");
+}
+
+static void frames_not_seen_since_a_gap_do_not_last_to_the_end(void **state)
+{
+	(void)state;
+	expect(ONE_THREAD "1: +f@10 +g@12 lost:3 +h@30 -h@40 +k@50\n",
+	       "lost 3 12-30\n"
+	       "h 30-40 self 10 depth 2 call\n"
+	       "k 50-1000 self 950 depth 2 call end?\n"
+	       "g 12-12 self 0 depth 1 call end? gap\n"
+	       "f 10-12 self 2 depth 0 call end? gap\n");
 }
 
 static void threads_do_not_mix(void **state)
@@ -314,9 +322,8 @@ static void tallies_say_what_was_repaired(void **state)
 static void marks_are_delivered(void **state)
 {
 	(void)state;
-	expect(ONE_THREAD "1: =epoch/7@10 +f@11 -f@12\n",
-	       "mark epoch task 7 at 10\n"
-	       "f 11-12 self 1 depth 0 call\n");
+	expect(ONE_THREAD "1: =epoch/7@10 +f@11 -f@12\n", "mark epoch task 7 at 10\n"
+							  "f 11-12 self 1 depth 0 call\n");
 }
 
 /* Self times of all spans must add up to the time that is covered at all. */
@@ -371,6 +378,7 @@ int main(void)
 		cmocka_unit_test(the_first_gap_counts_for_a_frame_that_saw_two),
 		cmocka_unit_test(an_exit_of_what_was_entered_inside_a_gap_begins_at_its_end),
 		cmocka_unit_test(losses_before_the_first_and_after_the_last_event_are_gaps),
+		cmocka_unit_test(frames_not_seen_since_a_gap_do_not_last_to_the_end),
 		cmocka_unit_test(threads_do_not_mix),
 		cmocka_unit_test(one_function_may_have_several_code_ids),
 		cmocka_unit_test(code_without_a_name_is_shown_and_counted),

@@ -10,9 +10,9 @@
 #include "timeline/timeline.h"
 #include "story.h"
 
-#define TWO_THREADS                                                                      \
-	"process 1 100 app.py 0 1000\n"                                                  \
-	"thread 1 1 100 MainThread 0 1000 0\n"                                           \
+#define TWO_THREADS                            \
+	"process 1 100 app.py 0 1000\n"        \
+	"thread 1 1 100 MainThread 0 1000 0\n" \
 	"thread 2 1 101 worker 0 900 0\n"
 
 struct recorded {
@@ -65,8 +65,9 @@ static void expect(const char *story, const char *scopes)
 static void scopes_of_a_thread_nest(void **state)
 {
 	(void)state;
-	expect(TWO_THREADS "1: [a#1/0@10 [b#2/0@12 ]#2@15 [b#3/0@16 [c#4/0@17 ]#4@18 ]#3@19 ]#1@20\n"
-			   "2: [b#5/0@11 ]#5@30\n",
+	expect(TWO_THREADS
+	       "1: [a#1/0@10 [b#2/0@12 ]#2@15 [b#3/0@16 [c#4/0@17 ]#4@18 ]#3@19 ]#1@20\n"
+	       "2: [b#5/0@11 ]#5@30\n",
 	       "a#1 10-20\n"
 	       "b#5 11-30\n"
 	       "b#2 12-15 in #1 depth 1\n"
@@ -78,9 +79,8 @@ static void a_scope_may_begin_and_end_on_different_threads(void **state)
 {
 	(void)state;
 	/* The end is read before the begin in one direction, after it in the other. */
-	expect(TWO_THREADS "1: [a#1/0@10 ]#2@30\n2: [b#2/0@15 ]#1@25\n",
-	       "a#1 10-25\n"
-	       "b#2 15-30\n");
+	expect(TWO_THREADS "1: [a#1/0@10 ]#2@30\n2: [b#2/0@15 ]#1@25\n", "a#1 10-25\n"
+									 "b#2 15-30\n");
 }
 
 static void interleaved_tasks_keep_their_own_nesting(void **state)
@@ -128,9 +128,8 @@ static void equal_times_follow_the_order_of_the_events(void **state)
 static void a_scope_without_end_lasts_as_long_as_its_thread(void **state)
 {
 	(void)state;
-	expect(TWO_THREADS "2: [a#1/0@10 [b#2/0@12 ]#2@13\n",
-	       "a#1 10-900?\n"
-	       "b#2 12-13 in #1 depth 1\n");
+	expect(TWO_THREADS "2: [a#1/0@10 [b#2/0@12 ]#2@13\n", "a#1 10-900?\n"
+							      "b#2 12-13 in #1 depth 1\n");
 }
 
 static void a_scope_lost_in_a_gap_surrounds_nothing_behind_it(void **state)

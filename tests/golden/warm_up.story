@@ -1,0 +1,12 @@
+# Twelve steps one after the other: the first two are warm-up, the tenth is only slow.
+info command python3
+info command infer.py
+process 1 7 infer.py 0 300000000
+thread 1 1 7 MainThread 0 300000000 0
+1: [step#1/0@1000000 ]#1@91000000 [step#2/0@91000000 ]#2@131000000
+1: [step#3/0@131000000 ]#3@141000000 [step#4/0@142000000 ]#4@152100000
+1: [step#5/0@153000000 ]#5@163200000 [step#6/0@164000000 ]#6@174300000
+1: [step#7/0@175000000 ]#7@185400000 [step#8/0@186000000 ]#8@196500000
+1: [step#9/0@197000000 ]#9@207600000 [step#10/0@210000000 ]#10@260000000
+1: [step#11/0@261000000 ]#11@271700000 [step#12/0@272000000 ]#12@282800000
+end 300000000 0
