@@ -1,5 +1,6 @@
 #include "analyze/analysis.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/census.h"
@@ -8,6 +9,21 @@
 #include "timeline/timeline.h"
 
 #define COMMAND_MAX 4096 /* arguments shown; a hostile file may claim any number */
+
+/* PY_VERSION_HEX without its release level: 0x030c01f0 is 3.12.1. */
+static const char *python_of(struct analysis_run *run, const struct trace *t)
+{
+	for (size_t i = 0; i < trace_process_count(t); i++) {
+		uint32_t v = trace_process(t, i)->python_version;
+
+		if (!v)
+			continue;
+		snprintf(run->python_text, sizeof(run->python_text), "%u.%u.%u", v >> 24,
+			 v >> 16 & 0xff, v >> 8 & 0xff);
+		return run->python_text;
+	}
+	return NULL;
+}
 
 static int collect_run(struct analysis_run *run, const struct trace *t)
 {
@@ -22,6 +38,8 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 		run->command[i] = trace_info(t, "command", i);
 	run->cwd = trace_info(t, "cwd", 0);
 	run->python = trace_info(t, "python", 0);
+	if (!run->python)
+		run->python = python_of(run, t);
 	run->started = trace_info(t, "started", 0);
 	run->clock = trace_info(t, "clock", 0);
 	run->recorder = trace_info(t, "inferscope.version", 0);

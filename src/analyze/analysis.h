@@ -20,13 +20,14 @@ struct analysis_run {
 	size_t command_count;
 	const char **command; /* argv */
 	const char *cwd;      /* NULL: not recorded, as for all of these */
-	const char *python;
-	const char *started; /* RFC 3339, UTC */
+	const char *python;   /* of the first Python process where the recorder did not say */
+	const char *started;  /* RFC 3339, UTC */
 	const char *clock;
 	const char *recorder; /* version of inferscope that recorded */
 	bool exit_known;
 	int exit_status;
 	int64_t wall_ns; /* of the recording; the latest time seen where its end is missing */
+	char python_text[16];
 };
 
 struct analysis_process {

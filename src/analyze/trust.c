@@ -84,7 +84,8 @@ static void note_losses(struct notes *n)
 	if (trust->repaired)
 		add_note(n, "%" PRIu64 " call%s without a recorded exit: ended by what followed",
 			 trust->repaired, plural(trust->repaired));
-	if (trust->open_start)
+	/* Without a gap they are what was running when the recording began: no surprise. */
+	if (trust->open_start && trust->gaps)
 		add_note(n,
 			 "%" PRIu64 " call%s without a recorded entry: counted from where the "
 			 "recording began or went on",

@@ -75,6 +75,8 @@ const char *text_short_path(const char *file, const char *cwd)
 		if (rest && *rest)
 			return rest;
 	}
+	if (behind(file, "/lib/python"))
+		return behind(file, "/lib/python") - strlen("python");
 	if (n && cwd[n - 1] == '/')
 		n--;
 	if (n && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1])

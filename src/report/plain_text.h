@@ -24,7 +24,7 @@ const char *text_share(char out[TEXT_FIGURE], double part, double whole);
 /*
  * The part of a path that tells a reader which file it is: without the working
  * directory (may be NULL) it lies under, or from the package on for installed
- * ones.  Points into file.
+ * ones ("torch/_tensor.py", "python3.12/json/decoder.py").  Points into file.
  */
 const char *text_short_path(const char *file, const char *cwd);
 
