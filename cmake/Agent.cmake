@@ -26,3 +26,7 @@ if(INFERSCOPE_SANITIZE)
   target_compile_options(inferscope_agent PRIVATE -fno-sanitize=all)
   target_link_options(inferscope_agent PRIVATE -fno-sanitize=all)
 endif()
+
+# The part without Python, for tests that run both halves of the ring protocol in one process.
+add_library(is_agent_core STATIC src/agent/ring.c src/agent/session.c)
+target_link_libraries(is_agent_core PUBLIC Threads::Threads)

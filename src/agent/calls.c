@@ -1,5 +1,7 @@
 #include "agent/calls.h"
 
+#define RUNNING_MAX 512 /* the innermost; deeper recursion is cut */
+
 static const struct calls_hook *hook_for_this_python(void)
 {
 	return py.version >= 0x030c0000 ? &calls_monitoring : &calls_profile;
@@ -7,7 +9,38 @@ static const struct calls_hook *hook_for_this_python(void)
 
 enum shm_refusal calls_start(void)
 {
-	return codes_init() ? SHM_REFUSED_API : hook_for_this_python()->start();
+	enum shm_refusal refusal = codes_init() ? SHM_REFUSED_API : SHM_OK;
+	struct ring *r = session_ring();
+
+	if (!refusal && r)
+		calls_record_running(r);
+	return refusal ? refusal : hook_for_this_python()->start();
+}
+
+void calls_record_running(struct ring *r)
+{
+	PyObject *sys = py.Import("sys");
+	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
+	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *codes[RUNNING_MAX];
+	size_t n = 0;
+
+	while (frame && frame != py.None && n < RUNNING_MAX) {
+		PyObject *outer = py.GetAttr(frame, "f_back");
+
+		codes[n] = py.GetAttr(frame, "f_code");
+		n += codes[n] != NULL;
+		py_drop(frame);
+		frame = outer;
+	}
+	while (n--) {
+		ring_push(r, RECORD_RUNNING, codes_id(r, codes[n]));
+		py_drop(codes[n]);
+	}
+	py_drop(frame);
+	py_drop(getframe);
+	py_drop(sys);
+	py.Err_Clear();
 }
 
 void calls_stop(void)

@@ -23,6 +23,9 @@ extern const struct calls_hook calls_monitoring, calls_profile;
 
 /* Starts tracing in this process, in all threads.  With the GIL. */
 enum shm_refusal calls_start(void);
+
+/* Records the functions that the calling thread is in, so that their ends have a beginning. */
+void calls_record_running(struct ring *r);
 void calls_stop(void);
 
 static inline void calls_record(struct ring *r, uint8_t kind, uint32_t code_id)

@@ -10,6 +10,9 @@ _Static_assert(RECORD_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fit
 _Static_assert(DEF_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fits a block");
 
 #define NO_BLOCK UINT32_MAX
+#define FAIR_SHARE 2u    /* sealed blocks that a thread may fill at the expense of others */
+#define RETRY_EVENTS 256u /* a search costs too much to be made for each event */
+#define STEAL_ATTEMPTS 8 /* each fails only because somebody else succeeded */
 
 size_t ring_bytes(const struct session *s)
 {
@@ -97,6 +100,70 @@ static uint32_t take_back_oldest(struct ring *r)
 	return NO_BLOCK;
 }
 
+/* The thread with the most sealed event blocks, and how many. */
+static uint32_t richest_thread(const struct session *s, uint32_t *most)
+{
+	uint16_t count[SHM_MAX_THREADS] = { 0 };
+	uint32_t richest = 0;
+
+	*most = 0;
+	for (uint32_t i = 0; i < s->header->blocks; i++) {
+		uint64_t state = atomic_load_explicit(&s->block_state[i], memory_order_relaxed);
+		uint32_t thread = shm_block_thread(state);
+
+		if (shm_block_phase(state) == SHM_BLOCK_FULL && !(state & SHM_BLOCK_DEFS) &&
+		    thread < SHM_MAX_THREADS && ++count[thread] > *most) {
+			*most = count[thread];
+			richest = thread;
+		}
+	}
+	return richest;
+}
+
+/* A thread's oldest sealed event block and its state. */
+static uint32_t oldest_block_of(const struct session *s, uint32_t thread, uint64_t *found)
+{
+	uint64_t oldest = UINT64_MAX;
+	uint32_t index = NO_BLOCK;
+
+	for (uint32_t i = 0; i < s->header->blocks; i++) {
+		uint64_t state = atomic_load_explicit(&s->block_state[i], memory_order_relaxed);
+
+		if (shm_block_phase(state) == SHM_BLOCK_FULL && !(state & SHM_BLOCK_DEFS) &&
+		    shm_block_thread(state) == thread && shm_block_seq(state) < oldest) {
+			oldest = shm_block_seq(state);
+			*found = state;
+			index = i;
+		}
+	}
+	return index;
+}
+
+/*
+ * Overflow while we have next to nothing: the thread that has most pays, be it
+ * of another process, with its oldest block.  Never with definitions.
+ */
+static uint32_t take_from_the_rich(struct ring *r)
+{
+	struct session *s = r->session;
+
+	for (int attempt = 0; attempt < STEAL_ATTEMPTS; attempt++) {
+		uint32_t most, index, thread = richest_thread(s, &most);
+		uint64_t state;
+
+		if (most <= r->sealed)
+			return NO_BLOCK;
+		index = oldest_block_of(s, thread, &state);
+		if (index != NO_BLOCK &&
+		    atomic_compare_exchange_strong_explicit(
+			    &s->block_state[index], &state,
+			    shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, 0),
+			    memory_order_acq_rel, memory_order_relaxed))
+			return index;
+	}
+	return NO_BLOCK;
+}
+
 static void seal(struct ring *r, struct ring_chain *c, uint64_t defs)
 {
 	if (!c->block)
@@ -123,6 +190,8 @@ static void begin(struct ring *r, struct ring_chain *c, uint32_t index, uint64_t
 	 */
 	atomic_store_explicit(&b->first_index, r->produced, memory_order_release);
 	atomic_store_explicit(&b->head, 0, memory_order_release);
+	atomic_store_explicit(&r->session->block_begun[index], stamp_now(r->clock),
+			      memory_order_relaxed);
 	atomic_store_explicit(&r->session->block_state[index],
 			      shm_block_state(SHM_BLOCK_WRITING, defs, r->thread, c->seq),
 			      memory_order_release);
@@ -140,32 +209,42 @@ static void order_push(struct ring *r, uint32_t index)
 	r->sealed++;
 }
 
-_Atomic uint64_t *ring_turn(struct ring *r, uint32_t bytes)
+/* A block to go on with, by the best means there is. */
+static uint32_t next_block(struct ring *r)
 {
-	struct session *s = r->session;
-	struct shm_thread *self = &s->threads[r->thread];
-	uint32_t index = NO_BLOCK;
+	uint32_t index;
+
+	if (r->produced < r->retry_at)
+		return NO_BLOCK;
+	order_drop_stale(r);
+	index = pool_take(r->session);
+	if (index == NO_BLOCK && r->sealed < FAIR_SHARE)
+		index = take_from_the_rich(r);
+	if (index == NO_BLOCK)
+		index = take_back_oldest(r);
+	if (index == NO_BLOCK)
+		r->retry_at = r->produced + RETRY_EVENTS;
+	return index;
+}
+
+_Atomic uint64_t *ring_turn(struct ring *r)
+{
+	struct shm_thread *self = &r->session->threads[r->thread];
+	uint32_t index;
 
 	if (r->events.block) {
 		order_push(r, r->events.index);
 		seal(r, &r->events, 0);
 		atomic_store_explicit(&self->produced, r->produced, memory_order_relaxed);
 	}
-	order_drop_stale(r);
-	/* The reserve keeps a flood in one thread from starving the others. */
-	if (r->sealed < 2 || atomic_load_explicit(&s->header->free_blocks, memory_order_relaxed) >
-				     (int32_t)s->header->reserve)
-		index = pool_take(s);
-	if (index == NO_BLOCK)
-		index = take_back_oldest(r);
+	index = next_block(r);
 	if (index == NO_BLOCK) {
 		r->produced++;
 		atomic_store_explicit(&self->produced, r->produced, memory_order_relaxed);
 		return NULL;
 	}
 	begin(r, &r->events, index, 0);
-	(void)bytes; /* every record fits an empty block: see the assertions above */
-	return r->events.block->words;
+	return r->events.block->words; /* every record fits an empty block: see the assertions above */
 }
 
 static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)
@@ -221,7 +300,9 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		uint32_t index;
 
 		seal(r, c, SHM_BLOCK_DEFS);
-		index = pool_take(r->session); /* never one of ours: a lost name stays lost */
+		index = pool_take(r->session);
+		if (index == NO_BLOCK) /* a name is worth more than old events */
+			index = take_from_the_rich(r);
 		if (index == NO_BLOCK) {
 			atomic_fetch_add_explicit(&session_process()->defs_lost, 1,
 						  memory_order_relaxed);

@@ -36,6 +36,7 @@ struct ring {
 	uint32_t thread;   /* index of our entry */
 	uint64_t produced; /* event records so far, stored or not */
 	uint64_t name_at;  /* look for the thread's name when produced gets here */
+	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
 	struct ring_chain events;
 	struct ring_chain defs;
 
@@ -53,10 +54,10 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread);
 void ring_seal(struct ring *r);
 
 /*
- * Room for a record of `bytes` in the events; NULL: counted as lost.  Only for
- * ring_push*: the record is published by ring_publish().
+ * Begins another block and returns its first word; NULL: there is none, and the
+ * record is counted as lost.  Only for ring_room().
  */
-_Atomic uint64_t *ring_turn(struct ring *r, uint32_t bytes);
+_Atomic uint64_t *ring_turn(struct ring *r);
 
 static inline void ring_publish(struct ring *r, uint32_t bytes)
 {
@@ -74,7 +75,7 @@ static inline uint64_t ring_second_word(uint8_t kind, uint32_t id, uint32_t payl
 static inline _Atomic uint64_t *ring_room(struct ring *r, uint32_t bytes)
 {
 	if (__builtin_expect(r->events.head + bytes > RING_CAPACITY, 0))
-		return ring_turn(r, bytes);
+		return ring_turn(r);
 	return &r->events.block->words[r->events.head / 8u];
 }
 

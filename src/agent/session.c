@@ -201,6 +201,7 @@ static bool header_is_sound(const struct shm_header *h, uint64_t file_bytes, uin
 	       table_fits(h, h->threads_at, h->threads, sizeof(struct shm_thread)) &&
 	       table_fits(h, h->free_map_at, (h->blocks + 63u) / 64u, 8) &&
 	       table_fits(h, h->block_state_at, h->blocks, 8) &&
+	       table_fits(h, h->block_begun_at, h->blocks, 8) &&
 	       table_fits(h, h->blocks_at, h->blocks, SHM_BLOCK_BYTES);
 }
 
@@ -238,6 +239,7 @@ static struct session *session_map(const char *where)
 	s->threads = (void *)((char *)h + h->threads_at);
 	s->free_map = (void *)((char *)h + h->free_map_at);
 	s->block_state = (void *)((char *)h + h->block_state_at);
+	s->block_begun = (void *)((char *)h + h->block_begun_at);
 	s->blocks = (void *)((char *)h + h->blocks_at);
 	return s;
 }

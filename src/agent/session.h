@@ -20,6 +20,7 @@ struct session {
 	struct shm_thread *threads;
 	_Atomic uint64_t *free_map;
 	_Atomic uint64_t *block_state;
+	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
 };
 

@@ -27,6 +27,8 @@ static void lay_out(struct shm_header *h, uint32_t blocks)
 	h->free_map_at = at;
 	at = align(at + (uint64_t)(blocks + 63u) / 64u * 8u, 64);
 	h->block_state_at = at;
+	at = align(at + (uint64_t)blocks * 8u, 64);
+	h->block_begun_at = at;
 	at = align(at + (uint64_t)blocks * 8u, 4096);
 	h->blocks_at = at;
 	h->total_bytes = at + (uint64_t)blocks * SHM_BLOCK_BYTES;
@@ -43,8 +45,6 @@ static void set_up_header(struct area *a, const struct shm_header *layout, uint3
 	h->collect = collect;
 	h->recorder_pid = (uint32_t)getpid();
 	h->token = token;
-	/* A sixteenth is kept for threads that have next to nothing. */
-	h->reserve = h->blocks / 16u;
 	atomic_store(&h->next_id, 1);
 	atomic_store(&h->free_blocks, (int32_t)h->blocks);
 	for (uint32_t i = 0; i < h->blocks; i++)
@@ -94,6 +94,7 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
 	a->threads = (void *)((char *)a->header + layout.threads_at);
 	a->free_map = (void *)((char *)a->header + layout.free_map_at);
 	a->block_state = (void *)((char *)a->header + layout.block_state_at);
+	a->block_begun = (void *)((char *)a->header + layout.block_begun_at);
 	a->blocks = (void *)((char *)a->header + layout.blocks_at);
 	set_up_header(a, &layout, clock, collect, token);
 	snprintf(a->where, sizeof(a->where), "%d.%d.%d.%llx", (int)getpid(), a->fd, a->note_fd,

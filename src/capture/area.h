@@ -24,6 +24,7 @@ struct area {
 	struct shm_thread *threads;
 	_Atomic uint64_t *free_map;
 	_Atomic uint64_t *block_state;
+	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
 	char where[96]; /* the value of SHM_ENV */
 };

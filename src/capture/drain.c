@@ -247,11 +247,11 @@ out:
 	return rc;
 }
 
-static int compare_age(const void *left, const void *right)
+static int compare_begun(const void *left, const void *right)
 {
 	const struct listed *a = left, *b = right;
 
-	return a->age < b->age ? -1 : a->age > b->age;
+	return a->begun < b->begun ? -1 : a->begun > b->begun;
 }
 
 /* --ring: room is made by letting the oldest sealed blocks go, whichever thread wrote them. */
@@ -266,9 +266,9 @@ static void drop_oldest(struct drain *d)
 		return;
 	n = drain_scan(d, 0);
 	for (size_t i = 0; i < n; i++)
-		d->list[i].age = atomic_load_explicit(
-			&d->area->blocks[d->list[i].block].words[0], memory_order_acquire);
-	qsort(d->list, n, sizeof(*d->list), compare_age);
+		d->list[i].begun = atomic_load_explicit(&d->area->block_begun[d->list[i].block],
+							memory_order_relaxed);
+	qsort(d->list, n, sizeof(*d->list), compare_begun);
 	for (size_t i = 0; i < n && available < wanted; i++) {
 		if (shm_block_phase(d->list[i].state) == SHM_BLOCK_FULL &&
 		    drain_give_back(d, d->list[i].block, d->list[i].state))

@@ -45,7 +45,7 @@ struct copied {
 struct listed { /* a block seen in a scan */
 	uint32_t block;
 	uint64_t state;
-	uint64_t age; /* --ring only: stamp of its first record */
+	uint64_t begun; /* --ring only: when */
 };
 
 struct drain {

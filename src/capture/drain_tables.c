@@ -46,6 +46,13 @@ void drain_free(struct drain *d)
 	free(d);
 }
 
+/* A stamp that was there before this call; see ticks_sync(). */
+static int64_t stamp_ns(struct drain *d, uint64_t stamp)
+{
+	ticks_sync(d->ticks);
+	return ticks_ns(d->ticks, stamp);
+}
+
 /* Copies a text that its writer may still be changing. */
 static void copy_text(char *to, const char *from, size_t bytes)
 {
@@ -80,7 +87,7 @@ static int process_joined(struct drain *d, uint32_t slot, struct err *err)
 	p->entry.pid = pid;
 	p->entry.parent_pid = shared->parent_pid;
 	p->entry.python_version = shared->python_version;
-	p->entry.start_ns = ticks_ns(d->ticks, shared->start_stamp);
+	p->entry.start_ns = stamp_ns(d, shared->start_stamp);
 	p->entry.end_ns = TRACE_UNKNOWN_NS;
 	p->entry.name = p->name;
 	d->totals.processes++;
@@ -142,7 +149,7 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	t->entry.id = d->next_thread++;
 	t->entry.process = d->processes[process].entry.id;
 	t->entry.tid = shared->tid;
-	t->entry.start_ns = ticks_ns(d->ticks, shared->start_stamp);
+	t->entry.start_ns = stamp_ns(d, shared->start_stamp);
 	t->entry.end_ns = TRACE_UNKNOWN_NS;
 	t->entry.name = t->name;
 	if (t->entry.tid == d->processes[process].entry.pid)
@@ -262,7 +269,7 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 	t->entry.produced = said > t->next_index && said < UINT64_MAX / 2 ? said : t->next_index;
 	t->entry.lost = t->entry.produced - t->stored;
 	if (end)
-		t->entry.end_ns = ticks_ns(d->ticks, end);
+		t->entry.end_ns = stamp_ns(d, end);
 	d->totals.lost += t->entry.lost;
 	if (trace_write_thread(d->writer, &t->entry, err))
 		return -1;

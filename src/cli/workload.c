@@ -54,23 +54,38 @@ static int check_script(const char *script, struct err *err)
 	return 0;
 }
 
-/* Is there an executable of this name in PATH?  A name with a slash is a path. */
-static bool can_be_found(const char *name)
+/* 0 where execvp() would find something to execute, else the exit status that says why not. */
+static int find_program(const char *name)
 {
 	const char *path = getenv("PATH");
 	char candidate[PATH_MAX];
+	int status = EXIT_NOT_FOUND;
 
 	if (strchr(name, '/'))
-		return !access(name, X_OK);
+		return !access(name, X_OK) ? 0 : access(name, F_OK) ? EXIT_NOT_FOUND
+								     : EXIT_NOT_EXECUTABLE;
 	for (path = path ? path : "/usr/bin:/bin"; *path;) {
 		size_t n = strcspn(path, ":");
 
 		snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)n, path, name);
 		if (!access(candidate, X_OK))
-			return true;
+			return 0;
+		if (!access(candidate, F_OK))
+			status = EXIT_NOT_EXECUTABLE;
 		path += n + (path[n] == ':');
 	}
-	return false;
+	return status;
+}
+
+/* Found out before the recording begins, so that an old trace is not overwritten for nothing. */
+static int check_command(const char *name, struct err *err)
+{
+	int status = find_program(name);
+
+	if (status)
+		err_set(err, status == EXIT_NOT_FOUND ? "cannot run %s: not found"
+						      : "cannot run %s: not executable", name);
+	return status;
 }
 
 static int choose_python(const char **python, const struct config *c, struct err *err)
@@ -78,7 +93,7 @@ static int choose_python(const char **python, const struct config *c, struct err
 	const char *asked = config_text(c, &setting_python);
 
 	*python = asked && *asked ? asked : "python3";
-	if (can_be_found(*python))
+	if (!find_program(*python))
 		return 0;
 	if (asked && *asked)
 		err_set(err, "no Python at %s (from %s)", asked, config_origin(c, &setting_python));
@@ -104,9 +119,11 @@ int workload_init(struct workload *w, const struct config *c, int argc, char **a
 		status = check_script(argv[0], err);
 		if (!status)
 			status = choose_python(&python, c, err);
-		if (status)
-			return status;
+	} else {
+		status = check_command(argv[0], err);
 	}
+	if (status)
+		return status;
 	w->argv = calloc((size_t)argc + 2, sizeof(*w->argv));
 	if (!w->argv) {
 		err_set(err, "out of memory");

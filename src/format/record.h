@@ -29,6 +29,12 @@ enum record_kind {
 	RECORD_SCOPE_BEGIN = RECORD_PAYLOAD | 9, /* varint instance, varint task, args */
 	RECORD_SCOPE_END = RECORD_PAYLOAD | 10,  /* varint instance */
 	RECORD_MARK = RECORD_PAYLOAD | 11,       /* varint task, args */
+
+	/*
+	 * A Python function (id = code id) that was already running when the recording
+	 * began; outermost first.  Entered like by RECORD_CALL, but not a call.
+	 */
+	RECORD_RUNNING = 12,
 };
 
 /*

@@ -4,7 +4,8 @@
  * /proc/RECORDER/fd/N.
  *
  *   struct shm_header | struct shm_process[] | struct shm_thread[]
- *   | uint64_t free_map[] | uint64_t block_state[] | struct shm_block[]
+ *   | uint64_t free_map[] | uint64_t block_state[] | uint64_t block_begun[]
+ *   | struct shm_block[]
  *
  * A thread's ring is the sequence of the blocks it owns, oldest first; all
  * rings draw on one pool, so that a busy thread may use what idle ones leave.
@@ -16,16 +17,19 @@
  *   thread        claimed by its thread (state CAS), freed by the recorder
  *   free_map      a set bit is a free block.  Agents take one by clearing it,
  *                 the recorder gives it back by setting it
- *   block_state   see SHM_BLOCK below: the only word two sides compete for
+ *   block_state   see below: the only word that several parties compete for
+ *   block_begun   stamp of when the block was begun, by the thread that did
  *   block         the owning thread, while block_state says WRITING
  *
  * Block states
  *   FREE --agent--> TAKEN --agent--> WRITING(seq) --agent--> FULL(seq) --recorder--> FREE
  *                     ^------------------ agent ------------------/
- *   The arrow back is the overflow: no block is free, so the thread takes its
- *   own oldest FULL one.  Both arrows out of FULL are compare-and-swap, so
- *   exactly one side gets it.  TAKEN covers the moment in which the block's
- *   header is reset; nobody reads a block in it.
+ *   The arrow back is the overflow: no block is free, so a thread takes its own
+ *   oldest FULL one; or, while it has next to nothing, the oldest one of the
+ *   thread that has most, so that a flood in one thread cannot silence the
+ *   others.  All arrows out of FULL are compare-and-swap: exactly one party gets
+ *   it.  TAKEN covers the moment in which the block's header is reset; nobody
+ *   reads a block in it.
  *
  * Reading a block that may be rewritten meanwhile: the reader loads the state,
  * copies words up to `head`, and loads the state again; another seq means the
@@ -76,14 +80,15 @@ struct shm_header {
 	uint64_t token; /* equals the one in SHM_ENV, or this is not the session meant */
 	uint64_t total_bytes;
 	uint32_t processes, threads, blocks; /* table sizes */
-	uint32_t reserve; /* event blocks that only threads with fewer than two may take */
-	uint64_t processes_at, threads_at, free_map_at, block_state_at, blocks_at; /* offsets */
+	uint32_t zero;
+	uint64_t processes_at, threads_at, free_map_at; /* offsets */
+	uint64_t block_state_at, block_begun_at, blocks_at;
 
 	/* Recorder clears it: agents unhook and write no more.  Read relaxed, on every event. */
 	_Alignas(64) _Atomic uint32_t active;
 	/* Ids of definitions; agents take them with fetch_add.  Starts at 1. */
 	_Alignas(64) _Atomic uint32_t next_id;
-	/* Blocks that are free, for the reserve rule; a hint, not a promise. */
+	/* Blocks that are free; a hint for the recorder, not a promise. */
 	_Alignas(64) _Atomic int32_t free_blocks;
 };
 

@@ -123,6 +123,7 @@ static int walk_batch(struct walk *w)
 			break;
 		case RECORD_RESUME:
 		case RECORD_THROW:
+		case RECORD_RUNNING:
 			rc = callstack_enter(&w->stack, b->ids[i], false, now_ns);
 			break;
 		case RECORD_RETURN:
