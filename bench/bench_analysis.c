@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (int round = 0; round < ROUNDS; round++) {
 		double start = seconds();
-		struct analysis *a;
+		struct analysis *a = NULL;
 		struct trace *t;
 		struct err err;
 		struct buf out;

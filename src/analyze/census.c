@@ -169,6 +169,19 @@ static int finish_marks(struct census *c, struct analysis *a, const struct trace
 	return 0;
 }
 
+static void name_function(struct analysis_function *f, const struct function *known)
+{
+	f->name = known->name;
+	f->file = known->file;
+	f->line = known->line;
+	/*
+	 * A call was taken for recursion inside one that turned out to have ended in
+	 * a gap: its time is missing from the total.
+	 */
+	if (f->total_ns < f->self_ns)
+		f->total_ns = f->self_ns;
+}
+
 int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
 		  const struct trace *t)
 {
@@ -179,21 +192,10 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 	a->gc = c->gc;
 	if (!n)
 		return 0;
-	if (make_room(c, n))
+	if (n > c->function_cap && make_room(c, n))
 		return -1;
-	for (size_t i = 0; i < n; i++) {
-		const struct function *f = timeline_function(tl, (uint32_t)i);
-
-		/*
-		 * A call was taken for recursion inside one that turned out to have
-		 * ended in a gap: its time is missing from the total.
-		 */
-		if (c->functions[i].total_ns < c->functions[i].self_ns)
-			c->functions[i].total_ns = c->functions[i].self_ns;
-		c->functions[i].name = f->name;
-		c->functions[i].file = f->file;
-		c->functions[i].line = f->line;
-	}
+	for (size_t i = 0; i < n; i++)
+		name_function(&c->functions[i], timeline_function(tl, (uint32_t)i));
 	qsort(c->functions, n, sizeof(*c->functions), most_self_first);
 	a->functions = c->functions;
 	a->function_count = n;

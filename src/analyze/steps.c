@@ -9,10 +9,14 @@
 #define WARMUP_SERIES 10
 #define WARMUP_FACTOR 3
 
+struct step_scope {
+	const struct scope *scope;
+};
+
 static int by_series(const void *a, const void *b)
 {
-	const struct scope *x = *(const struct scope *const *)a;
-	const struct scope *y = *(const struct scope *const *)b;
+	const struct scope *x = ((const struct step_scope *)a)->scope;
+	const struct scope *y = ((const struct step_scope *)b)->scope;
 	int order;
 
 	if (x->process != y->process)
@@ -82,16 +86,16 @@ static void fill_figures(struct analysis_step *s, int64_t *durations, int64_t *s
 }
 
 /* The series in scopes[0..n); false when none of them ended. */
-static bool step_of_series(struct analysis_step *s, const struct scope **scopes, size_t n,
+static bool step_of_series(struct analysis_step *s, const struct step_scope *scopes, size_t n,
 			   int64_t *durations, int64_t *scratch)
 {
 	bool sequential = true;
 	int64_t busy_until_ns = INT64_MIN;
 	uint64_t depths = 0;
 
-	*s = (struct analysis_step){ .name = scopes[0]->name, .source = STEP_SCOPE };
+	*s = (struct analysis_step){ .name = scopes[0].scope->name, .source = STEP_SCOPE };
 	for (size_t i = 0; i < n; i++) {
-		const struct scope *scope = scopes[i];
+		const struct scope *scope = scopes[i].scope;
 
 		if (!scope->ended) {
 			s->unended++;
@@ -112,7 +116,7 @@ static bool step_of_series(struct analysis_step *s, const struct scope **scopes,
 	return true;
 }
 
-static int collect_series(struct analysis *a, const struct scope **scopes, size_t n,
+static int collect_series(struct analysis *a, const struct step_scope *scopes, size_t n,
 			  int64_t *durations, int64_t *scratch, const struct trace *t)
 {
 	size_t cap = 0;
@@ -124,12 +128,12 @@ static int collect_series(struct analysis *a, const struct scope **scopes, size_
 		if (!grown)
 			return -1;
 		a->steps = grown;
-		for (next = i + 1; next < n && same_series(scopes[i], scopes[next]);)
+		for (next = i + 1; next < n && same_series(scopes[i].scope, scopes[next].scope);)
 			next++;
 		grown += a->step_count;
 		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
 			continue;
-		grown->pid = pid_of(t, scopes[i]->process);
+		grown->pid = pid_of(t, scopes[i].scope->process);
 		a->step_count++;
 	}
 	return 0;
@@ -161,15 +165,15 @@ static int whole_run(struct analysis *a)
 int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
 {
 	size_t n = timeline_scope_count(tl);
-	const struct scope **scopes = malloc((n + 1) * sizeof(*scopes));
-	int64_t *durations = malloc((n + 1) * sizeof(*durations));
-	int64_t *scratch = malloc((n + 1) * sizeof(*scratch));
+	struct step_scope *scopes = calloc(n + 1, sizeof(*scopes));
+	int64_t *durations = calloc(n + 1, sizeof(*durations));
+	int64_t *scratch = calloc(n + 1, sizeof(*scratch));
 	int rc = -1;
 
 	if (!scopes || !durations || !scratch)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		scopes[i] = timeline_scope(tl, i);
+		scopes[i].scope = timeline_scope(tl, i);
 	qsort(scopes, n, sizeof(*scopes), by_series);
 	if (collect_series(a, scopes, n, durations, scratch, t))
 		goto out;

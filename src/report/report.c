@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct report_backend *const backends[] = { &report_markdown, &report_json,
-							 &report_html };
+static const struct report_backend *const backends[] = {
+	&report_markdown,
+	&report_json,
+	&report_html,
+	NULL,
+};
 
 const struct report_backend report_html = { .name = "HTML", .extension = ".html" };
 
@@ -36,13 +40,13 @@ static bool ends_in(const char *path, const char *extension)
 
 const struct report_backend *report_backend_for(const char *path, struct err *err)
 {
-	for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++) {
-		if (!ends_in(path, backends[i]->extension))
+	for (const struct report_backend *const *b = backends; *b; b++) {
+		if (!ends_in(path, (*b)->extension))
 			continue;
-		if (backends[i]->render)
-			return backends[i];
+		if ((*b)->render)
+			return *b;
 		err_set(err, "cannot write '%s': %s reports are not supported yet", path,
-			backends[i]->name);
+			(*b)->name);
 		return NULL;
 	}
 	if (is_special(path))
@@ -79,6 +83,7 @@ static int resolve(struct target *t, const char *path, struct err *err)
 {
 	struct stat st;
 	char *resolved;
+	int n;
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return err_set(err, "cannot write '%s': it is a directory", path);
@@ -87,13 +92,12 @@ static int resolve(struct target *t, const char *path, struct err *err)
 	resolved = realpath(path, NULL);
 	if (!resolved && errno != ENOENT)
 		return err_errno(err, "cannot write '%s'", path);
-	if (strlen(resolved ? resolved : path) >= sizeof(t->path)) {
-		free(resolved);
+	n = snprintf(t->path, sizeof(t->path), "%s", resolved ? resolved : path);
+	free(resolved);
+	if (n < 0 || (size_t)n >= sizeof(t->path)) {
 		errno = ENAMETOOLONG;
 		return err_errno(err, "cannot write '%s'", path);
 	}
-	strcpy(t->path, resolved ? resolved : path);
-	free(resolved);
 	if (access(t->path, F_OK) == 0 && access(t->path, W_OK))
 		return err_errno(err, "cannot write '%s'", path);
 	return 0;

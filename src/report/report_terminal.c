@@ -15,6 +15,7 @@
 #define STEP_ROWS 5
 #define FUNCTION_ROWS 7
 #define NOTE_ROWS 3
+#define COLUMN ((size_t)9) /* of a figure */
 
 #define BOLD "1"
 #define DIM "2"
@@ -101,7 +102,7 @@ static void add_steps(struct screen *s, const struct analysis *a)
 {
 	static const char *const titles[] = { "count", "mean", "p50", "p95", "p99" };
 	size_t rows = a->step_count < STEP_ROWS ? a->step_count : STEP_ROWS;
-	size_t name = s->width - 2 - 5 * 9;
+	size_t name = s->width - 2 - 5 * COLUMN;
 	char f[TEXT_FIGURE];
 
 	buf_add_str(&s->out, "\n  ");
@@ -110,7 +111,7 @@ static void add_steps(struct screen *s, const struct analysis *a)
 	if (a->process_count > 1)
 		buf_add_str(&s->out, " pid");
 	for (size_t i = 0; i < 5; i++)
-		add_right(s, titles[i], 9);
+		add_right(s, titles[i], COLUMN);
 	plain(s);
 	buf_add_byte(&s->out, '\n');
 	if (a->step_count > STEP_ROWS)
@@ -126,11 +127,11 @@ static void add_steps(struct screen *s, const struct analysis *a)
 		text_add_padding(&s->out, 2 + indent);
 		add_left(s, step->name, name - indent - strlen(pid));
 		buf_add_str(&s->out, pid);
-		add_right(s, text_count(f, step->count), 9);
-		add_right(s, text_duration(f, step->mean_ns), 9);
-		add_right(s, text_duration(f, (double)step->p50_ns), 9);
-		add_right(s, text_duration(f, (double)step->p95_ns), 9);
-		add_right(s, text_duration(f, (double)step->p99_ns), 9);
+		add_right(s, text_count(f, step->count), COLUMN);
+		add_right(s, text_duration(f, step->mean_ns), COLUMN);
+		add_right(s, text_duration(f, (double)step->p50_ns), COLUMN);
+		add_right(s, text_duration(f, (double)step->p95_ns), COLUMN);
+		add_right(s, text_duration(f, (double)step->p99_ns), COLUMN);
 		buf_add_byte(&s->out, '\n');
 	}
 	if (rows < a->step_count)
@@ -155,10 +156,10 @@ static void add_function(struct screen *s, const struct analysis_function *fn, c
 	plain(s);
 	name = text_width(buf_string(&place));
 	text_add_padding(&s->out, name < where ? where - name : 0);
-	add_right(s, text_count(f, fn->calls), 9);
-	add_right(s, text_duration(f, (double)fn->self_ns), 9);
-	add_right(s, text_share(f, (double)fn->self_ns, all_ns), 9);
-	add_right(s, text_duration(f, (double)fn->total_ns), 9);
+	add_right(s, text_count(f, fn->calls), COLUMN);
+	add_right(s, text_duration(f, (double)fn->self_ns), COLUMN);
+	add_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
+	add_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
 	buf_add_byte(&s->out, '\n');
 	buf_release(&place);
 }
@@ -167,7 +168,7 @@ static void add_functions(struct screen *s, const struct analysis *a, enum repor
 {
 	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS;
 	size_t rows = a->function_count < limit ? a->function_count : limit;
-	size_t columns = s->width - 2 - 4 * 9;
+	size_t columns = s->width - 2 - 4 * COLUMN;
 	double all_ns = 0;
 
 	if (!rows)
@@ -177,10 +178,10 @@ static void add_functions(struct screen *s, const struct analysis *a, enum repor
 	buf_add_str(&s->out, "\n  ");
 	colour(s, DIM);
 	add_left(s, "hottest functions", columns);
-	add_right(s, "calls", 9);
-	add_right(s, "self", 9);
-	add_right(s, "share", 9);
-	add_right(s, "total", 9);
+	add_right(s, "calls", COLUMN);
+	add_right(s, "self", COLUMN);
+	add_right(s, "share", COLUMN);
+	add_right(s, "total", COLUMN);
 	plain(s);
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)

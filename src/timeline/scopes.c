@@ -252,15 +252,16 @@ static int find_parents(struct scopes *s)
 int scopes_join(struct scopes *s, const struct thread_tally *threads)
 {
 	const uint8_t *args = (const uint8_t *)buf_string(&s->args);
+	size_t n = s->begin_count;
 
-	if (!s->begin_count) {
+	if (!n) {
 		s->lost_begins = s->end_count;
 		return 0;
 	}
-	qsort(s->begins, s->begin_count, sizeof(*s->begins), by_start);
+	qsort(s->begins, n, sizeof(*s->begins), by_start);
 	if (join_ends(s))
 		return -1;
-	for (size_t i = 0; i < s->begin_count; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct scope_begin *b = &s->begins[i];
 
 		b->scope.args = args + b->args_at;
@@ -273,11 +274,11 @@ int scopes_join(struct scopes *s, const struct thread_tally *threads)
 	}
 	if (find_parents(s))
 		return -1;
-	s->items = calloc(s->begin_count, sizeof(*s->items));
+	s->items = calloc(n, sizeof(*s->items));
 	if (!s->items)
 		return -1;
-	s->count = s->begin_count;
-	for (size_t i = 0; i < s->count; i++)
+	s->count = n;
+	for (size_t i = 0; i < n; i++)
 		s->items[i] = s->begins[i].scope;
 	return 0;
 }

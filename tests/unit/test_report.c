@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,13 +33,18 @@ static int enter(void **state)
 	return mkdtemp(directory) ? 0 : -1;
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
 static int leave(void **state)
 {
-	char command[64];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	return system(command);
+	return nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void the_name_decides_the_format(void **state)

@@ -151,10 +151,10 @@ static void reports_are_as_agreed(void **state)
 	close_golden(&g);
 }
 
-#define GOLDEN(story)                                              \
-	{                                                          \
-		.name = story, .test_func = reports_are_as_agreed, \
-		.initial_state = (void *)(uintptr_t)story          \
+#define GOLDEN(story)                                                \
+	{                                                            \
+		.name = (story), .test_func = reports_are_as_agreed, \
+		.initial_state = (void *)(uintptr_t)(story)          \
 	}
 
 int main(void)
