@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import resource
 
 import jsonschema
 import pytest
@@ -180,6 +181,17 @@ def test_a_file_is_written_whole_or_not_at_all(inferscope, refused, trace, work)
     refused("export", work / "broken.isc", "-o", target, status=1)
     assert target.read_text() == before
     assert sorted(os.listdir(work)) == ["broken.isc", "out.json", "run.isc"]
+
+
+def test_a_disk_that_fills_up_leaves_what_was_there(refused, trace, work):
+    target = work / "out.json"
+    target.write_text("old")
+    # Python ignores SIGXFSZ and the program inherits that: the write fails instead.
+    line = refused("export", trace, "-o", target, status=1, restore_signals=False,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)))
+    assert "cannot write" in line and "File too large" in line
+    assert target.read_text() == "old"
+    assert sorted(os.listdir(work)) == ["out.json", "run.isc"]
 
 
 def test_the_file_has_the_usual_permissions(inferscope, trace, work):
