@@ -16,7 +16,6 @@ struct batch_memory {
 	uint32_t *ids;
 	int64_t *times_ns;
 	uint32_t *payload_at;
-	uint32_t *stack;
 };
 
 void event_batch_init(struct event_batch *b)
@@ -29,8 +28,7 @@ static void arrays_free(struct batch_memory *m)
 	free(m->ids);
 	free(m->times_ns);
 	free(m->payload_at);
-	free(m->stack);
-	m->ids = m->payload_at = m->stack = NULL;
+	m->ids = m->payload_at = NULL;
 	m->times_ns = NULL;
 	m->cap = 0;
 }
@@ -55,8 +53,7 @@ static int arrays_fit(struct batch_memory *m, size_t count)
 	m->ids = malloc(count * sizeof(*m->ids));
 	m->times_ns = malloc(count * sizeof(*m->times_ns));
 	m->payload_at = malloc((count + 1) * sizeof(*m->payload_at));
-	m->stack = malloc(count * sizeof(*m->stack));
-	if (!m->ids || !m->times_ns || !m->payload_at || !m->stack) {
+	if (!m->ids || !m->times_ns || !m->payload_at) {
 		arrays_free(m);
 		return -1;
 	}
@@ -99,10 +96,8 @@ static int decode_times(int64_t *times_ns, size_t count, int64_t base_ns, const 
 	return odd || p != end ? -1 : 0;
 }
 
-static int decode_ids(uint32_t *ids, const uint8_t *kinds, size_t count, uint32_t *stack,
-		      const uint8_t *p, const uint8_t *end)
+static int decode_ids(uint32_t *ids, size_t count, const uint8_t *p, const uint8_t *end)
 {
-	size_t depth = 0;
 	uint64_t odd = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -111,20 +106,6 @@ static int decode_ids(uint32_t *ids, const uint8_t *kinds, size_t count, uint32_
 		p = next_varint(p, end, &id);
 		if (!p)
 			return -1;
-		switch (id_rule(kinds[i])) {
-		case ID_PUSH:
-			stack[depth++] = (uint32_t)id;
-			break;
-		case ID_POP:
-			if (depth)
-				depth--;
-			else if (!id)
-				return -1;
-			id = id ? id - 1 : stack[depth];
-			break;
-		case ID_PLAIN:
-			break;
-		}
 		odd |= id >> 32;
 		ids[i] = (uint32_t)id;
 	}
@@ -174,7 +155,7 @@ static int decode(struct event_batch *b, struct batch_memory *m, const struct bl
 	lengths = ids + prefix.ids_bytes;
 	payload = lengths + prefix.lengths_bytes;
 	if (decode_times(m->times_ns, h->count, prefix.base_ns, times, ids) ||
-	    decode_ids(m->ids, kinds, h->count, m->stack, ids, lengths) ||
+	    decode_ids(m->ids, h->count, ids, lengths) ||
 	    decode_lengths(m->payload_at, kinds, h->count, prefix.payload_bytes, lengths, payload))
 		return -1;
 	b->count = h->count;

@@ -65,33 +65,14 @@ static uint8_t *encode_times(const struct event_queue *q, uint8_t *to)
 	return to;
 }
 
-static uint8_t *encode_ids(const struct event_queue *q, uint8_t *to, uint32_t *stack)
+static uint8_t *encode_ids(const struct event_queue *q, uint8_t *to)
 {
-	size_t depth = 0;
-
-	for (size_t i = 0; i < q->count; i++) {
-		uint32_t id = q->ids[i];
-
-		switch (id_rule(q->kinds[i])) {
-		case ID_PUSH:
-			stack[depth++] = id;
-			to += varint_put(to, id);
-			break;
-		case ID_POP:
-			if (depth && stack[--depth] == id)
-				*to++ = 0;
-			else
-				to += varint_put(to, (uint64_t)id + 1);
-			break;
-		case ID_PLAIN:
-			to += varint_put(to, id);
-			break;
-		}
-	}
+	for (size_t i = 0; i < q->count; i++)
+		to += varint_put(to, q->ids[i]);
 	return to;
 }
 
-int event_queue_encode(struct event_queue *q, struct buf *out, struct buf *stack)
+int event_queue_encode(struct event_queue *q, struct buf *out)
 {
 	size_t n = q->count;
 	size_t worst =
@@ -99,15 +80,13 @@ int event_queue_encode(struct event_queue *q, struct buf *out, struct buf *stack
 	uint8_t *start, *times, *ids, *lengths;
 
 	buf_clear(out);
-	buf_clear(stack);
 	start = buf_reserve(out, worst);
-	if (!start || !buf_reserve(stack, n * sizeof(uint32_t)) || q->lengths.failed ||
-	    q->payload.failed)
+	if (!start || q->lengths.failed || q->payload.failed)
 		return -1;
 	memcpy(start + EVENTS_PREFIX_BYTES, q->kinds, n);
 	times = start + EVENTS_PREFIX_BYTES + n;
 	ids = encode_times(q, times);
-	lengths = encode_ids(q, ids, (uint32_t *)(void *)stack->data);
+	lengths = encode_ids(q, ids);
 	put_le(start, (uint64_t)q->times_ns[0], 8);
 	put_le(start + 8, (uint64_t)(ids - times), 4);
 	put_le(start + 12, (uint64_t)(lengths - ids), 4);

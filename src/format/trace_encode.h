@@ -45,10 +45,7 @@ static inline void event_queue_push(struct event_queue *q, uint8_t kind, uint32_
 	}
 }
 
-/*
- * Replaces the contents of `out` with the coded events and empties the queue.
- * `stack` is scratch memory.  -1: no memory.
- */
-int event_queue_encode(struct event_queue *q, struct buf *out, struct buf *stack);
+/* Replaces the contents of `out` with the coded events and empties the queue.  -1: no memory. */
+int event_queue_encode(struct event_queue *q, struct buf *out);
 
 #endif

@@ -58,21 +58,6 @@ struct events_prefix {
 	uint32_t payload_bytes;
 };
 
-/* What an event does to the stack of ids that the id column is coded against. */
-enum id_rule { ID_PLAIN = 0, ID_PUSH = 1, ID_POP = 2 };
-
-static inline enum id_rule id_rule(uint8_t kind)
-{
-	if (kind - 1u < 3u) /* CALL, RESUME, THROW */
-		return ID_PUSH;
-	if (kind - 4u < 3u) /* RETURN, YIELD, UNWIND */
-		return ID_POP;
-	return ID_PLAIN;
-}
-
-_Static_assert(RECORD_CALL == 1 && RECORD_THROW == 3 && RECORD_RETURN == 4 && RECORD_UNWIND == 6,
-	       "id_rule() relies on the order");
-
 static inline void put_le(uint8_t *to, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)

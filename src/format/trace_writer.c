@@ -41,7 +41,7 @@ struct trace_writer {
 	size_t pending;           /* events in all queues */
 	struct buf defs;
 	uint32_t def_count;
-	struct buf payload, block, scratch; /* reused from block to block */
+	struct buf entry, payload, block; /* reused from block to block */
 	bool failed;
 	struct err failure; /* what every later call answers */
 };
@@ -141,7 +141,7 @@ void trace_writer_free(struct trace_writer *w)
 	buf_release(&w->defs);
 	buf_release(&w->payload);
 	buf_release(&w->block);
-	buf_release(&w->scratch);
+	buf_release(&w->entry);
 	free(w);
 }
 
@@ -190,25 +190,25 @@ static int block_write(struct trace_writer *w, struct block_header h, const stru
 	return append(w, head, BLOCK_HEADER_BYTES + stored, err);
 }
 
-/* A table block of one entry, whose bytes are in w->scratch. */
+/* A table block of one entry, whose bytes are in w->entry. */
 static int entry_write(struct trace_writer *w, uint16_t type, struct err *err)
 {
 	struct block_header h = { .type = type, .count = 1 };
 
-	if (w->scratch.failed)
+	if (w->entry.failed)
 		return fail_memory(w, err);
-	if (w->scratch.len > BLOCK_RAW_MAX - VARINT_MAX)
-		return err_set(err, "a text of %zu bytes is too long for a trace", w->scratch.len);
+	if (w->entry.len > BLOCK_RAW_MAX - VARINT_MAX)
+		return err_set(err, "a text of %zu bytes is too long for a trace", w->entry.len);
 	buf_clear(&w->payload);
-	buf_add_varint(&w->payload, w->scratch.len);
-	buf_add(&w->payload, w->scratch.data, w->scratch.len);
+	buf_add_varint(&w->payload, w->entry.len);
+	buf_add(&w->payload, w->entry.data, w->entry.len);
 	return block_write(w, h, &w->payload, err);
 }
 
 static struct buf *entry_begin(struct trace_writer *w)
 {
-	buf_clear(&w->scratch);
-	return &w->scratch;
+	buf_clear(&w->entry);
+	return &w->entry;
 }
 
 static void add_signed(struct buf *b, int64_t value)
@@ -356,7 +356,7 @@ static int queue_flush(struct trace_writer *w, struct event_queue *q, struct err
 	if (defs_flush(w, err))
 		return -1;
 	w->pending -= q->count;
-	if (event_queue_encode(q, &w->payload, &w->scratch))
+	if (event_queue_encode(q, &w->payload))
 		return fail_memory(w, err);
 	return block_write(w, h, &w->payload, err);
 }

@@ -88,18 +88,12 @@ def end(wall_ns, exit_status=0):
 def events(thread_id, first_index, *rows):
     """Rows of (kind, id, time in ns, payload or None)."""
     kinds, times, ids, lengths, payloads = bytearray(), b"", b"", b"", b""
-    last, stack = rows[0][2], []
+    last = rows[0][2]
     for kind, id, time_ns, payload in rows:
         kinds.append(kind)
         times += zigzag(time_ns - last)
         last = time_ns
-        popped = stack.pop() if kind in (RETURN, YIELD, UNWIND) and stack else None
-        if kind in (CALL, RESUME, THROW):
-            stack.append(id)
-        if kind in (RETURN, YIELD, UNWIND):
-            ids += varint(0 if popped == id else id + 1)
-        else:
-            ids += varint(id)
+        ids += varint(id)
         if kind & 0x80:
             lengths += varint(len(payload))
             payloads += payload

@@ -398,7 +398,7 @@ static void forged_columns_are_refused(void **state)
 		{ "times left over", 2, 1, 0, 0, "\1\0\0\5", 4 },
 		{ "a time cut off", 1, 1, 0, 0, "\1\x80\5", 3 },
 		{ "ids left over", 1, 2, 0, 0, "\1\0\5\5", 4 },
-		{ "nothing to pop", 1, 1, 0, 0, "\4\0\0", 3 },
+		{ "an id cut off", 1, 1, 0, 0, "\4\0\x80", 3 },
 		{ "a length without payload", 1, 1, 1, 0, "\x8b\0\5\1", 4 },
 		{ "a kind that needs a length", 1, 1, 0, 0, "\x8b\0\5", 3 },
 		{ "an id of 36 bits", 1, 6, 0, 0, "\1\0\x80\x80\x80\x80\x80\1", 8 },
