@@ -65,8 +65,8 @@ int trace_open(struct trace **out, const char *path, struct err *err);
 void trace_close(struct trace *t); /* NULL is a no-op */
 
 /*
- * One line that says what is missing at the end and from which offset; NULL
- * when the file is whole, which includes its end block.
+ * One line that says what is missing: from which offset on, or, where the file
+ * stops between two blocks, the end.  NULL when the file is whole.
  */
 const char *trace_damage(const struct trace *t);
 const struct trace_start *trace_start(const struct trace *t);

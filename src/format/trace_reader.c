@@ -274,11 +274,11 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 					   why);
 }
 
-static int damage_set(struct trace *t, uint64_t offset, const char *why)
+static int damage_set(struct trace *t, const char *what, uint64_t offset)
 {
 	struct err text;
 
-	err_set(&text, "%s at offset %llu of %llu", why, (unsigned long long)offset,
+	err_set(&text, "%s at offset %llu of %llu", what, (unsigned long long)offset,
 		(unsigned long long)t->file_bytes);
 	t->damage = strdup(text.text);
 	return t->damage ? 0 : -1;
@@ -289,7 +289,6 @@ static int blocks_walk(struct trace *t, uint64_t offset)
 {
 	struct block_payload payload = { 0 };
 	const char *why = NULL;
-	int rc = 0;
 
 	while (offset < t->file_bytes && !t->has_end) {
 		struct block_header h;
@@ -302,12 +301,15 @@ static int blocks_walk(struct trace *t, uint64_t offset)
 	}
 	block_payload_release(&payload);
 	if (why)
-		rc = damage_set(t, offset, why);
-	else if (!t->has_end)
-		rc = damage_set(t, offset, "the recording has no end: it stops");
-	else if (offset < t->file_bytes)
-		rc = damage_set(t, offset, "something follows the end of the recording");
-	return rc;
+		return damage_set(t, why, offset);
+	if (t->has_end && offset < t->file_bytes)
+		return damage_set(t, "something follows the end of the recording,", offset);
+	if (!t->has_end) {
+		t->damage = strdup("the recording has no end: its recorder was killed, or is still "
+				   "writing");
+		return t->damage ? 0 : -1;
+	}
+	return 0;
 }
 
 static int compare_processes(const void *a, const void *b)

@@ -163,8 +163,14 @@ def test_the_example_of_the_format_page_is_a_trace(exported, work, root):
 def test_a_cut_trace_is_exported_up_to_there(exported, work, cut):
     (work / "cut.isc").write_bytes(whole_trace()[:cut])
     result = exported(work / "cut.isc", warning="is not complete")
-    assert "offset" in result["inferscope"]["damage"]
+    assert re.search("ends inside a block at offset [0-9]+ of [0-9]+", result["inferscope"]["damage"])
     assert result["inferscope"]["wall_us"] is None
+
+
+def test_a_recording_without_an_end(exported, work):
+    (work / "open.isc").write_bytes(isc.header() + isc.process(1, 7, "p"))
+    run = exported(work / "open.isc", warning="has no end")["inferscope"]
+    assert (run["wall_us"], run["exit_status"]) == (None, None)
 
 
 def test_an_empty_recording(exported, work):
