@@ -80,8 +80,10 @@ static int register_process(struct session *s, uint32_t python_version)
 	struct shm_process *p;
 
 	atomic_store_explicit(&process_index, index, memory_order_release);
-	if (index == NO_PROCESS)
+	if (index == NO_PROCESS) {
+		atomic_fetch_add_explicit(&s->header->no_process, 1, memory_order_relaxed);
 		return -1;
+	}
 	p = &s->processes[index];
 	p->pid = (uint32_t)getpid();
 	p->parent_pid = (uint32_t)getppid();

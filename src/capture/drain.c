@@ -97,12 +97,12 @@ static bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
 }
 
 /* The record at `at`, or NULL: it makes no sense. */
-static const struct record *record_at(const struct copied *c, uint32_t at)
+static const struct record *record_at(const struct copied *c, uint32_t at, uint32_t payload_max)
 {
 	const struct record *r = (const void *)((const char *)c->words + at);
 
 	if (c->bytes - at < sizeof(*r) || (r->kind & ~RECORD_PAYLOAD) == 0 ||
-	    (r->payload_bytes && !(r->kind & RECORD_PAYLOAD)) ||
+	    (r->payload_bytes && !(r->kind & RECORD_PAYLOAD)) || r->payload_bytes > payload_max ||
 	    record_bytes(r->payload_bytes) > c->bytes - at)
 		return NULL;
 	return r;
@@ -115,12 +115,13 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 	uint64_t index = c->index;
 	uint32_t at = 0;
 
-	if (index < t->next_index) /* a sound agent numbers its records upwards */
+	/* A sound agent numbers its records upwards, and never loses that many. */
+	if (index < t->next_index || index - t->next_index > GAP_MAX)
 		index = t->next_index;
 	while (at < c->bytes) {
-		const struct record *r = record_at(c, at);
+		const struct record *r = record_at(c, at, RECORD_PAYLOAD_MAX);
 
-		if (!r || index == UINT64_MAX) {
+		if (!r) {
 			d->totals.damaged_blocks++;
 			break;
 		}
@@ -143,7 +144,7 @@ static int write_defs(struct drain *d, const struct copied *c, struct err *err)
 	uint32_t at = 0;
 
 	while (at < c->bytes) {
-		const struct record *r = record_at(c, at);
+		const struct record *r = record_at(c, at, DEF_PAYLOAD_MAX);
 
 		if (!r) {
 			d->totals.damaged_blocks++;

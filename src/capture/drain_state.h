@@ -6,6 +6,8 @@
 
 #define DRAIN_BATCH 64u /* blocks copied before their definitions are fetched and they are written */
 
+#define GAP_MAX (1ull << 40) /* more records than this are not lost at once */
+
 /* How far a block has been read. */
 struct cursor {
 	uint64_t identity; /* thread, kind and sequence: block_state without its phase */

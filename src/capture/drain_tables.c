@@ -266,7 +266,9 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 	uint64_t end = atomic_load_explicit(&shared->end_stamp, memory_order_relaxed);
 
 	/* What a hostile writer says is believed only as far as it can be true. */
-	t->entry.produced = said > t->next_index && said < UINT64_MAX / 2 ? said : t->next_index;
+	t->entry.produced = said > t->next_index && said - t->next_index <= GAP_MAX
+				    ? said
+				    : t->next_index;
 	t->entry.lost = t->entry.produced - t->stored;
 	if (end)
 		t->entry.end_ns = stamp_ns(d, end);

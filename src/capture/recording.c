@@ -83,24 +83,37 @@ void recording_cycle(struct recording *r)
 		fail(r);
 }
 
-static int write_end(struct recording *r, int exit_status)
+/* Losses that belong to no process or thread. */
+static int write_losses(struct recording *r)
 {
-	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
-	struct drain_totals totals;
+	unsigned damaged = drain_totals(r->drain).damaged_blocks;
+	unsigned homeless = atomic_load_explicit(&r->area.header->no_process, memory_order_relaxed);
 	char text[128];
 
-	if (drain_finish(r->drain, &r->trouble))
-		return -1;
-	totals = drain_totals(r->drain);
-	if (totals.damaged_blocks) {
+	if (damaged) {
 		snprintf(text, sizeof(text),
 			 "%u blocks of the trace buffer were overwritten by the workload: "
 			 "their events are lost",
-			 totals.damaged_blocks);
+			 damaged);
 		if (trace_write_note(r->writer, text, &r->trouble))
 			return -1;
 	}
-	return trace_write_end(r->writer, &end, &r->trouble);
+	if (homeless) {
+		snprintf(text, sizeof(text), "%u processes beyond the first %u were not recorded",
+			 homeless, r->area.process_count);
+		return trace_write_note(r->writer, text, &r->trouble);
+	}
+	return 0;
+}
+
+static int write_end(struct recording *r, int exit_status)
+{
+	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
+
+	return drain_finish(r->drain, &r->trouble) || write_losses(r) ||
+			       trace_write_end(r->writer, &end, &r->trouble)
+		       ? -1
+		       : 0;
 }
 
 void recording_end(struct recording *r, int exit_status)

@@ -90,6 +90,8 @@ struct shm_header {
 	_Alignas(64) _Atomic uint32_t next_id;
 	/* Blocks that are free; a hint for the recorder, not a promise. */
 	_Alignas(64) _Atomic int32_t free_blocks;
+	/* Processes that found no entry; counted by themselves. */
+	_Atomic uint32_t no_process;
 };
 
 enum shm_phase { /* of a process or thread entry */
