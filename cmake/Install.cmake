@@ -1,3 +1,16 @@
-install(TARGETS inferscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${STAGE_LIB}/python ${STAGE_LIB}/shim DESTINATION lib/inferscope
-  PATTERN "__pycache__" EXCLUDE)
+# Two layouts, both of which the program knows (src/capture/launch.c).
+if(SKBUILD)
+  # A wheel (pyproject.toml): everything in the package, which lands in site-packages.
+  install(TARGETS inferscope RUNTIME DESTINATION inferscope/bin)
+  install(TARGETS inferscope_agent LIBRARY DESTINATION inferscope)
+  install(FILES ${python_sources} DESTINATION inferscope)
+  install(FILES ${shim_sources} DESTINATION inferscope/shim)
+  install(FILES python/inferscope.pth DESTINATION .)
+else()
+  install(TARGETS inferscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS inferscope_agent LIBRARY DESTINATION lib/inferscope/python/inferscope)
+  install(FILES ${python_sources} DESTINATION lib/inferscope/python/inferscope)
+  install(FILES ${shim_sources} DESTINATION lib/inferscope/shim)
+  install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/inferscope)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/inferscope)
+endif()

@@ -7,10 +7,14 @@ on standard error; the program runs on.
 import os
 import sys
 
+from inferscope._program import is_launcher
+
 
 def autostart():
     session = os.environ.get("INFERSCOPE_SESSION")
     try:
+        if is_launcher():
+            return  # `inferscope` itself: it records others
         if session:
             from inferscope import _agent
 

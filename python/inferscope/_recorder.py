@@ -8,7 +8,8 @@ If we die, it notices and writes the report all the same.
 
 import atexit
 import os
-import shutil
+
+from inferscope._program import find_program
 
 _current = None  # (pipe to the recorder, pipe from it, pid that started it)
 
@@ -93,21 +94,9 @@ def _options(report, trace, settings):
 def _launch(options):
     import subprocess
 
-    command = [_find_program(), "record", "--pid", str(os.getpid())] + options
+    command = [find_program(), "record", "--pid", str(os.getpid())] + options
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
     )
     process.wait()  # it has detached itself
     return process.stdin, process.stdout
-
-
-def _find_program():
-    here = os.path.dirname(os.path.abspath(__file__))
-    for candidate in (
-        os.path.join(here, "bin", "inferscope"),  # a wheel
-        os.path.normpath(os.path.join(here, "..", "..", "..", "..", "bin", "inferscope")),
-        shutil.which("inferscope"),
-    ):
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
-    raise RuntimeError("the program 'inferscope' was not found beside the package or in PATH")

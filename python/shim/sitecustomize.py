@@ -25,16 +25,42 @@ def _refusal():
     return None
 
 
+def _load(name, path):
+    """Imports `name` from the folders of `path`, whatever sys.path says; False: it is not there."""
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
+
+    spec = PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
+        return False
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return True
+
+
+def _load_package(home):
+    """A wheel: `home` is the package.  Its folder may belong to another Python: not for sys.path."""
+    try:
+        import inferscope  # noqa: F401
+    except ImportError:
+        _load("inferscope", [os.path.dirname(home)])
+
+
 def _start():
     here = os.path.dirname(os.path.abspath(__file__))
-    package = os.path.join(os.path.dirname(here), "python")
+    home = os.path.dirname(here)
+    package = os.path.join(home, "python")
     # The package stays importable, behind everything the workload has.
     sys.path[:] = [p for p in sys.path if p != here and p != package]
     if "INFERSCOPE_SESSION" not in os.environ:
         return
     try:
         refusal = _refusal()
-        sys.path.append(package)
+        if os.path.isdir(package):
+            sys.path.append(package)
+        elif not refusal:
+            _load_package(home)
         if refusal:
             _note(refusal)
             return
@@ -51,16 +77,8 @@ def _start():
 def _hand_over():
     if sys.version_info < (3, 5):
         _hand_over_2()
-        return
-    from _frozen_importlib import module_from_spec
-    from _frozen_importlib_external import PathFinder
-
-    spec = PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None:
-        return
-    module = module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
+    else:
+        _load("sitecustomize", sys.path)
 
 
 def _hand_over_2():

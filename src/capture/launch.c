@@ -11,27 +11,52 @@
 
 #include "format/shm.h"
 
-/* Beside the program: ../lib/inferscope in an installation, and in the build tree alike. */
-int launch_find_paths(struct launch_paths *paths, struct err *err)
+/* Where the parts may lie, seen from the folder above the program's own. */
+static const struct layout {
+	const char *shim, *python;
+} layouts[] = {
+	{ "lib/inferscope/shim", "lib/inferscope/python" }, /* an installation, and the build tree */
+	{ "shim", NULL }, /* a wheel: inferscope/bin/inferscope in the package itself */
+};
+
+/* "/usr/bin/inferscope" gives "/usr". */
+static int find_home(char home[PATH_MAX], struct err *err)
 {
-	char self[PATH_MAX], root[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t n = readlink("/proc/self/exe", home, PATH_MAX - 1);
 	char *slash;
 
 	if (n < 0)
 		return err_errno(err, "cannot find my own program file (is /proc mounted?)");
-	self[n] = '\0';
+	home[n] = '\0';
 	for (int up = 0; up < 2; up++) {
-		slash = strrchr(self, '/');
+		slash = strrchr(home, '/');
 		if (slash)
 			*slash = '\0';
 	}
-	snprintf(root, sizeof(root), "%.*s/lib/inferscope", (int)sizeof(root) - 32, self);
-	if (access(root, R_OK | X_OK))
-		return err_errno(err, "the installation is incomplete: %s", root);
-	snprintf(paths->shim, sizeof(paths->shim), "%.*s/shim", PATH_MAX - 16, root);
-	snprintf(paths->python, sizeof(paths->python), "%.*s/python", PATH_MAX - 16, root);
 	return 0;
+}
+
+int launch_find_paths(struct launch_paths *paths, struct err *err)
+{
+	char home[PATH_MAX];
+
+	if (find_home(home, err))
+		return -1;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		const struct layout *l = &layouts[i];
+
+		if (snprintf(paths->shim, sizeof(paths->shim), "%s/%s", home, l->shim) >=
+		    (int)sizeof(paths->shim))
+			continue;
+		if (access(paths->shim, R_OK | X_OK))
+			continue;
+		paths->python[0] = '\0';
+		if (l->python && snprintf(paths->python, sizeof(paths->python), "%s/%s", home,
+					  l->python) >= (int)sizeof(paths->python))
+			continue;
+		return 0;
+	}
+	return err_set(err, "the installation is incomplete: no start-up shim beside %s/bin", home);
 }
 
 static int set_environment(const struct launch_paths *paths, const char *where)
@@ -46,7 +71,7 @@ static int set_environment(const struct launch_paths *paths, const char *where)
 	path = malloc(bytes);
 	if (!path)
 		return -1;
-	snprintf(path, bytes, "%s:%s%s%s", paths->shim, paths->python,
+	snprintf(path, bytes, "%s%s%s%s%s", paths->shim, *paths->python ? ":" : "", paths->python,
 		 before && *before ? ":" : "", before ? before : "");
 	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1);
 	free(path);

@@ -11,7 +11,7 @@
 /* Where the parts of an installation lie, found from the running program. */
 struct launch_paths {
 	char shim[4096];   /* folder of the start-up shim */
-	char python[4096]; /* folder of the Python package */
+	char python[4096]; /* folder that holds the Python package and nothing else; "": none */
 };
 
 int launch_find_paths(struct launch_paths *paths, struct err *err);
