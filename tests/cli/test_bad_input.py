@@ -104,10 +104,10 @@ def test_a_python_that_is_not_there(refused, work):
 
 
 def test_a_command_that_cannot_be_executed(refused, work):
-    assert refused("run", "--", "/nope", status=127) == "cannot run /nope: No such file or directory"
+    assert refused("run", "--", "/nope", status=127) == "cannot run /nope: not found"
     name = script(work, RAN)
     assert refused("run", "--", "./" + name, status=126) == \
-        "cannot run ./%s: Permission denied" % name
+        "cannot run ./%s: not executable" % name
 
 
 def old_python():
