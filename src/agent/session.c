@@ -25,6 +25,7 @@ _Atomic(struct session *) session_current;
 uint32_t session_epoch;
 __thread struct ring *session_my_ring;
 
+static struct session *earlier_sessions;
 static _Atomic uint32_t process_index = NO_PROCESS;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end_key;
@@ -262,6 +263,8 @@ int session_join(const char *where, uint32_t python_version)
 		free(s);
 		return -1;
 	}
+	s->earlier = earlier_sessions;
+	earlier_sessions = s;
 	session_epoch++;
 	atomic_store_explicit(&session_current, s, memory_order_release);
 	return 0;

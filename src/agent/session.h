@@ -22,14 +22,15 @@ struct session {
 	_Atomic uint64_t *block_state;
 	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
+	struct session *earlier; /* joined before this one */
 };
 
 /*
  * Joins the session that `where` names (the text of SHM_ENV) and registers this
  * process; python_version is PY_VERSION_HEX, 0 in a native program.  0, or -1
  * where there is none, it is over, or it is not one of ours.  Another session
- * may be joined after session_leave(); the old mapping stays, because a thread
- * may still be writing to it.
+ * may be joined after session_leave(); the old one stays mapped, because a
+ * thread may still be writing to it (the recorder empties it).
  */
 int session_join(const char *where, uint32_t python_version);
 

@@ -1,5 +1,6 @@
 #include "capture/area.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -107,8 +108,11 @@ fail:
 
 void area_release(struct area *a)
 {
-	if (a->header)
+	if (a->header) {
 		munmap(a->header, a->bytes);
+		/* Agents that live on keep their mapping: take the pages out of it.  Zeros mean "over". */
+		fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)a->bytes);
+	}
 	if (a->fd >= 0)
 		close(a->fd);
 	if (a->note_fd >= 0)

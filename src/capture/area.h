@@ -31,6 +31,6 @@ struct area {
 
 /* `bytes` is for the blocks; at least 16 are made.  collect: enum shm_collect bits. */
 int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, struct err *err);
-void area_release(struct area *a); /* agents keep what they have mapped */
+void area_release(struct area *a); /* the memory goes, even where agents still map it */
 
 #endif

@@ -117,6 +117,7 @@ static void scribbling_cannot_harm_the_recorder(void **state)
 			recording_cycle(r);
 		}
 		/* The agent's own view may be broken now; the next round starts afresh. */
+		free(session_my_ring);
 		session_my_ring = NULL;
 		session_leave();
 		recording_end(r, 0);

@@ -245,7 +245,8 @@ static void definitions_survive_an_overflow(void **state)
 	assert_string_equal(trace_string(t, 8), "late");
 	assert_true(trace_thread(t, 0)->lost > 0);
 	trace_close(t);
-	session_my_ring = NULL; /* this thread's ring belongs to a session that is gone */
+	free(session_my_ring); /* it belongs to a session that is gone */
+	session_my_ring = NULL;
 }
 
 static void a_session_that_is_not_ours_is_refused(void **state)
