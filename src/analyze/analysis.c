@@ -43,9 +43,9 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 	run->started = trace_info(t, "started", 0);
 	run->clock = trace_info(t, "clock", 0);
 	run->recorder = trace_info(t, "inferscope.version", 0);
-	run->exit_known = end && end->exit_status >= 0;
+	run->exit_known = end && end->exit_status >= 0 && end->exit_status <= 255;
 	run->exit_status = run->exit_known ? end->exit_status : 0;
-	run->wall_ns = end ? end->wall_ns : 0;
+	run->wall_ns = end && end->wall_ns > 0 ? end->wall_ns : 0;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/stats.h"
 #include "base/array.h"
 
 void census_init(struct census *c)
@@ -42,9 +43,9 @@ static void count_function(void *ctx, const struct span *s)
 		return;
 	f = &c->functions[s->function];
 	f->calls += s->flags & SPAN_CALL;
-	f->self_ns += s->self_ns;
+	f->self_ns = stats_add(f->self_ns, s->self_ns);
 	if (!(s->flags & SPAN_RECURSIVE))
-		f->total_ns += duration_ns;
+		f->total_ns = stats_add(f->total_ns, duration_ns);
 	if (duration_ns > f->longest_ns)
 		f->longest_ns = duration_ns;
 }
@@ -57,7 +58,7 @@ static void count_gc(void *ctx, const struct span *s, uint64_t collected)
 	gc->count++;
 	gc->by_generation[s->id < GC_GENERATIONS ? s->id : GC_GENERATIONS - 1]++;
 	gc->collected += collected;
-	gc->total_ns += duration_ns;
+	gc->total_ns = stats_add(gc->total_ns, duration_ns);
 	if (duration_ns > gc->longest_ns)
 		gc->longest_ns = duration_ns;
 }

@@ -15,6 +15,14 @@ void stats_sort(int64_t *values, size_t n);
 /* 0 < q <= 1; values sorted, n > 0. */
 int64_t stats_percentile(const int64_t *values, size_t n, double q);
 
+/* Sums of times that a hostile file may have chosen. */
+static inline int64_t stats_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 double stats_mean(const int64_t *values, size_t n); /* n > 0 */
 
 #endif

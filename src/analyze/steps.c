@@ -24,8 +24,9 @@ static int by_series(const void *a, const void *b)
 	order = x->name == y->name ? 0 : strcmp(x->name, y->name);
 	if (order)
 		return order;
-	/* The scopes lie in one array in the order of their begins. */
-	return x < y ? -1 : x > y;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x < y ? -1 : x > y; /* they lie in one array */
 }
 
 static bool same_series(const struct scope *x, const struct scope *y)
@@ -106,8 +107,8 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 		if (scope->end_ns > busy_until_ns)
 			busy_until_ns = scope->end_ns;
 		depths += scope->depth;
-		durations[s->count++] = scope->end_ns - scope->start_ns;
-		s->total_ns += scope->end_ns - scope->start_ns;
+		durations[s->count] = scope->end_ns - scope->start_ns;
+		s->total_ns = stats_add(s->total_ns, durations[s->count++]);
 	}
 	if (!s->count)
 		return false;

@@ -71,6 +71,8 @@ size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_
 	return n < limit ? n : limit;
 }
 
+#define ATTEMPTS 100 /* at a name for the temporary file */
+
 /* Where the bytes go while they are incomplete. */
 struct target {
 	char path[PATH_MAX]; /* the file itself, links followed */
@@ -103,23 +105,31 @@ static int resolve(struct target *t, const char *path, struct err *err)
 	return 0;
 }
 
+static int open_temporary(struct target *t, unsigned attempt)
+{
+	const char *slash = strrchr(t->path, '/');
+	int n = snprintf(t->temporary, sizeof(t->temporary), "%.*s.inferscope-%ld-%u.tmp",
+			 slash ? (int)(slash + 1 - t->path) : 0, t->path, (long)getpid(), attempt);
+
+	if (n < 0 || (size_t)n >= sizeof(t->temporary)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
 static int target_open(struct target *t, const char *path, struct err *err)
 {
-	const char *slash;
 	struct stat st;
-	int n;
 
 	if (resolve(t, path, err))
 		return -1;
-	slash = strrchr(t->path, '/');
-	n = snprintf(t->temporary, sizeof(t->temporary), "%.*s.inferscope-%ld.tmp",
-		     slash ? (int)(slash + 1 - t->path) : 0, t->path, (long)getpid());
-	if (n < 0 || (size_t)n >= sizeof(t->temporary)) {
-		errno = ENAMETOOLONG;
-		return err_errno(err, "cannot write '%s'", path);
+	/* Another container that shares the directory may have the same process number. */
+	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+		t->fd = open_temporary(t, attempt);
+		if (t->fd >= 0 || errno != EEXIST)
+			break;
 	}
-	unlink(t->temporary); /* of an earlier process with this number */
-	t->fd = open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (t->fd < 0)
 		return err_errno(err, "cannot write '%s'", path);
 	if (!stat(t->path, &st))

@@ -8,6 +8,10 @@
 
 #define REPORT_SCHEMA 1
 
+/* Of lists whose length the user's program decides; --detail full has no limit. */
+#define SHORT_ROWS 50
+#define NORMAL_ROWS 1000
+
 static void put_string(struct json *j, const char *key, const char *value)
 {
 	json_key(j, key);
@@ -106,10 +110,13 @@ static void put_processes(struct json *j, const struct analysis *a)
 	json_array_end(j);
 }
 
-static void put_steps(struct json *j, const struct analysis *a)
+static void put_steps(struct json *j, const struct analysis *a, enum report_detail detail)
 {
+	size_t rows = report_rows(detail, a->step_count, SHORT_ROWS, NORMAL_ROWS);
+
+	put_uint(j, "step_count", a->step_count);
 	begin_array(j, "steps");
-	for (size_t i = 0; i < a->step_count; i++) {
+	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_step *s = &a->steps[i];
 
 		json_object_begin(j);
@@ -156,7 +163,7 @@ static void put_gpu(struct json *j)
 
 static void put_functions(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->function_count, 50, 1000);
+	size_t rows = report_rows(detail, a->function_count, SHORT_ROWS, NORMAL_ROWS);
 	double all_ns = 0;
 
 	for (size_t i = 0; i < a->function_count; i++)
@@ -216,10 +223,13 @@ static void put_gc(struct json *j, const struct analysis *a)
 	json_object_end(j);
 }
 
-static void put_marks(struct json *j, const struct analysis *a)
+static void put_marks(struct json *j, const struct analysis *a, enum report_detail detail)
 {
+	size_t rows = report_rows(detail, a->mark_count, SHORT_ROWS, NORMAL_ROWS);
+
+	put_uint(j, "mark_count", a->mark_count);
 	begin_array(j, "marks");
-	for (size_t i = 0; i < a->mark_count; i++) {
+	for (size_t i = 0; i < rows; i++) {
 		json_object_begin(j);
 		put_string(j, "name", a->marks[i].name);
 		put_uint(j, "count", a->marks[i].count);
@@ -284,7 +294,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_inferscope(&j, a);
 	put_run(&j, &a->run);
 	put_processes(&j, a);
-	put_steps(&j, a);
+	put_steps(&j, a, detail);
 	put_verdict(&j, &a->verdict);
 	put_empty_array(&j, "findings");
 	put_gpu(&j);
@@ -293,7 +303,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_functions(&j, a, detail);
 	put_threads(&j, a);
 	put_gc(&j, a);
-	put_marks(&j, a);
+	put_marks(&j, a, detail);
 	json_object_end(&j);
 	put_empty_object(&j, "memory");
 	put_trust(&j, a);

@@ -9,15 +9,6 @@
 
 static const struct trace_code no_code = { .name = "(unknown)", .file = "", .line = 0 };
 
-static struct function_id *new_id_slots(size_t n)
-{
-	struct function_id *slots = calloc(n, sizeof(*slots));
-
-	for (size_t i = 0; slots && i < n; i++)
-		slots[i].function = FUNCTION_NONE;
-	return slots;
-}
-
 static uint32_t *new_identity_slots(size_t n)
 {
 	uint32_t *slots = calloc(n, sizeof(*slots));
@@ -31,19 +22,16 @@ int functions_init(struct functions *f, const struct trace *t)
 {
 	memset(f, 0, sizeof(*f));
 	f->trace = t;
-	f->by_id = new_id_slots(FIRST_SLOTS);
+	idmap_init(&f->by_id);
 	f->by_identity = new_identity_slots(FIRST_SLOTS);
-	f->id_slots = f->identity_slots = FIRST_SLOTS;
-	if (f->by_id && f->by_identity)
-		return 0;
-	functions_release(f);
-	return -1;
+	f->identity_slots = FIRST_SLOTS;
+	return f->by_identity ? 0 : -1;
 }
 
 void functions_release(struct functions *f)
 {
 	free(f->items);
-	free(f->by_id);
+	idmap_release(&f->by_id);
 	free(f->by_identity);
 	memset(f, 0, sizeof(*f));
 }
@@ -59,29 +47,6 @@ static uint64_t hash_bytes(uint64_t h, const char *s)
 static uint64_t hash_identity(const char *name, const char *file, uint32_t line)
 {
 	return hash_bytes(hash_bytes(0xcbf29ce484222325u ^ line, name), file);
-}
-
-static int grow_ids(struct functions *f)
-{
-	struct function_id *old = f->by_id, *slots = new_id_slots(f->id_slots * 2);
-	size_t n = f->id_slots;
-
-	if (!slots)
-		return -1;
-	f->by_id = slots;
-	f->id_slots = n * 2;
-	for (size_t i = 0; i < n; i++) {
-		size_t at;
-
-		if (old[i].function == FUNCTION_NONE)
-			continue;
-		at = functions_slot(f, old[i].id);
-		while (slots[at].function != FUNCTION_NONE)
-			at = (at + 1) & (f->id_slots - 1);
-		slots[at] = old[i];
-	}
-	free(old);
-	return 0;
 }
 
 static size_t identity_slot(const struct functions *f, const struct trace_code *code)
@@ -142,20 +107,11 @@ static uint32_t find_or_add_identity(struct functions *f, const struct trace_cod
 uint32_t functions_add(struct functions *f, uint32_t id)
 {
 	const struct trace_code *code = trace_code(f->trace, id);
-	uint32_t function;
-	size_t at;
+	uint32_t function = find_or_add_identity(f, code ? code : &no_code);
 
-	if (f->ids * 2 >= f->id_slots && grow_ids(f))
-		return FUNCTION_NONE;
-	function = find_or_add_identity(f, code ? code : &no_code);
-	if (function == FUNCTION_NONE)
+	if (function == FUNCTION_NONE || idmap_put(&f->by_id, id, function))
 		return FUNCTION_NONE;
 	if (!code)
 		f->unknown++;
-	at = functions_slot(f, id);
-	while (f->by_id[at].function != FUNCTION_NONE)
-		at = (at + 1) & (f->id_slots - 1);
-	f->by_id[at] = (struct function_id){ id, function };
-	f->ids++;
 	return function;
 }

@@ -245,7 +245,7 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 	for (size_t i = 0; i < threads && !rc; i++)
 		rc = walk_thread(&w, i);
 	if (!rc)
-		rc = scopes_join(&tl->scopes, tl->threads);
+		scopes_finish(&tl->scopes, tl->threads);
 	event_batch_release(&w.batch);
 	callstack_release(&w.stack);
 	return rc ? err_set(err, "out of memory") : 0;

@@ -91,14 +91,14 @@ struct timeline_visitor {
 struct scope {
 	const char *name; /* borrowed from the trace; "(unknown)" where it has none */
 	int64_t start_ns, end_ns;
-	size_t thread;    /* of the begin */
+	uint64_t task, instance;
+	size_t parent;       /* index of the innermost scope open around it, or SCOPE_NONE */
+	const uint8_t *args; /* as in struct annotation; owned by the timeline */
+	uint32_t args_bytes;
+	uint32_t thread;  /* position, of the begin */
 	uint32_t process; /* id */
 	uint32_t depth;   /* scopes around it */
-	uint64_t task, instance;
-	size_t parent; /* index of the innermost scope open around it, or SCOPE_NONE */
-	bool ended;    /* else end_ns is the end of its thread, and no duration is known */
-	const uint8_t *args;
-	size_t args_bytes;
+	bool ended;       /* else end_ns is the end of its thread, and no duration is known */
 };
 
 struct thread_tally {
@@ -126,7 +126,7 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 size_t timeline_function_count(const struct timeline *tl);
 const struct function *timeline_function(const struct timeline *tl, uint32_t index);
 
-/* What the walk found.  Scopes in the order in which they begin. */
+/* What the walk found.  Scopes thread by thread, in the order in which they begin. */
 size_t timeline_scope_count(const struct timeline *tl);
 const struct scope *timeline_scope(const struct timeline *tl, size_t index);
 const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread);

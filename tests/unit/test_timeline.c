@@ -361,6 +361,80 @@ static void self_times_add_up_whatever_is_lost(void **state)
 	}
 }
 
+/* Any kinds, ids, times and payloads, as a hostile file may hold them. */
+static void write_noise(char *path, uint32_t seed)
+{
+	const struct trace_process process = { .id = 1, .pid = 1, .end_ns = -7, .name = "x" };
+	struct trace_thread thread = { .process = 1, .name = "", .produced = 9, .lost = 1 };
+	struct trace_writer *w = NULL;
+	uint64_t rng = seed;
+	struct err err;
+	int fd = mkstemp(path);
+
+	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
+	assert_int_equal(trace_write_process(w, &process, &err), 0);
+	for (thread.id = 1; thread.id <= 3; thread.id++) {
+		uint64_t index = 0;
+
+		rng = rng * 6364136223846793005u + 1442695040888963407u;
+		thread.start_ns = (int64_t)(rng >> (rng >> 60)) - 5;
+		thread.end_ns = (int64_t)rng;
+		assert_int_equal(trace_write_thread(w, &thread, &err), 0);
+		for (int i = 0; i < 300; i++) {
+			uint8_t kind, payload[6];
+			size_t bytes;
+
+			rng = rng * 6364136223846793005u + 1442695040888963407u;
+			kind = (uint8_t)(1 + (rng >> 40) % 12);
+			kind |= kind >= 8 ? RECORD_PAYLOAD : 0;
+			bytes = kind & RECORD_PAYLOAD ? (size_t)(rng >> 50) % 7 : 0;
+			memcpy(payload, &rng, sizeof(payload));
+			index += (rng >> 33) % 20 ? 0 : rng >> 35;
+			assert_int_equal(
+				trace_write_event(w, thread.id, index++, kind,
+						  (uint32_t)(rng >> 45) % 9,
+						  (int64_t)(rng << 13 >> (4 + (rng >> 59))) - 9,
+						  bytes ? payload : NULL, bytes, &err),
+				0);
+		}
+	}
+	assert_int_equal(trace_writer_flush(w, 0, 0, &err), 0);
+	trace_writer_free(w);
+	close(fd);
+}
+
+static void noise_is_walked_to_the_end(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= 300; seed++) {
+		const struct timeline_visitor v = { 0 };
+		char path[] = "/tmp/timeline-XXXXXX";
+		struct timeline *tl = NULL;
+		struct trace *t = NULL;
+		uint64_t events = 0;
+		struct err err;
+
+		write_noise(path, seed);
+		assert_int_equal(trace_open(&t, path, &err), 0);
+		assert_int_equal(timeline_new(&tl, t, &err), 0);
+		assert_int_equal(timeline_walk(tl, &v, &err), 0);
+		for (size_t i = 0; i < trace_thread_count(t); i++) {
+			const struct thread_tally *tally = timeline_thread(tl, i);
+
+			events += tally->events;
+			assert_true(tally->start_ns >= 0 && tally->end_ns >= tally->start_ns);
+			assert_true(tally->covered_ns <= tally->end_ns - tally->start_ns);
+		}
+		assert_int_equal(events, 900);
+		for (size_t i = 0; i < timeline_scope_count(tl); i++)
+			assert_true(timeline_scope(tl, i)->end_ns >=
+				    timeline_scope(tl, i)->start_ns);
+		timeline_free(tl);
+		trace_close(t);
+		unlink(path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +459,7 @@ int main(void)
 		cmocka_unit_test(tallies_say_what_was_repaired),
 		cmocka_unit_test(marks_are_delivered),
 		cmocka_unit_test(self_times_add_up_whatever_is_lost),
+		cmocka_unit_test(noise_is_walked_to_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,10 +69,10 @@ static void scopes_of_a_thread_nest(void **state)
 	       "1: [a#1/0@10 [b#2/0@12 ]#2@15 [b#3/0@16 [c#4/0@17 ]#4@18 ]#3@19 ]#1@20\n"
 	       "2: [b#5/0@11 ]#5@30\n",
 	       "a#1 10-20\n"
-	       "b#5 11-30\n"
 	       "b#2 12-15 in #1 depth 1\n"
 	       "b#3 16-19 in #1 depth 1\n"
-	       "c#4 17-18 in #3 depth 2\n");
+	       "c#4 17-18 in #3 depth 2\n"
+	       "b#5 11-30\n");
 }
 
 static void a_scope_may_begin_and_end_on_different_threads(void **state)
@@ -103,6 +103,15 @@ static void a_task_nests_across_threads_and_not_across_processes(void **state)
 	       "a#1 10-20\n"
 	       "b#2 11-12 in #1 depth 1\n"
 	       "c#1 15-16\n");
+}
+
+static void a_scope_ended_by_another_thread_surrounds_nothing_behind_it(void **state)
+{
+	(void)state;
+	expect(TWO_THREADS "1: [a#1/0@10 [b#2/0@12 ]#2@13 [c#3/0@20 ]#3@21\n2: ]#1@15\n",
+	       "a#1 10-15\n"
+	       "b#2 12-13 in #1 depth 1\n"
+	       "c#3 20-21\n");
 }
 
 static void scopes_that_end_out_of_order_do_not_confuse_later_ones(void **state)
@@ -199,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_scope_may_begin_and_end_on_different_threads),
 		cmocka_unit_test(interleaved_tasks_keep_their_own_nesting),
 		cmocka_unit_test(a_task_nests_across_threads_and_not_across_processes),
+		cmocka_unit_test(a_scope_ended_by_another_thread_surrounds_nothing_behind_it),
 		cmocka_unit_test(scopes_that_end_out_of_order_do_not_confuse_later_ones),
 		cmocka_unit_test(equal_times_follow_the_order_of_the_events),
 		cmocka_unit_test(a_scope_without_end_lasts_as_long_as_its_thread),
