@@ -33,12 +33,18 @@ extern ssize_t codes_slot;
 /* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note);
 
-/* Never NULL in practice; an id of 0 stands for a function that could not be named. */
+/*
+ * NULL for what is no code object (PyMonitoring_Fire*() of 3.13 reports events
+ * of anything) and when out of memory; an id of 0 stands for a function that
+ * could not be named.
+ */
 static inline struct code_note *codes_note(struct ring *r, PyObject *code)
 {
 	void *extra = NULL;
 	struct code_note *note;
 
+	if (__builtin_expect(code->type != py.CodeType, 0))
+		return NULL;
 	py.Extra_Get(code, codes_slot, &extra);
 	note = extra;
 	if (__builtin_expect(note && note->epoch == session_epoch, 1))
