@@ -43,8 +43,13 @@ test: build venv ## every test but the long ones
 	$(call pytest,build)
 
 .PHONY: test-long
-test-long: test ## the tests that take minutes as well
+test-long: test test-cpython ## the tests that take minutes as well
 	$(call pytest,build,-m long)
+
+.PHONY: test-cpython
+test-cpython: build venv ## CPython's own test suite, alone and recorded: equal outcomes
+	INFERSCOPE_PYTHONS=$$(.venv/bin/python scripts/find_pythons.py) \
+	.venv/bin/python tests/cpython/run_suite.py --bin build/stage/bin/inferscope
 
 .PHONY: build
 build: packages ## the program and the agent, in build/stage

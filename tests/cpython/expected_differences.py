@@ -1,0 +1,28 @@
+"""Tests of CPython that cannot have the same outcome under recording, and why.
+
+`test` is the test's id, or "(module)" for the exit status of the whole module.  Whoever adds a row has
+understood the difference: it must come from the test looking at what recording is, not from what
+it does to the program.
+"""
+
+import collections
+
+Difference = collections.namedtuple("Difference", "versions module test why")
+
+FRAME_AT_EVERY_EVENT = (
+    "The test starts a collection at a certain allocation of a frame object and counts on it being"
+    " the first one. Any profile function makes CPython 3.11 allocate a frame object at every call;"
+    " sys.setprofile(lambda *event: None) fails it in the same way.")
+
+DEAD_FREE_FUNCTION = (
+    "The module registers a ctypes callback as the free function of a co_extra slot, and lets it die"
+    " at exit. CPython calls it with NULL for every code object on which anybody else has set a slot"
+    " since, as the recorder does; all tests of the module pass before that.")
+
+EXPECTED = [
+    Difference(("3.11",), "test_frame",
+               "test.test_frame.TestIncompleteFrameAreInvisible.test_sneaky_frame_object",
+               FRAME_AT_EVERY_EVENT),
+    Difference(("3.11",), "test_frame", "(module)", FRAME_AT_EVERY_EVENT),
+    Difference(("3.11", "3.12", "3.13"), "test_code", "(module)", DEAD_FREE_FUNCTION),
+]
