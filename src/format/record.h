@@ -35,6 +35,90 @@ enum record_kind {
 	 * began; outermost first.  Entered like by RECORD_CALL, but not a call.
 	 */
 	RECORD_RUNNING = 12,
+
+	/*
+	 * A CUDA call, in the thread that made it; id = string id of its name.
+	 * Payload: varint enum cuda_call, varint correlation, varint stack id (0: none),
+	 * varint bytes (copies, allocations; else 0).
+	 */
+	RECORD_CUDA_ENTER = RECORD_PAYLOAD | 13,
+	RECORD_CUDA_EXIT = 14, /* id = correlation */
+
+	/*
+	 * What the device did.  The event's own time is when we were told; the payload
+	 * begins with varint start (CLOCK_MONOTONIC ns; 0: unknown), varint duration
+	 * (ns), varint device, context, stream, correlation.  Then, all varints:
+	 *   kernel   grid x y z, block x y z, registers, static and dynamic shared
+	 *            bytes, graph id, graph node id (0: not in a graph);
+	 *            id = string id of its (mangled) name
+	 *   copy     bytes, source and destination enum gpu_memory, 1 if asynchronous,
+	 *            graph id, graph node id;      id = enum gpu_copy
+	 *   memset   bytes, value, 1 if asynchronous, graph id, graph node id;
+	 *            id = enum gpu_memory
+	 *   graph    graph id (a whole graph launch, recorded without its nodes); id = 0
+	 */
+	RECORD_GPU_KERNEL = RECORD_PAYLOAD | 15,
+	RECORD_GPU_COPY = RECORD_PAYLOAD | 16,
+	RECORD_GPU_MEMSET = RECORD_PAYLOAD | 17,
+	RECORD_GPU_GRAPH = RECORD_PAYLOAD | 18,
+
+	/* CUPTI's own overhead: varint start, varint duration; id = its kind. */
+	RECORD_GPU_OVERHEAD = RECORD_PAYLOAD | 19,
+	/* The GPU recording of this process changed; id = enum gpu_state, payload: a text for the user. */
+	RECORD_GPU_STATE = RECORD_PAYLOAD | 20,
+	RECORD_GPU_DROPPED = 21, /* id = records that CUPTI dropped since the last one of these */
+	/*
+	 * A device that was seen; id = its number.  Payload: varints global memory
+	 * bytes, its bandwidth in kB/s, multiprocessors, core clock in kHz, compute
+	 * capability (10 * major + minor); the rest is the name.
+	 */
+	RECORD_GPU_DEVICE = RECORD_PAYLOAD | 22,
+};
+
+/* What a CUDA call does, as far as the analysis cares. */
+enum cuda_call {
+	CUDA_CALL_OTHER = 0,
+	CUDA_CALL_LAUNCH = 1,       /* a kernel */
+	CUDA_CALL_GRAPH_LAUNCH = 2,
+	CUDA_CALL_COPY = 3,         /* returns when it likes: see RECORD_GPU_COPY */
+	CUDA_CALL_MEMSET = 4,
+	CUDA_CALL_SYNC_DEVICE = 5,  /* waits for all work of the context */
+	CUDA_CALL_SYNC_STREAM = 6,  /* waits for a stream */
+	CUDA_CALL_SYNC_EVENT = 7,   /* waits for an event */
+	CUDA_CALL_ALLOC = 8,        /* device memory */
+	CUDA_CALL_FREE = 9,
+	CUDA_CALL_HOST_ALLOC = 10,  /* pinned memory, and its registration */
+	CUDA_CALL_HOST_FREE = 11,
+	CUDA_CALL_STREAM_CREATE = 12,
+	CUDA_CALL_CONTEXT_CREATE = 13,
+	CUDA_CALL_MODULE_LOAD = 14,
+	CUDA_CALL_GRAPH_BUILD = 15, /* capture, instantiation */
+};
+
+/* The numbers are CUPTI's. */
+enum gpu_copy {
+	GPU_COPY_UNKNOWN = 0,
+	GPU_COPY_HOST_TO_DEVICE = 1,
+	GPU_COPY_DEVICE_TO_HOST = 2,
+	GPU_COPY_DEVICE_TO_DEVICE = 8,
+	GPU_COPY_HOST_TO_HOST = 9,
+	GPU_COPY_PEER = 10,
+};
+
+enum gpu_memory {
+	GPU_MEMORY_UNKNOWN = 0,
+	GPU_MEMORY_PAGEABLE = 1,
+	GPU_MEMORY_PINNED = 2,
+	GPU_MEMORY_DEVICE = 3,
+	GPU_MEMORY_ARRAY = 4,
+	GPU_MEMORY_MANAGED = 5,
+};
+
+enum gpu_state {
+	GPU_STATE_RECORDING = 1,
+	GPU_STATE_UNAVAILABLE = 2, /* never began: the text says why and what to do */
+	GPU_STATE_PAUSED = 3,      /* another tool uses CUPTI; RECORDING follows when it is done */
+	GPU_STATE_STOPPED = 4,     /* for good, e.g. a second device got work */
 };
 
 /*
@@ -46,6 +130,10 @@ enum def_kind {
 	DEF_STRING = RECORD_PAYLOAD | 1, /* the bytes, UTF-8 */
 	/* varint first line, varint length + bytes of the qualified name, rest: file name */
 	DEF_CODE = RECORD_PAYLOAD | 2,
+	/* A Python stack, innermost first, to the end: varint code id (0: unknown), varint instruction offset in bytes */
+	DEF_STACK = RECORD_PAYLOAD | 3,
+	/* Lines of a code object (id = code id): varint Python minor version, rest: its raw line table */
+	DEF_LINES = RECORD_PAYLOAD | 4,
 };
 
 /*

@@ -1,0 +1,133 @@
+/*
+ * The GPU's side of a trace: what the devices did, which call started it, from
+ * which Python line, on the host's clock.
+ *
+ * Read once after timeline_walk(); memory is proportional to the number of GPU
+ * activities and CUDA calls (not of Python calls).  Clocks are merged here:
+ * times are host times, corrected where causality demands it.
+ */
+#ifndef TIMELINE_GPU_H
+#define TIMELINE_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "format/trace.h"
+
+struct gpu_timeline;
+
+#define GPU_NONE SIZE_MAX
+
+/* A Python line. */
+struct gpu_place {
+	const char *function; /* qualified; NULL: unknown */
+	const char *file;
+	uint32_t line; /* 0: unknown */
+};
+
+/* A CUDA call. */
+struct gpu_call {
+	const char *name;    /* "cudaLaunchKernel"; borrowed from the trace */
+	enum cuda_call what;
+	uint32_t correlation;
+	uint32_t stack;      /* id; 0: none */
+	uint64_t bytes;
+	size_t thread;       /* position, as in trace_thread() */
+	uint32_t process;    /* id */
+	int64_t start_ns, end_ns;
+	size_t first_activity; /* it started, in order of start; GPU_NONE: nothing */
+	size_t activities;     /* how many; they follow each other in gpu_call_activity() */
+};
+
+enum gpu_kind { GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH };
+
+struct gpu_activity {
+	enum gpu_kind kind;
+	uint32_t process; /* id */
+	uint32_t device, context, stream;
+	uint32_t correlation;
+	size_t call; /* index of the call that started it; GPU_NONE: unknown */
+	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
+	bool timed;
+	uint32_t name;       /* kernels: index for gpu_kernel_name() */
+	uint32_t grid[3], block[3];
+	uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
+	uint32_t graph;      /* 0: not in a graph */
+	uint64_t graph_node;
+	uint64_t bytes;      /* copies and memsets */
+	enum gpu_copy copy;
+	enum gpu_memory source, destination;
+	bool asynchronous;
+};
+
+struct gpu_kernel_name {
+	const char *full;  /* demangled */
+	const char *brief; /* readable: "gemm", "vectorized_elementwise_kernel<AddFunctor>" */
+};
+
+/* What the merge of clocks found, for one process. */
+struct gpu_clock {
+	uint32_t process;
+	uint64_t pairs_below, pairs_above;   /* that bound the offset from below and above */
+	int64_t error_ns;                    /* half the widest interval that causality leaves; -1: no bound */
+	uint64_t violations_before, violations_after; /* activities before their launch or after their wait */
+	bool corrected;
+	double offset_ns, drift_ppm; /* of the correction, 0 where none was needed */
+};
+
+struct gpu_device {
+	uint32_t process, number;
+	const char *name;
+	uint64_t memory_bytes, bandwidth_kb_s;
+	uint32_t multiprocessors, clock_khz, capability;
+};
+
+/* A change in what is recorded, and when. */
+struct gpu_change {
+	uint32_t process;
+	enum gpu_state state;
+	int64_t time_ns;
+	const char *text;
+};
+
+/* The trace is borrowed and must outlive the result. */
+int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err);
+void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
+
+/* Activities in order of (process, start); calls in order of (thread, start). */
+size_t gpu_activity_count(const struct gpu_timeline *g);
+const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i);
+size_t gpu_call_count(const struct gpu_timeline *g);
+const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i);
+/* The nth activity that a call started: index for gpu_activity(). */
+size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth);
+
+const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index);
+size_t gpu_kernel_name_count(const struct gpu_timeline *g);
+
+/*
+ * The innermost line of a stack, and the innermost one of the user's own code:
+ * outside site-packages, dist-packages, the standard library and frozen modules.
+ * Where the whole stack is library code, user is the outermost frame.
+ */
+void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct gpu_place *innermost,
+		      struct gpu_place *user);
+/* Frame nth of a stack, 0 the innermost; false past the last. */
+bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct gpu_place *p);
+
+size_t gpu_clock_count(const struct gpu_timeline *g);
+const struct gpu_clock *gpu_clock(const struct gpu_timeline *g, size_t i);
+size_t gpu_device_count(const struct gpu_timeline *g);
+const struct gpu_device *gpu_device(const struct gpu_timeline *g, size_t i);
+size_t gpu_change_count(const struct gpu_timeline *g);
+const struct gpu_change *gpu_change(const struct gpu_timeline *g, size_t i);
+
+uint64_t gpu_unmatched_activities(const struct gpu_timeline *g); /* without the call that started them */
+uint64_t gpu_unmatched_launches(const struct gpu_timeline *g);   /* without anything started */
+uint64_t gpu_untimed_activities(const struct gpu_timeline *g);
+uint64_t gpu_dropped(const struct gpu_timeline *g); /* by CUPTI */
+int64_t gpu_overhead_ns(const struct gpu_timeline *g); /* CUPTI's own, as it says */
+
+#endif
