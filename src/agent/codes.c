@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/code_table.h"
 #include "agent/session.h"
 #include "agent/text.h"
 #include "base/varint.h"
@@ -27,6 +28,7 @@ static void note_free(void *extra)
 
 	if (!note)
 		return;
+	code_table_remove(note->code);
 	free(note->name);
 	free(note->bytecode);
 	free(note);
@@ -39,6 +41,11 @@ int codes_init(void)
 	if (codes_slot < 0)
 		codes_slot = py.Extra_Index(note_free);
 	return codes_slot < 0 ? -1 : 0;
+}
+
+struct code_note *codes_lookup(const void *code)
+{
+	return code_table_find(code);
 }
 
 static long long_attribute(PyObject *object, const char *name)
@@ -60,6 +67,10 @@ static struct code_note *note_attach(PyObject *code)
 		py.Err_Clear();
 		free(note);
 		note = NULL;
+	}
+	if (note) {
+		note->code = code;
+		code_table_insert(code, note);
 	}
 	return note;
 }

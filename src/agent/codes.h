@@ -21,11 +21,13 @@ int codes_init(void);
  * return: `bytecode` is a copy then, NULL for plain functions.
  */
 struct code_note {
+	PyObject *code;
 	uint32_t id;
 	uint32_t epoch; /* the recording that the id belongs to: session_epoch */
 	char *name;     /* qualified; NULL: ask the code object */
 	uint8_t *bytecode;
 	uint32_t bytecode_bytes;
+	_Atomic uint32_t lines_epoch; /* the recording that has its line table; see stacks.c */
 };
 
 extern ssize_t codes_slot;
@@ -51,6 +53,12 @@ static inline struct code_note *codes_note(struct ring *r, PyObject *code)
 		return note;
 	return codes_note_slow(r, code, note);
 }
+
+/*
+ * The note of a code object that is running in the calling thread; NULL: never
+ * seen.  Needs no GIL: the frame keeps the code object, and so its note, alive.
+ */
+struct code_note *codes_lookup(const void *code);
 
 static inline uint32_t codes_id(struct ring *r, PyObject *code)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/calls.h"
+#include "agent/frames.h"
 #include "agent/gc_pauses.h"
 #include "agent/pyapi.h"
 #include "agent/scope.h"
@@ -32,6 +33,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	}
 	if (collect & SHM_COLLECT_GC)
 		gc_pauses_start();
+	if (collect & SHM_COLLECT_GPU)
+		frames_init(); /* where it fails, GPU work goes without its Python lines */
 	return py.Bool_From(1);
 }
 

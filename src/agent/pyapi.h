@@ -146,6 +146,7 @@ typedef void (*py_free_function)(void *);
 	X(PyObject *, Interpreter_Main, "PyInterpreterState_Main", (void))                         \
 	X(char *, Interpreter_ThreadHead, "PyInterpreterState_ThreadHead", (PyObject *))           \
 	X(char *, ThreadState_Next, "PyThreadState_Next", (char *))                                \
+	X(char *, ThreadState_OfThis, "PyGILState_GetThisThreadState", (void)) /* no GIL needed */  \
 	X(char *, ThreadState_Get, "PyThreadState_Get", (void))                                    \
 	X(void, SetProfile, "PyEval_SetProfile", (py_trace_function, PyObject *))
 

@@ -101,6 +101,8 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->progress = b->finish.summary && isatty(STDERR_FILENO);
 	if (strcmp(config_text(c, &setting_cpu), "off") != 0)
 		options.collect = SHM_COLLECT_CALLS | SHM_COLLECT_GC;
+	if (config_flag(c, &setting_gpu))
+		options.collect |= SHM_COLLECT_GPU;
 	if (finish_check(&b->finish, keep ? trace : NULL, err))
 		return -1;
 	b->trace_fd = keep ? open_trace(trace, err) : open_nameless_trace(err);

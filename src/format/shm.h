@@ -69,6 +69,7 @@ enum shm_clock {
 enum shm_collect {
 	SHM_COLLECT_CALLS = 1u << 0,
 	SHM_COLLECT_GC = 1u << 1,
+	SHM_COLLECT_GPU = 1u << 2,
 };
 
 struct shm_header {

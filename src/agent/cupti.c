@@ -1,0 +1,74 @@
+/* Loading libcupti; see cupti.h. */
+#include "agent/cupti.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cupti cupti;
+
+/* Newest first; the names by which frameworks and toolkits load it. */
+static const char *const names[] = {
+	"libcupti.so.13",
+	"libcupti.so.12",
+	"libcupti.so.11.8",
+	"libcupti.so",
+	"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+	"/usr/local/cuda/lib64/libcupti.so",
+};
+
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+/*
+ * A framework brings the libcupti that it was built for.  A second copy would
+ * be a second subscriber, so one that is loaded already always goes first.
+ */
+static void *open_library(void)
+{
+	const char *asked = getenv("INFERSCOPE_CUPTI");
+	void *library = NULL;
+
+	if (asked && *asked)
+		return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; !library && i < NAMES; i++)
+		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	for (size_t i = 0; !library && i < NAMES; i++)
+		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	return library;
+}
+
+static const char *missing_symbol(void *library)
+{
+#define LOAD(name, symbol, args)                                                                   \
+	*(void **)&cupti.name = dlsym(library, symbol);                                            \
+	if (!cupti.name)                                                                           \
+		return symbol;
+	CUPTI_FUNCTIONS(LOAD)
+#undef LOAD
+	return NULL;
+}
+
+int cupti_load(char *text, size_t bytes)
+{
+	void *library = open_library();
+	const char *missing;
+
+	if (!library) {
+		snprintf(text, bytes,
+			 "libcupti was not found: install the CUPTI of your CUDA version (it comes with "
+			 "PyTorch's wheels and the CUDA toolkit), or name it in INFERSCOPE_CUPTI");
+		return -1;
+	}
+	missing = missing_symbol(library);
+	if (missing) {
+		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed", missing);
+		return -1;
+	}
+	if (cupti.GetVersion(&cupti.version) || cupti.version < CUPTI_VERSION_MIN) {
+		snprintf(text, bytes, "libcupti is too old (version %u): 11.8 or newer is needed",
+			 cupti.version);
+		return -1;
+	}
+	return 0;
+}

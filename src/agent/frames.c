@@ -1,0 +1,161 @@
+#include "agent/frames.h"
+
+#include <string.h>
+
+#include "agent/pyapi.h"
+
+struct layout {
+	uint32_t version;
+	/* In the thread state: the newest frame, or (has_cframe) what holds it. */
+	uint16_t frame;
+	bool has_cframe;
+	uint16_t cframe_frame;
+	/* In a frame. */
+	uint16_t code, previous, instruction;
+	uint8_t owner; /* 0: frames have none */
+	/* Where bytecode starts in a code object; 0: `instruction` is an index already, in units of */
+	uint16_t bytecode;
+	uint8_t unit;
+	uint16_t line_table; /* in a code object */
+};
+
+static const struct layout layouts[] = {
+	{ 0x0308, 24, false, 0, 32, 24, 104, 0, 0, 1, 120 },
+	{ 0x0309, 24, false, 0, 32, 24, 104, 0, 0, 1, 120 },
+	{ 0x030a, 24, false, 0, 32, 24, 96, 0, 0, 2, 120 },
+	{ 0x030b, 56, true, 8, 32, 48, 56, 0, 184, 0, 136 },
+	{ 0x030c, 56, true, 0, 0, 8, 56, 70, 192, 0, 136 },
+	{ 0x030d, 72, false, 0, 0, 8, 56, 70, 200, 0, 136 },
+};
+
+#define OWNED_BY_C_STACK 3 /* an entry frame without code of its own (3.12 and later) */
+#define BYTES_SIZE 16u     /* in a bytes object */
+#define BYTES_DATA 32u
+
+static const struct layout *layout;
+
+static const char *pointer_at(const char *base, size_t offset)
+{
+	const char *p;
+
+	memcpy(&p, base + offset, sizeof(p));
+	return p;
+}
+
+static uint32_t offset_in(const char *frame, const char *code)
+{
+	int index;
+
+	if (layout->bytecode)
+		return (uint32_t)(pointer_at(frame, layout->instruction) - code - layout->bytecode);
+	memcpy(&index, frame + layout->instruction, sizeof(index));
+	return index < 0 ? 0 : (uint32_t)index * layout->unit;
+}
+
+static const char *newest_frame(void)
+{
+	const char *state = layout ? py.ThreadState_OfThis() : NULL;
+	const char *at = state ? pointer_at(state, layout->frame) : NULL;
+
+	return at && layout->has_cframe ? pointer_at(at, layout->cframe_frame) : at;
+}
+
+size_t frames_read(struct frame_ref *out, size_t max)
+{
+	const char *frame = newest_frame();
+	size_t n = 0;
+
+	for (; frame && n < max; frame = pointer_at(frame, layout->previous)) {
+		const char *code;
+
+		if (layout->owner && frame[layout->owner] == OWNED_BY_C_STACK)
+			continue;
+		code = pointer_at(frame, layout->code);
+		if (!code || ((const PyObject *)code)->type != py.CodeType)
+			continue;
+		out[n].code = code;
+		out[n].offset = offset_in(frame, code);
+		n++;
+	}
+	return n;
+}
+
+const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
+{
+	const char *table = layout ? pointer_at(code, layout->line_table) : NULL;
+	ssize_t n;
+
+	if (!table)
+		return NULL;
+	memcpy(&n, table + BYTES_SIZE, sizeof(n));
+	if (n < 0 || n > INT32_MAX)
+		return NULL;
+	*bytes = (uint32_t)n;
+	return (const uint8_t *)table + BYTES_DATA;
+}
+
+/* Does Python's own account of its stack agree with ours, frame by frame? */
+static bool frames_agree(void)
+{
+	struct frame_ref ours[64];
+	size_t n = frames_read(ours, 64), i = 0;
+	PyObject *sys = py.Import("sys");
+	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
+	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	bool agree = n > 0 && frame;
+
+	while (agree && frame && frame != py.None && i < 64) {
+		PyObject *code = py.GetAttr(frame, "f_code");
+		PyObject *lasti = py.GetAttr(frame, "f_lasti");
+		PyObject *outer = py.GetAttr(frame, "f_back");
+
+		agree = i < n && code == ours[i].code && lasti &&
+			py.Long_As(lasti) == (long)ours[i].offset;
+		i++;
+		py_drop(code);
+		py_drop(lasti);
+		py_drop(frame);
+		frame = outer;
+	}
+	agree = agree && i == n;
+	py_drop(frame);
+	py_drop(getframe);
+	py_drop(sys);
+	py.Err_Clear();
+	return agree;
+}
+
+static bool line_table_agrees(void)
+{
+	struct frame_ref innermost;
+	PyObject *table = NULL;
+	const uint8_t *data = NULL;
+	uint32_t bytes = 0;
+	char *theirs;
+	ssize_t n;
+	bool agree = false;
+
+	if (frames_read(&innermost, 1)) {
+		table = py.GetAttr((PyObject *)(uintptr_t)innermost.code,
+				   py.version >= 0x030a0000 ? "co_linetable" : "co_lnotab");
+		data = frames_line_table(innermost.code, &bytes);
+	}
+	if (table && data && !py.Bytes_As(table, &theirs, &n))
+		agree = (size_t)n == bytes && !memcmp(theirs, data, bytes);
+	py_drop(table);
+	py.Err_Clear();
+	return agree;
+}
+
+int frames_init(void)
+{
+	layout = NULL;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (layouts[i].version == py.version >> 16)
+			layout = &layouts[i];
+	}
+	if (layout && frames_agree() && line_table_agrees())
+		return 0;
+	layout = NULL;
+	return -1;
+}

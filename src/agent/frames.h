@@ -1,0 +1,29 @@
+/*
+ * The Python frames of the calling thread, read without the GIL.
+ *
+ * A thread inside C code may read its own frames: nobody else changes them.
+ * The layouts are a table, one row for each minor version, checked against
+ * what Python itself says when the agent starts; on any difference nothing is
+ * read at all.
+ */
+#ifndef AGENT_FRAMES_H
+#define AGENT_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct frame_ref {
+	const void *code;
+	uint32_t offset; /* of the instruction, in bytes */
+};
+
+/* With the GIL, from a function that Python called.  -1: this interpreter is laid out otherwise. */
+int frames_init(void);
+
+/* Innermost first; returns how many.  0 in threads that run no Python, and without frames_init(). */
+size_t frames_read(struct frame_ref *out, size_t max);
+
+/* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */
+const uint8_t *frames_line_table(const void *code, uint32_t *bytes);
+
+#endif

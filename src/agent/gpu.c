@@ -1,0 +1,163 @@
+/* The life of the GPU recording in a process; see gpu.h. */
+#include "agent/gpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/cupti.h"
+#include "agent/session.h"
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+#define END_FLUSH_MS 2000 /* at most, at the end of the process */
+
+enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
+
+static _Atomic int phase;
+static _Atomic int owner; /* pid: a forked child has no CUDA */
+
+bool gpu_is_on(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_ON;
+}
+
+void gpu_say(enum gpu_state state, const char *text)
+{
+	struct ring *r = session_ring();
+
+	if (r)
+		ring_push_payload(r, RECORD_GPU_STATE, (uint32_t)state, text, (uint32_t)strlen(text));
+}
+
+void gpu_stop(const char *text)
+{
+	int on = GPU_ON;
+
+	if (atomic_compare_exchange_strong(&phase, &on, GPU_OFF))
+		gpu_say(GPU_STATE_STOPPED, text);
+}
+
+static void say_result(int result)
+{
+	const char *reason = "unknown error";
+	char text[512];
+
+	if (cupti.GetResultString(result, &reason) || !reason)
+		reason = "unknown error";
+	if (result == CUPTI_TAKEN)
+		snprintf(text, sizeof(text),
+			 "CUPTI is in use by another tool (nsys, ncu, cuda-gdb or a profiler in the "
+			 "program): end it, then the GPU can be recorded");
+	else
+		snprintf(text, sizeof(text), "CUPTI refused to record the GPU: %s (%d)", reason,
+			 result);
+	gpu_say(GPU_STATE_UNAVAILABLE, text);
+}
+
+static int start(void)
+{
+	int result = gpu_callbacks_start();
+
+	if (!result)
+		result = gpu_activity_start();
+	if (result)
+		gpu_callbacks_stop();
+	return result;
+}
+
+/* What the device has done so far is fetched; unfinished work is not waited for. */
+static void *flush(void *done)
+{
+	cupti.FlushAll(0);
+	cupti.FlushAll(CUPTI_FLUSH_FORCED);
+	atomic_store((_Atomic int *)done, 1);
+	return NULL;
+}
+
+/* In a thread of its own, so that a device that hangs cannot hold up the end of the program. */
+static void flush_within(int milliseconds)
+{
+	static _Atomic int done;
+	struct timespec pause = { 0, 1000000 };
+	pthread_t thread;
+
+	atomic_store(&done, 0);
+	if (pthread_create(&thread, NULL, flush, (void *)&done))
+		return;
+	pthread_detach(thread);
+	while (milliseconds-- > 0 && !atomic_load(&done))
+		nanosleep(&pause, NULL);
+}
+
+static void at_process_end(void)
+{
+	if (gpu_is_on() && session_on() && atomic_load(&owner) == getpid())
+		flush_within(END_FLUSH_MS);
+}
+
+void gpu_pause(const char *text)
+{
+	int on = GPU_ON;
+
+	if (atomic_load(&owner) != getpid() || !gpu_is_on())
+		return;
+	flush_within(END_FLUSH_MS);
+	if (!atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
+		return;
+	gpu_activity_stop();
+	gpu_callbacks_stop();
+	gpu_say(GPU_STATE_PAUSED, text);
+}
+
+void gpu_resume(void)
+{
+	int paused = GPU_PAUSED, result;
+
+	if (!atomic_compare_exchange_strong(&phase, &paused, GPU_ON))
+		return;
+	result = start();
+	if (result) {
+		atomic_store(&phase, GPU_OFF);
+		say_result(result);
+	} else {
+		gpu_say(GPU_STATE_RECORDING, "");
+	}
+}
+
+static void in_forked_child(void)
+{
+	atomic_store_explicit(&phase, GPU_OFF, memory_order_relaxed);
+}
+
+/* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
+int InitializeInjection(void)
+{
+	char text[512], version[64];
+	int result;
+
+	if (!session_on() && session_join(getenv(SHM_ENV), 0))
+		return 1;
+	if (!session_on() || !(session_on()->header->collect & SHM_COLLECT_GPU))
+		return 1;
+	if (cupti_load(text, sizeof(text))) {
+		gpu_say(GPU_STATE_UNAVAILABLE, text);
+		return 1;
+	}
+	atomic_store(&owner, getpid());
+	atomic_store(&phase, GPU_ON);
+	result = start();
+	if (result) {
+		atomic_store(&phase, GPU_OFF);
+		say_result(result);
+		return 1;
+	}
+	snprintf(version, sizeof(version), "CUPTI %u", cupti.version);
+	gpu_say(GPU_STATE_RECORDING, version);
+	pthread_atfork(NULL, NULL, in_forked_child);
+	atexit(at_process_end);
+	return 1;
+}

@@ -1,0 +1,37 @@
+/*
+ * Recording the GPU through CUPTI.
+ *
+ * The CUDA driver loads this library (CUDA_INJECTION64_PATH) and calls
+ * InitializeInjection() when a program initialises CUDA, in Python and native
+ * programs alike; a program that never does never loads CUPTI.  Whatever goes
+ * wrong is one RECORD_GPU_STATE with a text for the report; the program runs on.
+ */
+#ifndef AGENT_GPU_H
+#define AGENT_GPU_H
+
+#include <stdbool.h>
+
+#include "agent/ring.h"
+
+/* In use by all that follows: is the GPU of this process being recorded now? */
+bool gpu_is_on(void);
+
+/* Writes a change of state; any thread. */
+void gpu_say(enum gpu_state state, const char *text);
+
+/* No more of it in this process: a second device got work. */
+void gpu_stop(const char *text);
+
+/* Another tool in this process wants CUPTI: let go of it, and take it again. */
+void gpu_pause(const char *text);
+void gpu_resume(void);
+
+/* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */
+int gpu_activity_start(void);
+void gpu_activity_stop(void);
+
+/* gpu_callbacks.c */
+int gpu_callbacks_start(void);
+void gpu_callbacks_stop(void);
+
+#endif

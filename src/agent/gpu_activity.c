@@ -1,0 +1,271 @@
+/*
+ * What the device did: CUPTI fills buffers, we turn their records into ours.
+ * Runs in CUPTI's own thread, or in one that flushes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/cupti.h"
+#include "agent/gpu.h"
+#include "agent/intern.h"
+#include "agent/session.h"
+#include "base/varint.h"
+#include "format/stamp.h"
+
+/*
+ * A buffer reaches us when it is full and all its work is done.  Small ones
+ * arrive sooner, so a killed process loses less: about 300 kernels each.
+ */
+#define BUFFER_BYTES (64u * 1024u)
+#define FLUSH_PERIOD_MS 200u
+#define KERNEL_NAME_MAX 4096u
+
+static const int kinds[] = {
+	CUPTI_KIND_DEVICE, CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_COPY,
+	CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET, CUPTI_KIND_OVERHEAD,
+};
+
+static struct intern kernel_names;
+static _Atomic uint32_t first_device = UINT32_MAX;
+
+/* NFR-2: one device per process. */
+static bool device_is_allowed(uint32_t device)
+{
+	uint32_t first = UINT32_MAX;
+
+	if (atomic_compare_exchange_strong_explicit(&first_device, &first, device,
+						    memory_order_relaxed, memory_order_relaxed) ||
+	    first == device)
+		return true;
+	gpu_stop("this process uses a second GPU: its GPU recording ends here; give each process "
+		 "one GPU with CUDA_VISIBLE_DEVICES");
+	return false;
+}
+
+static uint32_t kernel_name_id(struct ring *r, const char *name)
+{
+	size_t n = name ? strnlen(name, KERNEL_NAME_MAX) : 0;
+	uint64_t hash = n, word;
+	uint32_t id;
+
+	if (!n)
+		return 0;
+	for (size_t i = 0; i + 8 <= n; i += 8) {
+		memcpy(&word, name + i, 8);
+		hash = intern_mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, name + n / 8 * 8, n % 8);
+	hash = intern_mix(hash, word);
+	id = intern_find(&kernel_names, hash);
+	if (id)
+		return id;
+	id = session_next_id(r->session);
+	if (!ring_define(r, DEF_STRING, id, name, (uint32_t)n, NULL, 0))
+		return 0;
+	intern_put(&kernel_names, hash, id);
+	return id;
+}
+
+/* A payload being put together. */
+struct payload {
+	size_t bytes;
+	uint8_t data[32 * VARINT_MAX];
+};
+
+static void put(struct payload *p, uint64_t value)
+{
+	p->bytes += varint_put(p->data + p->bytes, value);
+}
+
+static void put_span(struct payload *p, uint64_t start, uint64_t end)
+{
+	bool known = start && end >= start;
+
+	put(p, known ? start : 0);
+	put(p, known ? end - start : 0);
+}
+
+static void put_place(struct payload *p, uint32_t device, uint32_t context, uint32_t stream,
+		      uint32_t correlation)
+{
+	put(p, device);
+	put(p, context);
+	put(p, stream);
+	put(p, correlation);
+}
+
+static void push(struct ring *r, uint8_t kind, uint32_t id, const struct payload *p)
+{
+	ring_push_payload(r, kind, id, p->data, (uint32_t)p->bytes);
+}
+
+static void on_kernel(struct ring *r, const struct cupti_kernel *k)
+{
+	struct payload p = { 0 };
+
+	put_span(&p, k->start, k->end);
+	put_place(&p, k->device, k->context, k->stream, k->correlation);
+	for (int i = 0; i < 3; i++)
+		put(&p, (uint32_t)k->grid[i]);
+	for (int i = 0; i < 3; i++)
+		put(&p, (uint32_t)k->block[i]);
+	put(&p, k->registers);
+	put(&p, (uint32_t)k->static_shared);
+	put(&p, (uint32_t)k->dynamic_shared);
+	put(&p, k->graph);
+	put(&p, k->graph_node);
+	push(r, RECORD_GPU_KERNEL, kernel_name_id(r, k->name), &p);
+}
+
+static void on_copy(struct ring *r, const struct cupti_copy *c)
+{
+	struct payload p = { 0 };
+
+	put_span(&p, c->start, c->end);
+	put_place(&p, c->device, c->context, c->stream, c->correlation);
+	put(&p, c->bytes);
+	put(&p, c->source);
+	put(&p, c->destination);
+	put(&p, c->flags & 1u);
+	put(&p, c->graph);
+	put(&p, c->graph_node);
+	push(r, RECORD_GPU_COPY, c->copy, &p);
+}
+
+static void on_peer_copy(struct ring *r, const struct cupti_peer_copy *c)
+{
+	struct payload p = { 0 };
+
+	put_span(&p, c->start, c->end);
+	put_place(&p, c->device, c->context, c->stream, c->correlation);
+	put(&p, c->bytes);
+	put(&p, c->source);
+	put(&p, c->destination);
+	put(&p, c->flags & 1u);
+	put(&p, 0);
+	put(&p, 0);
+	push(r, RECORD_GPU_COPY, GPU_COPY_PEER, &p);
+}
+
+static void on_memset(struct ring *r, const struct cupti_memset *m)
+{
+	struct payload p = { 0 };
+
+	put_span(&p, m->start, m->end);
+	put_place(&p, m->device, m->context, m->stream, m->correlation);
+	put(&p, m->bytes);
+	put(&p, m->value);
+	put(&p, m->flags & 1u);
+	put(&p, m->graph);
+	put(&p, m->graph_node);
+	push(r, RECORD_GPU_MEMSET, m->memory, &p);
+}
+
+static void on_overhead(struct ring *r, const struct cupti_overhead *o)
+{
+	struct payload p = { 0 };
+
+	put_span(&p, o->start, o->end);
+	push(r, RECORD_GPU_OVERHEAD, o->overhead, &p);
+}
+
+static void on_device(struct ring *r, const struct cupti_device *d)
+{
+	struct payload p = { 0 };
+	size_t n = d->name ? strnlen(d->name, 128) : 0;
+
+	put(&p, d->memory_bytes);
+	put(&p, d->bandwidth_kb_s);
+	put(&p, d->multiprocessors);
+	put(&p, d->core_clock_khz);
+	put(&p, 10 * d->major + d->minor);
+	memcpy(p.data + p.bytes, d->name, n);
+	p.bytes += n;
+	push(r, RECORD_GPU_DEVICE, d->id, &p);
+}
+
+static void on_record(struct ring *r, const struct cupti_activity *a)
+{
+	const struct cupti_kernel *kernel = (const void *)a;
+	const struct cupti_copy *copy = (const void *)a;
+	const struct cupti_peer_copy *peer = (const void *)a;
+	const struct cupti_memset *set = (const void *)a;
+
+	switch (a->kind) {
+	case CUPTI_KIND_CONCURRENT_KERNEL:
+		if (device_is_allowed(kernel->device))
+			on_kernel(r, kernel);
+		break;
+	case CUPTI_KIND_COPY:
+		if (device_is_allowed(copy->device))
+			on_copy(r, copy);
+		break;
+	case CUPTI_KIND_PEER_COPY:
+		if (device_is_allowed(peer->device))
+			on_peer_copy(r, peer);
+		break;
+	case CUPTI_KIND_MEMSET:
+		if (device_is_allowed(set->device))
+			on_memset(r, set);
+		break;
+	case CUPTI_KIND_OVERHEAD:
+		on_overhead(r, (const void *)a);
+		break;
+	case CUPTI_KIND_DEVICE:
+		on_device(r, (const void *)a);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
+{
+	*buffer = NULL;
+	*max_records = 0;
+	*bytes = 0;
+	if (posix_memalign((void **)buffer, 8, BUFFER_BYTES) == 0)
+		*bytes = BUFFER_BYTES;
+}
+
+static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	struct ring *r = session_ring();
+	struct cupti_activity *a = NULL;
+	size_t dropped = 0;
+
+	(void)bytes;
+	if (r)
+		session_name_thread(r, "CUPTI");
+	while (r && valid && gpu_is_on() && !cupti.GetNextRecord(buffer, valid, &a))
+		on_record(r, a);
+	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)
+		ring_push(r, RECORD_GPU_DROPPED, (uint32_t)dropped);
+	free(buffer);
+}
+
+static uint64_t timestamp(void)
+{
+	return stamp_monotonic();
+}
+
+int gpu_activity_start(void)
+{
+	int result = cupti.RegisterTimestamp(timestamp);
+
+	if (!result)
+		result = cupti.RegisterCallbacks(on_request, on_complete);
+	for (size_t i = 0; !result && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		result = cupti.ActivityEnable(kinds[i]);
+	if (!result)
+		cupti.FlushPeriod(FLUSH_PERIOD_MS); /* where it is refused, full buffers still come */
+	return result;
+}
+
+void gpu_activity_stop(void)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		cupti.ActivityDisable(kinds[i]);
+}

@@ -1,0 +1,110 @@
+/*
+ * CUDA calls, in the thread that makes them: when, what, from which Python line.
+ * Runs inside the call: no lock, no CUDA, no allocation after a thread's first.
+ */
+#include <string.h>
+
+#include "agent/cuda_calls.h"
+#include "agent/cupti.h"
+#include "agent/gpu.h"
+#include "agent/intern.h"
+#include "agent/session.h"
+#include "agent/stacks.h"
+#include "base/varint.h"
+
+static cupti_subscriber subscriber;
+static struct intern names;
+
+/*
+ * The runtime implements its calls by driver calls; those are part of the same
+ * call and not recorded again.
+ */
+static __thread unsigned depth;
+
+/* "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once. */
+static uint32_t name_id(struct ring *r, const char *function)
+{
+	size_t n = strlen(function);
+	const char *suffix = strstr(function, "_v");
+	uint64_t hash = 0;
+	uint32_t id;
+
+	if (suffix && suffix[2] >= '0' && suffix[2] <= '9')
+		n = (size_t)(suffix - function);
+	for (size_t i = 0; i < n; i++)
+		hash = intern_mix(hash, (uint8_t)function[i]);
+	id = intern_find(&names, hash);
+	if (id)
+		return id;
+	id = session_next_id(r->session);
+	if (!ring_define(r, DEF_STRING, id, function, (uint32_t)n, NULL, 0))
+		return 0;
+	intern_put(&names, hash, id);
+	return id;
+}
+
+/* cudaMalloc(void **, size_t, ...) and its kin have the size in second place. */
+static uint64_t allocated_bytes(enum cuda_call what, const struct cupti_callback_data *data)
+{
+	size_t bytes = 0;
+
+	if ((what == CUDA_CALL_ALLOC || what == CUDA_CALL_HOST_ALLOC) && data->params &&
+	    !strstr(data->function, "Pitch") && !strstr(data->function, "3D"))
+		memcpy(&bytes, (const char *)data->params + sizeof(void *), sizeof(bytes));
+	return bytes;
+}
+
+static void on_enter(struct ring *r, enum cuda_call what, const struct cupti_callback_data *data)
+{
+	uint8_t payload[4 * VARINT_MAX];
+	size_t n = varint_put(payload, what);
+
+	n += varint_put(payload + n, data->correlation);
+	n += varint_put(payload + n, stacks_current(r));
+	n += varint_put(payload + n, allocated_bytes(what, data));
+	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, data->function), payload, (uint32_t)n);
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *argument)
+{
+	const struct cupti_callback_data *data = argument;
+	int what = cuda_call_what(domain, id);
+	struct ring *r;
+
+	(void)user;
+	if (what < 0 || !gpu_is_on())
+		return;
+	if (data->site == CUPTI_ENTER) {
+		if (depth++)
+			return;
+		r = session_ring();
+		if (r)
+			on_enter(r, (enum cuda_call)what, data);
+		return;
+	}
+	if (!depth || --depth) /* switched on in the middle of a call, or nested */
+		return;
+	r = session_ring();
+	if (r)
+		ring_push(r, RECORD_CUDA_EXIT, data->correlation);
+}
+
+int gpu_callbacks_start(void)
+{
+	int result = cupti.Subscribe(&subscriber, on_call, NULL);
+
+	if (result)
+		return result;
+	cuda_calls_init();
+	/* A row that this CUPTI does not know is an error we can do without. */
+	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++)
+		cupti.EnableCallback(1, subscriber, row->domain, row->id);
+	return CUPTI_OK;
+}
+
+void gpu_callbacks_stop(void)
+{
+	if (subscriber)
+		cupti.Unsubscribe(subscriber);
+	subscriber = NULL;
+}

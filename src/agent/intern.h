@@ -1,0 +1,37 @@
+/*
+ * From a 64-bit hash of something to the id it was given.  Any thread, no lock.
+ *
+ * A full table is emptied: what was in it is then defined again under another
+ * id, which costs a few bytes and is right all the same.
+ */
+#ifndef AGENT_INTERN_H
+#define AGENT_INTERN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define INTERN_SLOTS 65536u
+
+struct intern {
+	uint32_t epoch; /* the recording that the ids belong to */
+	_Atomic uint32_t used;
+	struct {
+		_Atomic uint64_t hash; /* 0: free */
+		_Atomic uint32_t id;   /* 0: its finder is about to define it */
+	} slots[INTERN_SLOTS];
+};
+
+/* The id, or 0: not there (or not yet). */
+uint32_t intern_find(struct intern *t, uint64_t hash);
+
+/* Remembers an id; a no-op where somebody else was faster. */
+void intern_put(struct intern *t, uint64_t hash, uint32_t id);
+
+/* A hash that depends on every word put in, in order; never 0 in the end. */
+static inline uint64_t intern_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ull;
+	return hash ^ hash >> 29;
+}
+
+#endif
