@@ -298,6 +298,11 @@ int drain_finish(struct drain *d, struct err *err)
 	return drain_tables_retire(d, true, err);
 }
 
+const char *drain_refusal(const struct drain *d)
+{
+	return *d->refusal ? d->refusal : NULL;
+}
+
 struct drain_totals drain_totals(const struct drain *d)
 {
 	return d->totals;
