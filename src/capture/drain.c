@@ -134,8 +134,11 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 		d->totals.stored++;
 	}
 	t->next_index = index;
-	cursor->at = c->at + c->bytes;
-	cursor->index = index;
+	/* A block that was given back may hold definitions by now, and drain_defs() has begun them. */
+	if (cursor->identity == (c->state & ~3ull)) {
+		cursor->at = c->at + c->bytes;
+		cursor->index = index;
+	}
 	return 0;
 }
 
