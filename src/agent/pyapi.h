@@ -169,6 +169,7 @@ typedef void (*py_free_function)(void *);
 	X(UnicodeType, "PyUnicode_Type", false)                                                    \
 	X(LongType, "PyLong_Type", false)                                                          \
 	X(FloatType, "PyFloat_Type", false)                                                        \
+	X(BoolType, "PyBool_Type", false)                                                          \
 	X(CodeType, "PyCode_Type", false)                                                          \
 	X(TypeError, "PyExc_TypeError", true)                                                      \
 	X(RuntimeError, "PyExc_RuntimeError", true)                                                \
