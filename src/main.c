@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,11 +62,25 @@ static int show_version(void)
 	return finish_stdout(EXIT_OK);
 }
 
+/*
+ * Nothing that we open may land on the number of a standard file that is closed:
+ * messages would end up in it.  What stands in for it cannot be used either, and
+ * is gone in the workload.
+ */
+static void occupy_standard_files(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct command *command;
 
+	occupy_standard_files();
 	if (!name) {
 		help_program(stderr, commands);
 		return EXIT_USAGE;

@@ -5,7 +5,7 @@ class Scope:
     __slots__ = ("name",)
 
     def __init__(self, name):
-        self.name = name
+        self.name = str.__str__(name)
 
     def __enter__(self):
         return self
@@ -20,6 +20,8 @@ class Scope:
         return None
 
     def __call__(self, function):
+        if isinstance(function, type) or not callable(function):
+            raise TypeError("scope() decorates functions, not %r" % (function,))
         return function
 
     def __repr__(self):

@@ -25,18 +25,19 @@ def _refusal():
     return None
 
 
-def _load(name, path):
-    """Imports `name` from the folders of `path`, whatever sys.path says; False: it is not there."""
-    from _frozen_importlib import module_from_spec
+def _find(name, path):
     from _frozen_importlib_external import PathFinder
 
     spec = PathFinder.find_spec(name, path)
-    if spec is None or spec.loader is None:
-        return False
+    return spec if spec is not None and spec.loader is not None else None
+
+
+def _load(spec):
+    from _frozen_importlib import module_from_spec
+
     module = module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    return True
 
 
 def _load_package(home):
@@ -44,20 +45,17 @@ def _load_package(home):
     try:
         import inferscope  # noqa: F401
     except ImportError:
-        _load("inferscope", [os.path.dirname(home)])
+        _load(_find("inferscope", [os.path.dirname(home)]))
 
 
-def _start():
-    here = os.path.dirname(os.path.abspath(__file__))
-    home = os.path.dirname(here)
-    package = os.path.join(home, "python")
-    # The package stays importable, behind everything the workload has.
-    sys.path[:] = [p for p in sys.path if p != here and p != package]
+def _start(home):
     if "INFERSCOPE_SESSION" not in os.environ:
         return
+    package = os.path.join(home, "python")
     try:
         refusal = _refusal()
         if os.path.isdir(package):
+            # Importable for the workload, behind everything it has.
             sys.path.append(package)
         elif not refusal:
             _load_package(home)
@@ -74,11 +72,16 @@ def _start():
             pass  # no recorder to tell
 
 
-def _hand_over():
+def _hand_over(home):
     if sys.version_info < (3, 5):
+        _start(home)
         _hand_over_2()
-    else:
-        _load("sitecustomize", sys.path)
+        return
+    # Looked for before the recording begins: the search is ours, what it finds is the workload's.
+    theirs = _find("sitecustomize", sys.path)
+    _start(home)
+    if theirs:
+        _load(theirs)
 
 
 def _hand_over_2():
@@ -91,5 +94,7 @@ def _hand_over_2():
     imp.load_module("sitecustomize", *found)
 
 
-_start()
-_hand_over()
+_here = os.path.dirname(os.path.abspath(__file__))
+_home = os.path.dirname(_here)
+sys.path[:] = [p for p in sys.path if p not in (_here, os.path.join(_home, "python"))]
+_hand_over(_home)

@@ -12,6 +12,8 @@
 #define ENTRY_MAX_BYTES (1u + VARINT_MAX + KEY_MAX_BYTES + VARINT_MAX + VALUE_MAX_BYTES)
 #define CUT_BYTES 2u
 
+static size_t put_value(uint8_t *to, enum arg_type *type, PyObject *value);
+
 static size_t put_text(uint8_t *to, const struct text *t)
 {
 	size_t n = varint_put(to, t->bytes);
@@ -20,18 +22,9 @@ static size_t put_text(uint8_t *to, const struct text *t)
 	return n + t->bytes;
 }
 
-static size_t put_int(uint8_t *to, enum arg_type *type, PyObject *value)
+static size_t put_real(uint8_t *to, enum arg_type *type, double real)
 {
-	int overflow = 0;
-	long long n = py.Long_AsOverflow(value, &overflow);
-	double real;
-
-	if (!overflow) {
-		*type = ARG_INT;
-		return varint_put(to, zigzag(n));
-	}
-	*type = ARG_FLOAT; /* beyond 64 bits */
-	real = py.Long_AsDouble(value);
+	*type = ARG_FLOAT;
 	memcpy(to, &real, sizeof(real));
 	return sizeof(real);
 }
@@ -48,16 +41,61 @@ static size_t put_type_name(uint8_t *to, PyObject *value)
 	return n;
 }
 
-/* numpy's integers are as harmless as Python's, and common as batch sizes. */
-static bool is_numpy_scalar(PyObject *value)
+static size_t put_object(uint8_t *to, enum arg_type *type, PyObject *value)
 {
-	PyObject *module = py.GetAttr(value->type, "__module__");
-	struct text t = text_of(module, KEY_MAX_BYTES);
-	bool yes = t.bytes == 5 && !memcmp(t.data, "numpy", 5);
+	*type = ARG_OBJECT;
+	return put_type_name(to, value);
+}
+
+static size_t put_int(uint8_t *to, enum arg_type *type, PyObject *value)
+{
+	int overflow = 0;
+	long long n = py.Long_AsOverflow(value, &overflow);
+	double real;
+
+	if (!overflow) {
+		*type = ARG_INT;
+		return varint_put(to, zigzag(n));
+	}
+	real = py.Long_AsDouble(value); /* beyond 64 bits */
+	if (!py.Err_Occurred())
+		return put_real(to, type, real);
+	py.Err_Clear();
+	return put_object(to, type, value); /* beyond a double too */
+}
+
+static bool attribute_starts(PyObject *object, const char *attribute, const char *with)
+{
+	PyObject *value = py.GetAttr(object, attribute);
+	struct text t = text_of(value, KEY_MAX_BYTES);
+	bool yes = t.bytes >= strlen(with) && !memcmp(t.data, with, strlen(with));
 
 	text_release(&t);
-	py_drop(module);
+	py_drop(value);
 	return yes;
+}
+
+/*
+ * numpy's scalars are as harmless as Python's numbers, and common as batch sizes.
+ * Its arrays are not: to look at one could mean to copy it.
+ */
+static size_t put_numpy(uint8_t *to, enum arg_type *type, PyObject *value)
+{
+	PyObject *number = NULL;
+	size_t n;
+
+	if (attribute_starts(value->type, "__name__", "bool"))
+		number = py.CallWith(py.BoolType, value, NULL);
+	else if (attribute_starts(value->type, "__name__", "float"))
+		number = py.CallWith(py.FloatType, value, NULL);
+	else if (!attribute_starts(value->type, "__name__", "ndarray"))
+		number = py.Number_Index(value);
+	py.Err_Clear();
+	if (!number)
+		return put_object(to, type, value);
+	n = put_value(to, type, number);
+	py_drop(number);
+	return n;
 }
 
 static size_t put_value(uint8_t *to, enum arg_type *type, PyObject *value)
@@ -68,13 +106,8 @@ static size_t put_value(uint8_t *to, enum arg_type *type, PyObject *value)
 	}
 	if (py_is(value, py.LongType))
 		return put_int(to, type, value);
-	if (py_is(value, py.FloatType)) {
-		double real = py.Float_As(value);
-
-		*type = ARG_FLOAT;
-		memcpy(to, &real, sizeof(real));
-		return sizeof(real);
-	}
+	if (py_is(value, py.FloatType))
+		return put_real(to, type, py.Float_As(value));
 	if (py_is(value, py.UnicodeType)) {
 		struct text t = text_of(value, VALUE_MAX_BYTES);
 		size_t n = put_text(to, &t);
@@ -83,19 +116,9 @@ static size_t put_value(uint8_t *to, enum arg_type *type, PyObject *value)
 		text_release(&t);
 		return n;
 	}
-	if (is_numpy_scalar(value)) {
-		PyObject *index = py.Number_Index(value);
-
-		if (index) {
-			size_t n = put_int(to, type, index);
-
-			py_drop(index);
-			return n;
-		}
-		py.Err_Clear();
-	}
-	*type = ARG_OBJECT;
-	return put_type_name(to, value);
+	if (attribute_starts(value->type, "__module__", "numpy"))
+		return put_numpy(to, type, value);
+	return put_object(to, type, value);
 }
 
 void args_encode(struct args *out, PyObject *names, PyObject *const *values)

@@ -135,6 +135,7 @@ typedef void (*py_free_function)(void *);
 	X(double, Float_As, "PyFloat_AsDouble", (PyObject *))                                      \
 	X(PyObject *, Number_Index, "PyNumber_Index", (PyObject *))                                \
 	X(PyObject *, Unicode_From, "PyUnicode_FromString", (const char *))                        \
+	X(PyObject *, Unicode_Plain, "PyUnicode_FromObject", (PyObject *)) /* of a derived str */  \
 	X(PyObject *, Unicode_Format, "PyUnicode_FromFormat", (const char *, ...))                 \
 	X(PyObject *, Bool_From, "PyBool_FromLong", (long))                                        \
 	X(PyObject *, Unicode_Intern, "PyUnicode_InternFromString", (const char *))                \
@@ -169,6 +170,7 @@ typedef void (*py_free_function)(void *);
 	X(UnicodeType, "PyUnicode_Type", false)                                                    \
 	X(LongType, "PyLong_Type", false)                                                          \
 	X(FloatType, "PyFloat_Type", false)                                                        \
+	X(BoolType, "PyBool_Type", false)                                                          \
 	X(CodeType, "PyCode_Type", false)                                                          \
 	X(TypeError, "PyExc_TypeError", true)                                                      \
 	X(RuntimeError, "PyExc_RuntimeError", true)                                                \

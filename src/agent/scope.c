@@ -51,15 +51,18 @@ static struct scope *free_list[FREE_LIST_MAX];
 static unsigned free_count;
 static uint64_t last_instance;
 
+/* Takes over the reference to the name. */
 static struct scope *scope_alloc(PyObject *name)
 {
 	struct scope *s = free_count ? free_list[--free_count]
 				     : py.Object_Malloc(sizeof(struct scope));
 
-	if (!s)
+	if (!s) {
+		py_drop(name);
 		return NULL;
+	}
 	py.Object_Init(&s->head, scope_type);
-	s->name = py_new_ref(name);
+	s->name = name;
 	s->open.instance = 0;
 	s->inner = NULL;
 	s->args = NULL;
@@ -87,12 +90,18 @@ static void scope_dealloc(PyObject *self)
 	py_drop(type);
 }
 
-static bool check_name(PyObject *const *args, ssize_t n, const char *complaint)
+/*
+ * The name as a new reference to a plain str: one of a derived class, such as a
+ * member of an enumeration of texts, may hash and compare by code of its own.
+ */
+static PyObject *take_name(PyObject *const *args, ssize_t n, const char *complaint)
 {
 	if (n == 1 && args[0]->type == py.UnicodeType)
-		return true;
+		return py_new_ref(args[0]);
+	if (n == 1 && py_is(args[0], py.UnicodeType))
+		return py.Unicode_Plain(args[0]);
 	py.Err_SetString(py.TypeError, complaint);
-	return false;
+	return NULL;
 }
 
 static bool copy_args(struct scope *s, const uint8_t *data, uint32_t bytes)
@@ -109,12 +118,11 @@ static bool copy_args(struct scope *s, const uint8_t *data, uint32_t bytes)
 
 PyObject *scope_new(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names)
 {
-	struct scope *s;
+	PyObject *name =
+		take_name(args, n, "scope() takes one name, a str, and metadata as key=value");
+	struct scope *s = name ? scope_alloc(name) : NULL;
 
 	(void)module;
-	if (!check_name(args, n, "scope() takes one name, a str, and metadata as key=value"))
-		return NULL;
-	s = scope_alloc(args[0]);
 	if (s && names) {
 		struct args encoded;
 
@@ -276,7 +284,7 @@ static PyObject *scope_async_exit(PyObject *self, PyObject *const *args, ssize_t
 static PyObject *scope_again(PyObject *self, PyObject *unused)
 {
 	struct scope *s = (struct scope *)self;
-	struct scope *fresh = scope_alloc(s->name);
+	struct scope *fresh = scope_alloc(py_new_ref(s->name));
 
 	(void)unused;
 	if (fresh)
@@ -324,12 +332,13 @@ static PyObject *scope_refuse_new(PyObject *type, PyObject *args, PyObject *keyw
 
 PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names)
 {
-	struct ring *r;
+	PyObject *name =
+		take_name(args, n, "mark_event() takes one name, a str, and metadata as key=value");
+	struct ring *r = session_ring();
 
 	(void)module;
-	if (!check_name(args, n, "mark_event() takes one name, a str, and metadata as key=value"))
+	if (!name)
 		return NULL;
-	r = session_ring();
 	if (r) {
 		uint8_t payload[VARINT_MAX + ARGS_MAX_BYTES];
 		size_t bytes = varint_put(payload, tasks_current());
@@ -341,8 +350,9 @@ PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, P
 			memcpy(payload + bytes, encoded.data, encoded.bytes);
 			bytes += encoded.bytes;
 		}
-		ring_push_payload(r, RECORD_MARK, names_id(r, args[0]), payload, (uint32_t)bytes);
+		ring_push_payload(r, RECORD_MARK, names_id(r, name), payload, (uint32_t)bytes);
 	}
+	py_drop(name);
 	return py_new_ref(py.None);
 }
 

@@ -6,6 +6,7 @@
 #include "analyze/census.h"
 #include "analyze/steps.h"
 #include "analyze/trust.h"
+#include "timeline/process_position.h"
 #include "timeline/timeline.h"
 
 #define COMMAND_MAX 4096 /* arguments shown; a hostile file may claim any number */
@@ -67,14 +68,6 @@ static int collect_processes(struct analysis *a, const struct trace *t)
 	return 0;
 }
 
-static struct analysis_process *process_of(struct analysis *a, const struct trace *t, uint32_t id)
-{
-	for (size_t i = 0; i < a->process_count; i++)
-		if (trace_process(t, i)->id == id)
-			return &a->processes[i];
-	return NULL;
-}
-
 static int collect_threads(struct analysis *a, const struct timeline *tl, const struct trace *t)
 {
 	size_t n = trace_thread_count(t);
@@ -87,7 +80,9 @@ static int collect_threads(struct analysis *a, const struct timeline *tl, const 
 	for (size_t i = 0; i < n; i++) {
 		const struct thread_tally *tally = timeline_thread(tl, i);
 		const struct trace_thread *thread = trace_thread(t, i);
-		struct analysis_process *p = process_of(a, t, thread->process);
+		size_t process = process_position(t, thread->process);
+		struct analysis_process *p =
+			process < a->process_count ? &a->processes[process] : NULL;
 
 		a->threads[i] = (struct analysis_thread){
 			.pid = p ? p->pid : 0,

@@ -5,6 +5,7 @@
 
 #include "analyze/stats.h"
 #include "base/array.h"
+#include "timeline/process_position.h"
 
 #define WARMUP_SERIES 10
 #define WARMUP_FACTOR 3
@@ -49,10 +50,9 @@ static int most_important_first(const void *a, const void *b)
 
 static uint32_t pid_of(const struct trace *t, uint32_t process)
 {
-	for (size_t i = 0; i < trace_process_count(t); i++)
-		if (trace_process(t, i)->id == process)
-			return trace_process(t, i)->pid;
-	return 0;
+	size_t at = process_position(t, process);
+
+	return at < trace_process_count(t) ? trace_process(t, at)->pid : 0;
 }
 
 /* How many of the durations, in order of time, are warm-up; `sorted` is room for as many. */

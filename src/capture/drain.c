@@ -134,8 +134,11 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 		d->totals.stored++;
 	}
 	t->next_index = index;
-	cursor->at = c->at + c->bytes;
-	cursor->index = index;
+	/* A block that was given back may hold definitions by now, and drain_defs() has begun them. */
+	if (cursor->identity == (c->state & ~3ull)) {
+		cursor->at = c->at + c->bytes;
+		cursor->index = index;
+	}
 	return 0;
 }
 
@@ -296,6 +299,11 @@ int drain_finish(struct drain *d, struct err *err)
 	if (drain_tables_update(d, err) || drain_events(d, err) || drain_defs(d, err))
 		return -1;
 	return drain_tables_retire(d, true, err);
+}
+
+const char *drain_refusal(const struct drain *d)
+{
+	return *d->refusal ? d->refusal : NULL;
 }
 
 struct drain_totals drain_totals(const struct drain *d)

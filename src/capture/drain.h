@@ -47,6 +47,9 @@ const struct trace_process *drain_find_process(const struct drain *d, uint32_t p
 /* Processes that have joined and still live, without `except`. */
 uint32_t drain_living(const struct drain *d, uint32_t except);
 
+/* Why a process could not be recorded, the first that said so; NULL: none did.  Borrowed. */
+const char *drain_refusal(const struct drain *d);
+
 struct drain_totals drain_totals(const struct drain *d);
 
 #endif

@@ -58,6 +58,7 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
+	char refusal[1024]; /* the first one; "": none */
 	uint32_t process_limit, thread_limit; /* see drain_tables_update() */
 	struct drain_process *processes;
 	struct drain_thread *threads;

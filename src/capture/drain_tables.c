@@ -105,6 +105,13 @@ static bool process_lives(const struct drain_process *p)
 	return kill((pid_t)p->entry.pid, 0) == 0 || errno != ESRCH;
 }
 
+static int write_refusal(struct drain *d, const char *text, struct err *err)
+{
+	if (!*d->refusal)
+		snprintf(d->refusal, sizeof(d->refusal), "%s", text);
+	return trace_write_note(d->writer, text, err);
+}
+
 /* Once each: why no calls come from a process, or come no more. */
 static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 {
@@ -119,7 +126,7 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	    refusals[refusal]) {
 		p->noted_refusal = refusal;
 		snprintf(text, sizeof(text), refusals[refusal], major, minor, p->entry.pid);
-		if (trace_write_note(d->writer, text, err))
+		if (write_refusal(d, text, err))
 			return -1;
 	}
 	if (!p->noted_displaced &&
@@ -175,7 +182,7 @@ static int read_notes(struct drain *d, struct err *err)
 
 			*end = '\0';
 			snprintf(note, sizeof(note), "process %lu:%s", pid, line);
-			if (trace_write_note(d->writer, note, err))
+			if (write_refusal(d, note, err))
 				return -1;
 			line = end + 1;
 		}

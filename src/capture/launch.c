@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,11 +78,11 @@ static int set_environment(const struct launch_paths *paths, const char *where)
 }
 
 static void run_child(char *const argv[], const struct launch_paths *paths, const char *where,
-		      const sigset_t *mask, int report_fd)
+		      const struct signals *before, int report_fd)
 {
 	int code;
 
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	signals_restore(before);
 	if (!set_environment(paths, where))
 		execvp(argv[0], argv);
 	code = errno;
@@ -93,7 +92,7 @@ static void run_child(char *const argv[], const struct launch_paths *paths, cons
 }
 
 pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
-	     const void *mask, int *exec_errno, struct err *err)
+	     const struct signals *before, int *exec_errno, struct err *err)
 {
 	int pipe_fds[2];
 	pid_t pid;
@@ -110,7 +109,7 @@ pid_t launch(char *const argv[], const struct launch_paths *paths, const char *w
 		return -1;
 	}
 	if (pid == 0)
-		run_child(argv, paths, where, mask, pipe_fds[1]);
+		run_child(argv, paths, where, before, pipe_fds[1]);
 	close(pipe_fds[1]);
 	do {
 		n = read(pipe_fds[0], exec_errno, sizeof(*exec_errno));

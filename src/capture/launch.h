@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "capture/signals.h"
 
 /* Where the parts of an installation lie, found from the running program. */
 struct launch_paths {
@@ -17,11 +18,11 @@ struct launch_paths {
 int launch_find_paths(struct launch_paths *paths, struct err *err);
 
 /*
- * Starts argv (found through PATH) as a child with the signal mask `mask`.
+ * Starts argv (found through PATH) as a child with the signals as they were.
  * Returns its pid; or -1 with the text set and *exec_errno telling whether it
  * could not be found or not be executed (0: could not even be forked).
  */
 pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
-	     const void *mask, int *exec_errno, struct err *err);
+	     const struct signals *before, int *exec_errno, struct err *err);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct supervisor {
 	int signals;      /* signalfd */
-	sigset_t before;  /* the mask to give to the workload */
+	sigset_t before;  /* our mask, before it was taken over */
 	bool wait_children;
 	/* Called now and then; NULL: not. */
 	void (*tick)(void *context, struct recording *r);

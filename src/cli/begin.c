@@ -138,6 +138,7 @@ int finish_recording(struct begun *b, int status)
 	recording_end(b->recording, status);
 	if (recording_trouble(b->recording)) {
 		b->fell_short = true;
+		b->finish.known_partial = true;
 		complain(0, "the recording is incomplete: %s", recording_trouble(b->recording));
 	}
 	if (finish_reports(&b->finish, b->trace_path, &err)) {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/signals.h"
 #include "capture/supervise.h"
 #include "cli/begin.h"
 #include "cli/command.h"
@@ -59,6 +60,7 @@ static void read_command(pid_t pid, char *text, size_t bytes, char *words[COMMAN
 
 static int detach(void)
 {
+	struct signals before;
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -66,7 +68,7 @@ static int detach(void)
 	if (pid > 0)
 		_exit(EXIT_OK);
 	setsid();
-	signal(SIGPIPE, SIG_IGN); /* the program may be gone when we answer */
+	signals_hold(&before); /* the program may be gone when we answer */
 	return 0;
 }
 

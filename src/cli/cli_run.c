@@ -23,20 +23,29 @@ static int run_plainly(const struct workload *w)
 	return complain(exec_failure(errno), "cannot run %s: %s", w->argv[0], strerror(errno));
 }
 
-static void note_missing_agent(struct begun *b, const struct workload *w)
+/* What was not recorded is said at once, and stands in the report. */
+static void tell_unrecorded(struct begun *b, const struct workload *w)
 {
-	const char *text =
-		w->script ? "the agent did not load in Python: its calls were not recorded"
-			  : "no Python process with the agent was started: no calls were recorded "
-			    "(python -I, -E and -S keep the agent out)";
+	const struct drain *d = recording_drain(b->recording);
+	const char *text = drain_refusal(d);
 	struct err err;
 
+	if (!text && drain_totals(d).processes)
+		return;
+	if (!text) {
+		text = w->script ? "the agent did not load in Python: its calls were not recorded"
+				 : "no Python process with the agent was started: no calls were "
+				   "recorded (python -I, -E and -S keep the agent out)";
+		/* A trace that cannot be written is noticed by recording_end(). */
+		(void)trace_write_note(recording_writer(b->recording), text, &err);
+	}
 	b->fell_short = true;
-	/* A trace that cannot be written is noticed by recording_end(). */
-	(void)trace_write_note(recording_writer(b->recording), text, &err);
+	if (strcmp(config_text(b->config, &setting_log_level), "error") != 0)
+		complain(0, "%s", text);
 }
 
-static int record(struct begun *b, const struct workload *w, struct err *err)
+static int record(struct begun *b, const struct workload *w, const struct signals *before,
+		  struct err *err)
 {
 	struct supervisor s;
 	struct launch_paths paths;
@@ -49,7 +58,7 @@ static int record(struct begun *b, const struct workload *w, struct err *err)
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
 	if (b->progress)
 		s.tick = progress_tick;
-	pid = launch(w->argv, &paths, recording_where(b->recording), &s.before, &exec_errno, err);
+	pid = launch(w->argv, &paths, recording_where(b->recording), before, &exec_errno, err);
 	if (pid < 0) {
 		supervisor_release(&s);
 		return complain(exec_failure(exec_errno), "%s", err->text);
@@ -59,17 +68,30 @@ static int record(struct begun *b, const struct workload *w, struct err *err)
 	/* What ^C ends now is the report, not the workload. */
 	supervisor_release(&s);
 	recording_cycle(b->recording);
-	if (!drain_totals(recording_drain(b->recording)).processes &&
-	    !recording_trouble(b->recording))
-		note_missing_agent(b, w);
+	if (!recording_trouble(b->recording))
+		tell_unrecorded(b, w);
 	return finish_recording(b, status);
+}
+
+static int run_recorded(const struct workload *w, const struct config *c)
+{
+	struct signals before;
+	struct begun b;
+	struct err err;
+	int status;
+
+	signals_hold(&before);
+	if (begin_recording(&b, c, w->argv, stderr, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	status = record(&b, w, &before, &err);
+	begun_release(&b);
+	return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct config *c = NULL;
 	struct workload w = { 0 };
-	struct begun b;
 	struct err err;
 	int operand, status;
 	bool dashes;
@@ -81,12 +103,8 @@ static int run(const struct command *self, int argc, char **argv)
 		complain(status, "%s", err.text);
 	else if (!config_flag(c, &setting_enable))
 		status = run_plainly(&w);
-	else if (begin_recording(&b, c, w.argv, stderr, &err))
-		status = complain(EXIT_USAGE, "%s", err.text);
-	else {
-		status = record(&b, &w, &err);
-		begun_release(&b);
-	}
+	else
+		status = run_recorded(&w, c);
 	workload_release(&w);
 	config_free(c);
 	return status;

@@ -1,5 +1,6 @@
 #include "cli/finish.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,6 +24,28 @@ static const char *report_path(const struct finish *f, size_t i)
 	return config_list(f->config, &setting_report, i);
 }
 
+/* "a.md" for "x/a.md", and the folder "x" (or ".") in *folder. */
+static const char *split(const char *path, struct stat *folder)
+{
+	const char *slash = strrchr(path, '/');
+	char text[PATH_MAX];
+
+	snprintf(text, sizeof(text), "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+	if (stat(text, folder))
+		memset(folder, 0, sizeof(*folder)); /* found out when it is opened */
+	return slash ? slash + 1 : path;
+}
+
+/* Would these two names, of which one is not there yet, become one file? */
+static bool same_place(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (strcmp(split(a, &x), split(b, &y)) != 0)
+		return false;
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* Devices and pipes may be written twice; a file that is there is one file under any name. */
 static bool same_file(const char *a, const char *b)
 {
@@ -31,7 +54,7 @@ static bool same_file(const char *a, const char *b)
 	if (!strcmp(a, "-") || !strcmp(b, "-"))
 		return false;
 	if (stat(a, &x) || stat(b, &y))
-		return !strcmp(a, b);
+		return same_place(a, b);
 	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
@@ -122,7 +145,8 @@ int finish_reports(const struct finish *f, const char *trace_path, struct err *e
 	}
 	if (trace_open(&trace, trace_path, err) || analysis_new(&analysis, trace, err))
 		goto out;
-	if (trace_damage(trace) && strcmp(config_text(f->config, &setting_log_level), "error") != 0)
+	if (trace_damage(trace) && !f->known_partial &&
+	    strcmp(config_text(f->config, &setting_log_level), "error") != 0)
 		complain(EXIT_OK, "warning: %s: %s; the report is partial", trace_path,
 			 trace_damage(trace));
 	rc = write_reports(f, analysis, written, &count, err);

@@ -16,6 +16,7 @@ struct finish {
 	const struct config *config; /* report and detail are used */
 	bool default_report;         /* write the default report if none was asked for */
 	FILE *summary;               /* where the summary goes; NULL: none */
+	bool known_partial;          /* the user has been told that the trace is incomplete */
 	const char *kept_trace;      /* trace file to name in the summary; NULL: none is kept */
 };
 

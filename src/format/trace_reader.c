@@ -305,8 +305,8 @@ static int blocks_walk(struct trace *t, uint64_t offset)
 	if (t->has_end && offset < t->file_bytes)
 		return damage_set(t, "something follows the end of the recording,", offset);
 	if (!t->has_end) {
-		t->damage = strdup("the recording has no end: its recorder was killed, or is still "
-				   "writing");
+		t->damage = strdup("the recording has no end: its recorder was killed or had no "
+				   "room, or is still writing");
 		return t->damage ? 0 : -1;
 	}
 	return 0;

@@ -199,7 +199,9 @@ int report_check_writable(const char *path, struct err *err)
 	struct target t = { .fd = -1 };
 
 	if (is_stdout(path))
-		return 0;
+		return write(STDOUT_FILENO, "", 0) < 0
+			       ? err_set(err, "cannot write '-': standard output is closed")
+			       : 0;
 	if (is_special(path)) {
 		if (access(path, W_OK))
 			return err_errno(err, "cannot write '%s'", path);

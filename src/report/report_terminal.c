@@ -12,7 +12,7 @@
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN 60
 #define WIDTH_MAX 120
-#define STEP_ROWS 5
+#define STEP_ROWS 4
 #define FUNCTION_ROWS 7
 #define NOTE_ROWS 3
 #define COLUMN ((size_t)9) /* of a figure */

@@ -15,6 +15,9 @@
 
 #include "base/array.h"
 
+/* How far down an exit looks for its frame: crafted stacks must not make each exit slow. */
+#define SEARCH_MAX 4096
+
 void callstack_init(struct callstack *s, struct functions *f, const struct timeline_visitor *v)
 {
 	memset(s, 0, sizeof(*s));
@@ -198,17 +201,29 @@ static bool same_frame(const struct frame *f, uint32_t id, uint32_t function)
 	return f->function == function && (f->id == id || function == FUNCTION_NONE);
 }
 
+/* How many frames remain when those above the one that is left are closed; 0: it is not there. */
+static size_t find_frame(const struct callstack *s, uint32_t id, uint32_t function)
+{
+	size_t lowest = s->depth > SEARCH_MAX ? s->depth - SEARCH_MAX : 0;
+
+	if (function != FUNCTION_NONE && (function >= s->open_cap || !s->open[function]))
+		return 0;
+	for (size_t at = s->depth; at > lowest; at--)
+		if (same_frame(&s->frames[at - 1], id, function))
+			return at;
+	return 0;
+}
+
 static void leave_frame(struct callstack *s, uint32_t id, uint32_t function, uint64_t collected,
 			int64_t now_ns)
 {
-	size_t at = s->depth;
+	size_t at;
 
 	if (s->beyond) {
 		s->beyond--;
 		return;
 	}
-	while (at && !same_frame(&s->frames[at - 1], id, function))
-		at--;
+	at = find_frame(s, id, function);
 	if (!at) {
 		close_unseen(s, id, function, collected, now_ns);
 		return;

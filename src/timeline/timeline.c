@@ -6,6 +6,7 @@
 #include "base/varint.h"
 #include "timeline/callstack.h"
 #include "timeline/functions.h"
+#include "timeline/process_position.h"
 #include "timeline/scopes.h"
 
 struct timeline {
@@ -190,24 +191,16 @@ static int walk_batches(struct walk *w)
 	return 0;
 }
 
-static const struct trace_process *process_by_id(const struct trace *t, uint32_t id)
-{
-	for (size_t i = 0; i < trace_process_count(t); i++)
-		if (trace_process(t, i)->id == id)
-			return trace_process(t, i);
-	return NULL;
-}
-
 /* When the thread ended or, where nobody saw it end, its process or the recording did. */
 static int64_t thread_end(const struct walk *w)
 {
 	const struct trace *t = w->tl->trace;
 	const struct trace_thread *thread = trace_thread(t, w->thread);
-	const struct trace_process *process = process_by_id(t, thread->process);
+	size_t process = process_position(t, thread->process);
 	int64_t end_ns = thread->end_ns;
 
-	if (end_ns == TRACE_UNKNOWN_NS && process)
-		end_ns = process->end_ns;
+	if (end_ns == TRACE_UNKNOWN_NS && process < trace_process_count(t))
+		end_ns = trace_process(t, process)->end_ns;
 	if (end_ns == TRACE_UNKNOWN_NS && trace_end(t))
 		end_ns = trace_end(t)->wall_ns;
 	return end_ns > w->last_ns ? end_ns : w->last_ns;

@@ -382,26 +382,29 @@ def test_collections_are_pauses_of_their_generation(python, record):
 
 
 def test_durations_are_those_of_the_program(python, record):
+    """A call lasts longer than what it measures itself and less than what its caller measures."""
     recording = record(python, """
         import json, sys, time
-        took_us = []
+        now = time.perf_counter
+        inside_us, around_us = [], []
 
         def busy(seconds):
-            start = time.perf_counter()
-            while time.perf_counter() - start < seconds:
+            start = now()
+            while now() - start < seconds:
                 pass
-            took_us.append((time.perf_counter() - start) * 1e6)
+            inside_us.append((now() - start) * 1e6)
 
         for milliseconds in (5, 20, 100) * 2:
+            start = now()
             busy(milliseconds / 1000)
-        json.dump(took_us, sys.stdout)
+            around_us.append((now() - start) * 1e6)
+        json.dump([inside_us, around_us], sys.stdout)
     """)
-    own = json.loads(recording.done.stdout)
+    inside_us, around_us = json.loads(recording.done.stdout)
     spans = [e["end_us"] - e["start_us"] for e in recording.calls("busy")]
-    assert len(spans) == len(own) == 6
-    for recorded_us, own_us in zip(spans, own):
-        assert recorded_us == pytest.approx(own_us, rel=0.05, abs=100)
-        assert recorded_us > own_us - 1, "a function cannot be shorter than a part of it"
+    assert len(spans) == len(inside_us) == len(around_us) == 6
+    for recorded_us, low_us, high_us in zip(spans, inside_us, around_us):
+        assert low_us - 20 <= recorded_us <= high_us + 20, "20: one clock against the other"
 
 
 def test_self_time_is_what_the_callees_leave(python, record):

@@ -435,6 +435,102 @@ static void noise_is_walked_to_the_end(void **state)
 	}
 }
 
+static void thousands_of_functions_keep_their_names(void **state)
+{
+	const uint32_t functions = 3000;
+	const struct trace_process process = { .id = 1, .pid = 1, .end_ns = -1, .name = "x" };
+	const struct trace_thread thread = { .id = 1, .process = 1, .end_ns = -1, .name = "" };
+	const struct timeline_visitor nobody = { 0 };
+	char path[] = "/tmp/timeline-XXXXXX";
+	struct trace_writer *w = NULL;
+	struct timeline *tl = NULL;
+	struct trace *t = NULL;
+	struct err err;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
+	assert_int_equal(trace_write_process(w, &process, &err), 0);
+	assert_int_equal(trace_write_thread(w, &thread, &err), 0);
+	for (uint32_t i = 0; i < 2 * functions; i++) {
+		char code[16]; /* line, length of the name, name, file: each function has two ids */
+		int n = snprintf(code, sizeof(code), "\1\5f%04ua.py", i / 2);
+
+		assert_int_equal(trace_write_def(w, DEF_CODE, i + 1, code, (size_t)n, &err), 0);
+		assert_int_equal(trace_write_event(w, 1, i, RECORD_CALL, i + 1, i, NULL, 0, &err),
+				 0);
+	}
+	assert_int_equal(trace_writer_flush(w, 0, 0, &err), 0);
+	trace_writer_free(w);
+	close(fd);
+	assert_int_equal(trace_open(&t, path, &err), 0);
+	assert_int_equal(timeline_new(&tl, t, &err), 0);
+	assert_int_equal(timeline_walk(tl, &nobody, &err), 0);
+	assert_int_equal(timeline_function_count(tl), functions);
+	for (uint32_t i = 0; i < functions; i++) {
+		const struct function *f = timeline_function(tl, i);
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%04u", i);
+		assert_string_equal(f->name, name);
+		assert_string_equal(f->file, "a.py");
+		assert_int_equal(f->line, 1);
+	}
+	timeline_free(tl);
+	trace_close(t);
+	unlink(path);
+}
+
+struct span_count {
+	uint64_t spans;
+	uint32_t deepest;
+};
+
+static void count_span(void *ctx, const struct span *s)
+{
+	struct span_count *c = ctx;
+
+	c->spans++;
+	c->deepest = s->depth > c->deepest ? s->depth : c->deepest;
+}
+
+static void a_stack_deeper_than_any_real_one_is_bounded(void **state)
+{
+	const uint32_t limit = 1u << 20, calls = limit + 10;
+	const struct trace_process process = { .id = 1, .pid = 1, .end_ns = -1, .name = "x" };
+	const struct trace_thread thread = { .id = 1, .process = 1, .end_ns = -1, .name = "" };
+	struct span_count count = { 0 };
+	const struct timeline_visitor v = { .ctx = &count, .function = count_span };
+	char path[] = "/tmp/timeline-XXXXXX";
+	struct trace_writer *w = NULL;
+	struct timeline *tl = NULL;
+	struct trace *t = NULL;
+	struct err err;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
+	assert_int_equal(trace_write_process(w, &process, &err), 0);
+	assert_int_equal(trace_write_thread(w, &thread, &err), 0);
+	for (uint32_t i = 0; i < 2 * calls; i++)
+		assert_int_equal(trace_write_event(w, 1, i, i < calls ? RECORD_CALL : RECORD_RETURN,
+						   7, i, NULL, 0, &err),
+				 0);
+	assert_int_equal(trace_writer_flush(w, 0, 0, &err), 0);
+	trace_writer_free(w);
+	close(fd);
+	assert_int_equal(trace_open(&t, path, &err), 0);
+	assert_int_equal(timeline_new(&tl, t, &err), 0);
+	assert_int_equal(timeline_walk(tl, &v, &err), 0);
+	assert_int_equal(count.spans, limit);
+	assert_int_equal(count.deepest, limit - 1);
+	assert_int_equal(timeline_thread(tl, 0)->repaired, 0);
+	assert_int_equal(timeline_thread(tl, 0)->open_end, 0);
+	timeline_free(tl);
+	trace_close(t);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +556,8 @@ int main(void)
 		cmocka_unit_test(marks_are_delivered),
 		cmocka_unit_test(self_times_add_up_whatever_is_lost),
 		cmocka_unit_test(noise_is_walked_to_the_end),
+		cmocka_unit_test(thousands_of_functions_keep_their_names),
+		cmocka_unit_test(a_stack_deeper_than_any_real_one_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,253 @@
+"""What `run` does where its output cannot go: full disks, limits, closed files, broken pipes.
+
+The workload runs on and keeps its exit status; what can be known beforehand is
+refused before it runs.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+RAN = "open('ran', 'w').close()\n"
+# Writes about 100 bytes that no compression makes smaller for each mark.
+BUSY = """\
+import os, sys, time
+import inferscope
+for i in range(int(sys.argv[1])):
+    inferscope.mark_event("noise", data=os.urandom(100).hex())
+    if i % 1000 == 0:
+        time.sleep(0.01)
+print("done")
+sys.exit(6)
+"""
+MB = 1 << 20
+
+
+@pytest.fixture
+def run(inferscope):
+    def run(*args, **more):
+        return inferscope("run", "--quiet", "--python", sys.executable, *args, **more)
+    return run
+
+
+@pytest.fixture
+def script(work):
+    def write(text, name="script.py"):
+        (work / name).write_text(text)
+        return name
+    return write
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    try:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        pytest.skip("cannot mount a small file system: %s" % error)
+    if done.returncode:
+        pytest.skip("cannot mount a small file system: %s" % done.stdout.decode().strip())
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(folder):
+    with open(str(folder / "fill"), "wb", buffering=0) as full:
+        with pytest.raises(OSError):
+            for _ in range(64):
+                full.write(b"x" * 65536)
+
+
+def limit_files(size):
+    """For preexec_fn: no file of the program or the workload may grow beyond this."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def check_partial(path):
+    """The report says that it is partial, and is not empty."""
+    report = json.loads(path.read_text())
+    assert [note for note in report["trust"]["notes"] if note.startswith("partial report: ")]
+    assert report["trust"]["events"] > 0
+    return report
+
+
+def test_a_trace_that_fills_the_disk(run, script, small_disk, work, inferscope):
+    args = ["--trace", small_disk / "t.isc", "--report", "r.json", script(BUSY), 30000]
+    done = run(*args)
+    assert (done.returncode, done.stdout) == (6, "done\n")
+    assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: " \
+        "No space left on device\n"
+    report = check_partial(work / "r.json")
+    again = inferscope("analyze", "--quiet", small_disk / "t.isc", "--report", "again.json")
+    assert again.returncode == 0
+    assert json.loads((work / "again.json").read_text()) == report
+    assert run("--strict", *args).returncode == 4
+
+
+def test_a_disk_that_is_full_from_the_start(refused, script, small_disk, work):
+    fill(small_disk)
+    assert refused("run", "--python", sys.executable, "--trace", small_disk / "t.isc",
+                   script(RAN)) == "cannot write the trace: No space left on device"
+    assert not (work / "ran").exists()
+
+
+def test_a_report_that_finds_no_room(run, script, small_disk, work):
+    fill(small_disk)
+    done = run("--report", small_disk / "r.md", "--report", "r.json", script(BUSY), 10)
+    assert (done.returncode, done.stdout) == (6, "done\n")
+    assert done.stderr == "inferscope: cannot write '%s/r.md': No space left on device\n" % small_disk
+    assert [path.name for path in small_disk.iterdir()] == ["fill"]
+    assert (work / "r.json").exists()
+
+
+def test_a_limit_on_the_size_of_files(run, script, work):
+    # Room for the buffer, not for the trace.
+    done = run("--trace-size-mb", 1, "--report", "r.json", script(BUSY), 60000,
+               preexec_fn=limit_files(3 * MB))
+    assert (done.returncode, done.stdout) == (6, "done\n")
+    assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: " \
+        "File too large\n"
+    check_partial(work / "r.json")
+
+
+def test_a_limit_that_leaves_no_room_for_the_buffer(refused, script, work):
+    assert refused("run", "--python", sys.executable, script(RAN),
+                   preexec_fn=limit_files(MB)) == "cannot create the trace buffer: File too large"
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys: nowhere even root cannot write")
+def test_a_working_directory_that_cannot_be_written(refused, script, work):
+    path = work / script(RAN)
+    assert refused("run", "--python", sys.executable, path, cwd="/sys") == \
+        "cannot write 'inferscope-report.md': Permission denied"
+    assert refused("run", "--python", sys.executable, "--report", work / "r.md", path,
+                   cwd="/sys") == "cannot write the trace inferscope-trace.isc: Permission denied"
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.parametrize("options, line", [
+    (["--report", "folder.md"], "cannot write 'folder.md': it is a directory"),
+    (["--trace", "folder.md"], "cannot write the trace folder.md: Is a directory"),
+    (["--trace", "/dev/full"], "cannot write the trace /dev/full: not a regular file"),
+    (["--report", "x.md", "--trace", "x.md"], "'x.md' cannot be the report and the trace"),
+    (["--report", "x.md", "--trace", "./x.md"], "'x.md' cannot be the report and the trace"),
+    (["--report", "folder.md/../x.md", "--report", "x.md"], "report 'x.md' is given twice"),
+])
+def test_places_that_cannot_be(refused, script, work, options, line):
+    (work / "folder.md").mkdir()
+    name = script(RAN)
+    assert refused("run", "--python", sys.executable, *options, name) == line
+    assert sorted(path.name for path in work.iterdir()) == ["folder.md", name]
+
+
+def test_a_report_through_a_symbolic_link(run, script, work):
+    (work / "there").mkdir()
+    (work / "there" / "r.json").write_text("an old report")
+    (work / "link.json").symlink_to("there/r.json")
+    (work / "link.isc").symlink_to("there/t.isc")
+    (work / "link.py").symlink_to(script("import sys; print(sys.argv[0])"))
+    done = run("--report", "link.json", "--trace", "link.isc", "link.py")
+    assert (done.returncode, done.stdout) == (0, "link.py\n")
+    assert (work / "link.json").is_symlink()
+    assert (work / "there" / "t.isc").stat().st_size > 0
+    assert json.loads((work / "there" / "r.json").read_text())["run"]["exit_status"] == 0
+
+
+def test_two_recordings_into_one_trace(binary, refused, run, script, work, clean_env):
+    """The second is refused; the first does not notice."""
+    first = subprocess.Popen([binary, "run", "--quiet", "--python", sys.executable,
+                              script("input(); print('first')", "first.py")], cwd=str(work),
+                             env=clean_env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        while not (work / "inferscope-trace.isc").exists() or \
+                not (work / "inferscope-trace.isc").stat().st_size:
+            assert first.poll() is None
+        assert refused("run", "--python", sys.executable, "--report", "other.md", script(RAN)) == \
+            "another recording is writing inferscope-trace.isc; choose another file with --trace"
+        assert not (work / "ran").exists()
+        assert run("--trace", "other.isc", "--report", "other.md", "script.py").returncode == 0
+    finally:
+        out, _ = first.communicate(b"\n", timeout=30)
+    assert (first.returncode, out) == (0, b"first\n")
+    assert (work / "inferscope-report.md").exists()
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
+def test_standard_files_that_are_closed(binary, script, work, clean_env, inferscope, closed):
+    """The workload sees the same open files as alone; nothing of ours is written into another."""
+    name = script("import os\nfound = [fd for fd in range(9) if os.path.exists('/proc/self/fd/%d'"
+                  " % fd)]\nopen('found', 'w').write(str(found))\n")
+    redirect = " ".join("%d>&-" % fd for fd in closed)
+
+    def started_with(command):
+        done = subprocess.run(["sh", "-c", 'exec "$@" ' + redirect, "sh"] + command, cwd=str(work),
+                              env=clean_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 0
+        return (work / "found").read_text()
+
+    alone = started_with([sys.executable, name])
+    assert started_with([binary, "run", "--python", sys.executable, name]) == alone
+    done = inferscope("analyze", "--quiet", "--report", "r.json", "inferscope-trace.isc")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((work / "r.json").read_text())["trust"]["events"] > 0
+
+
+def test_a_report_to_a_closed_standard_output(binary, script, work, clean_env):
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", binary, "run", "--python",
+                           sys.executable, "--report", "-", script(RAN)], cwd=str(work),
+                          env=clean_env, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == b"inferscope: cannot write '-': standard output is closed\n"
+    assert not (work / "ran").exists()
+
+
+def broken_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def test_nobody_reads_the_summary(binary, script, work, clean_env):
+    pipe = broken_pipe()
+    done = subprocess.run([binary, "run", "--python", sys.executable, script(BUSY), "10"],
+                          cwd=str(work), env=clean_env, stdout=subprocess.PIPE, stderr=pipe)
+    os.close(pipe)
+    assert (done.returncode, done.stdout) == (6, b"done\n")
+    assert (work / "inferscope-report.md").exists()
+
+
+def test_nobody_reads_the_report(run, script):
+    pipe = broken_pipe()
+    done = run("--report", "-", script("raise SystemExit(5)"), stdout=pipe)
+    os.close(pipe)
+    assert (done.returncode, done.stderr) == (5, "inferscope: cannot write '-': Broken pipe\n")
+
+
+@pytest.mark.parametrize("action", [signal.SIG_DFL, signal.SIG_IGN])
+def test_the_workload_gets_its_signals_as_they_were(run, action):
+    """In a pipeline it dies of SIGPIPE as alone; under nohup it goes on ignoring SIGHUP."""
+    def prepare():
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP):
+            signal.signal(number, action)
+
+    command = ["grep", "^Sig[BI]", "/proc/self/status"]
+    more = {"preexec_fn": prepare, "restore_signals": False}
+    alone = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, **more)
+    assert run("--", *command, **more).stdout == alone.stdout
+
+
+def test_a_pipeline_whose_reader_has_enough(run):
+    pipe = broken_pipe()
+    done = run("--", "yes", stdout=pipe)
+    os.close(pipe)
+    assert done.returncode == 128 + signal.SIGPIPE

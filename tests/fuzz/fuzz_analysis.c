@@ -1,0 +1,161 @@
+/* links: is_report */
+/*
+ * Any sequence of events, through timeline, analysis and every report.  The
+ * bytes are orders for the trace writer, four each, so that the fuzzer invents
+ * events and never has to guess a checksum.  Beyond memory safety it checks that
+ * self times add up to the time that is covered at all, and that the figures of
+ * a step are in order.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "format/trace_writer.h"
+#include "report/report.h"
+
+#define THREADS 3u
+#define NAMES 8u
+
+static void require(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* Half of the ids are defined, some of them twice as the same function. */
+static void write_definitions(struct trace_writer *w)
+{
+	static const char *const names[NAMES] = {
+		"f", "f", "g|h", "`x`", "a\033b", "", "s", "step"
+	};
+	struct buf b;
+	struct err err;
+
+	buf_init(&b);
+	for (uint32_t id = 1; id <= NAMES; id++) {
+		const char *name = names[id - 1];
+
+		buf_clear(&b);
+		if (id <= NAMES / 2) {
+			buf_add_varint(&b, 7);
+			buf_add_varint(&b, strlen(name));
+			buf_add_str(&b, name);
+			buf_add_str(&b, "/w/a.py");
+		} else {
+			buf_add_str(&b, name);
+		}
+		require(!trace_write_def(w, id <= NAMES / 2 ? DEF_CODE : DEF_STRING, id, b.data,
+					 b.len, &err));
+	}
+	buf_release(&b);
+}
+
+static void write_events(struct trace_writer *w, const uint8_t *data, size_t size)
+{
+	uint64_t index[THREADS] = { 0 };
+	int64_t now_ns[THREADS] = { 0 };
+	struct err err;
+
+	for (; size >= 4; data += 4, size -= 4) {
+		uint32_t thread = data[0] >> 6;
+		uint8_t kind = data[0] & 15, payload[2] = { data[2], data[3] & 3 };
+
+		if (thread == THREADS) { /* not an event: a loss, or a jump in time */
+			index[data[1] % THREADS] += data[2];
+			now_ns[data[1] % THREADS] += (int64_t)data[3] << (data[2] & 31);
+			continue;
+		}
+		kind |= kind >= 8 ? RECORD_PAYLOAD : 0;
+		now_ns[thread] += data[3] - 8;
+		if (trace_write_event(w, thread, index[thread]++, kind, data[1] % (NAMES + 2),
+				      now_ns[thread], payload, kind & RECORD_PAYLOAD ? 2 : 0, &err))
+			index[thread]--; /* a kind that does not exist */
+	}
+}
+
+static void write_trace(int fd, const uint8_t *data, size_t size)
+{
+	struct trace_process p = { .pid = 1, .end_ns = TRACE_UNKNOWN_NS, .name = "main" };
+	const struct trace_end end = { .wall_ns = 1000 };
+	struct trace_writer *w = NULL;
+	struct err err;
+
+	require(!trace_writer_new(&w, fd, &err));
+	for (p.id = 0; p.id < 2; p.id++)
+		require(!trace_write_process(w, &p, &err));
+	for (uint32_t id = 0; id < THREADS; id++) {
+		const struct trace_thread t = {
+			.id = id, .process = id / 2, .end_ns = TRACE_UNKNOWN_NS, .name = "t"
+		};
+
+		require(!trace_write_thread(w, &t, &err));
+	}
+	write_definitions(w);
+	write_events(w, data, size);
+	require(!trace_write_end(w, &end, &err));
+	trace_writer_free(w);
+}
+
+static void check(const struct analysis *a)
+{
+	int64_t self_ns = a->gc.total_ns, covered_ns = 0;
+
+	for (size_t i = 0; i < a->function_count; i++) {
+		require(a->functions[i].self_ns >= 0);
+		require(a->functions[i].total_ns >= a->functions[i].self_ns);
+		self_ns += a->functions[i].self_ns;
+	}
+	for (size_t i = 0; i < a->thread_count; i++)
+		covered_ns += a->threads[i].covered_ns;
+	/* Functions inside a collection are in both sums. */
+	require(a->gc.count ? self_ns >= covered_ns : self_ns == covered_ns);
+	require(a->step_count > 0);
+	for (size_t i = 0; i < a->step_count; i++) {
+		const struct analysis_step *s = &a->steps[i];
+
+		require(s->count > s->warmup && s->p50_ns >= 0);
+		require(s->p50_ns <= s->p95_ns && s->p95_ns <= s->p99_ns && s->p99_ns <= s->max_ns);
+	}
+}
+
+static void render(const struct analysis *a)
+{
+	static const struct report_backend *const backends[] = { &report_markdown, &report_json };
+	const struct terminal_style style = { .columns = 70 };
+	FILE *out = fopen("/dev/null", "w");
+	struct buf text;
+
+	buf_init(&text);
+	for (size_t i = 0; i < 2; i++)
+		backends[i]->render(&text, a, DETAIL_FULL);
+	require(!text.failed && !memchr(text.data, '\033', text.len));
+	require(out && !report_terminal(a, out, &style));
+	fclose(out);
+	buf_release(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct analysis *a = NULL;
+	struct trace *t = NULL;
+	struct err err;
+	char path[64];
+
+	require(fd >= 0);
+	write_trace(fd, data, size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	require(!trace_open(&t, path, &err));
+	require(!trace_damage(t));
+	require(!analysis_new(&a, t, &err));
+	check(a);
+	render(a);
+	analysis_free(a);
+	trace_close(t);
+	close(fd);
+	return 0;
+}
