@@ -12,11 +12,19 @@
 
 /* Where the parts may lie, seen from the folder above the program's own. */
 static const struct layout {
-	const char *shim, *python;
+	const char *shim, *python, *agent;
 } layouts[] = {
-	{ "lib/inferscope/shim", "lib/inferscope/python" }, /* an installation, and the build tree */
-	{ "shim", NULL }, /* a wheel: inferscope/bin/inferscope in the package itself */
+	/* An installation, and the build tree. */
+	{ "lib/inferscope/shim", "lib/inferscope/python",
+	  "lib/inferscope/python/inferscope/_agent.abi3.so" },
+	/* A wheel: inferscope/bin/inferscope in the package itself. */
+	{ "shim", "", "_agent.abi3.so" },
 };
+
+static bool join(char out[4096], const char *home, const char *part)
+{
+	return snprintf(out, 4096, "%s%s%s", *part ? home : "", *part ? "/" : "", part) < 4096;
+}
 
 /* "/usr/bin/inferscope" gives "/usr". */
 static int find_home(char home[PATH_MAX], struct err *err)
@@ -44,21 +52,15 @@ int launch_find_paths(struct launch_paths *paths, struct err *err)
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		const struct layout *l = &layouts[i];
 
-		if (snprintf(paths->shim, sizeof(paths->shim), "%s/%s", home, l->shim) >=
-		    (int)sizeof(paths->shim))
-			continue;
-		if (access(paths->shim, R_OK | X_OK))
-			continue;
-		paths->python[0] = '\0';
-		if (l->python && snprintf(paths->python, sizeof(paths->python), "%s/%s", home,
-					  l->python) >= (int)sizeof(paths->python))
+		if (!join(paths->shim, home, l->shim) || access(paths->shim, R_OK | X_OK) ||
+		    !join(paths->python, home, l->python) || !join(paths->agent, home, l->agent))
 			continue;
 		return 0;
 	}
 	return err_set(err, "the installation is incomplete: no start-up shim beside %s/bin", home);
 }
 
-static int set_environment(const struct launch_paths *paths, const char *where)
+static int set_environment(const struct launch_paths *paths, const char *where, bool gpu)
 {
 	const char *before = getenv("PYTHONPATH");
 	size_t bytes = strlen(paths->shim) + strlen(paths->python) + 3;
@@ -72,18 +74,19 @@ static int set_environment(const struct launch_paths *paths, const char *where)
 		return -1;
 	snprintf(path, bytes, "%s%s%s%s%s", paths->shim, *paths->python ? ":" : "", paths->python,
 		 before && *before ? ":" : "", before ? before : "");
-	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1);
+	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1) ||
+	     (gpu && setenv(LAUNCH_INJECTION, paths->agent, 0));
 	free(path);
 	return rc ? -1 : 0;
 }
 
 static void run_child(char *const argv[], const struct launch_paths *paths, const char *where,
-		      const struct signals *before, int report_fd)
+		      bool gpu, const struct signals *before, int report_fd)
 {
 	int code;
 
 	signals_restore(before);
-	if (!set_environment(paths, where))
+	if (!set_environment(paths, where, gpu))
 		execvp(argv[0], argv);
 	code = errno;
 	if (write(report_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
@@ -91,7 +94,7 @@ static void run_child(char *const argv[], const struct launch_paths *paths, cons
 	_exit(127);
 }
 
-pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
+pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where, bool gpu,
 	     const struct signals *before, int *exec_errno, struct err *err)
 {
 	int pipe_fds[2];
@@ -109,7 +112,7 @@ pid_t launch(char *const argv[], const struct launch_paths *paths, const char *w
 		return -1;
 	}
 	if (pid == 0)
-		run_child(argv, paths, where, before, pipe_fds[1]);
+		run_child(argv, paths, where, gpu, before, pipe_fds[1]);
 	close(pipe_fds[1]);
 	do {
 		n = read(pipe_fds[0], exec_errno, sizeof(*exec_errno));

@@ -4,6 +4,7 @@
 #ifndef CAPTURE_LAUNCH_H
 #define CAPTURE_LAUNCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -13,16 +14,21 @@
 struct launch_paths {
 	char shim[4096];   /* folder of the start-up shim */
 	char python[4096]; /* folder that holds the Python package and nothing else; "": none */
+	char agent[4096];  /* the agent, for the CUDA driver to load */
 };
+
+/* The CUDA driver loads the library that this names when a program initialises CUDA. */
+#define LAUNCH_INJECTION "CUDA_INJECTION64_PATH"
 
 int launch_find_paths(struct launch_paths *paths, struct err *err);
 
 /*
- * Starts argv (found through PATH) as a child with the signals as they were.
+ * Starts argv (found through PATH) as a child with the signals as they were; with
+ * `gpu` the agent is injected into CUDA, unless another tool is already.
  * Returns its pid; or -1 with the text set and *exec_errno telling whether it
  * could not be found or not be executed (0: could not even be forked).
  */
-pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where,
+pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where, bool gpu,
 	     const struct signals *before, int *exec_errno, struct err *err);
 
 #endif

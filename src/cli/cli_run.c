@@ -1,6 +1,7 @@
 /* inferscope run: start a workload, record it, report on it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,6 +45,23 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 		complain(0, "%s", text);
 }
 
+/* Only one tool can be injected into CUDA; one that the user has chosen stays. */
+static void note_other_injection(struct begun *b)
+{
+	const char *other = getenv(LAUNCH_INJECTION);
+	char text[512];
+	struct err err;
+
+	if (!other || !*other || !config_flag(b->config, &setting_gpu))
+		return;
+	snprintf(text, sizeof(text),
+		 "the GPU is not recorded: " LAUNCH_INJECTION " is set to another tool (%.200s); "
+		 "unset it to record the GPU", other);
+	b->fell_short = true;
+	(void)trace_write_note(recording_writer(b->recording), text, &err);
+	complain(0, "%s", text);
+}
+
 static int record(struct begun *b, const struct workload *w, const struct signals *before,
 		  struct err *err)
 {
@@ -58,7 +76,9 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
 	if (b->progress)
 		s.tick = progress_tick;
-	pid = launch(w->argv, &paths, recording_where(b->recording), before, &exec_errno, err);
+	note_other_injection(b);
+	pid = launch(w->argv, &paths, recording_where(b->recording),
+		     config_flag(b->config, &setting_gpu), before, &exec_errno, err);
 	if (pid < 0) {
 		supervisor_release(&s);
 		return complain(exec_failure(exec_errno), "%s", err->text);
