@@ -34,7 +34,9 @@ void calls_record_running(struct ring *r)
 		frame = outer;
 	}
 	while (n--) {
-		ring_push(r, RECORD_RUNNING, codes_id(r, codes[n]));
+		struct code_note *note = codes_note(r, codes[n]);
+
+		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
 		py_drop(codes[n]);
 	}
 	py_drop(frame);

@@ -12,6 +12,7 @@
 #include "agent/codes.h"
 #include "agent/session.h"
 #include "agent/thread_names.h"
+#include "agent/watch.h"
 
 /* One of the two ways of hooking in. */
 struct calls_hook {
@@ -28,11 +29,14 @@ enum shm_refusal calls_start(void);
 void calls_record_running(struct ring *r);
 void calls_stop(void);
 
-static inline void calls_record(struct ring *r, uint8_t kind, uint32_t code_id)
+/* note: NULL where memory ran out; the function then has no name. */
+static inline void calls_record(struct ring *r, uint8_t kind, const struct code_note *note)
 {
 	if (__builtin_expect(r->produced >= r->name_at, 0))
 		thread_name_look(r);
-	ring_push(r, kind, code_id);
+	ring_push(r, kind, note ? note->id : 0);
+	if (__builtin_expect(note && note->watch, 0))
+		watch_event(note->watch, kind);
 }
 
 #endif

@@ -29,7 +29,7 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 		left_disabled = true; /* the recording is over: this location costs nothing from now on */
 		return py_new_ref(disable);
 	}
-	calls_record(r, kind, codes_id(r, code));
+	calls_record(r, kind, codes_note(r, code));
 	return py.None;
 }
 

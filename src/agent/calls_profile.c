@@ -158,7 +158,7 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 				  : (owned = py.Frame_GetCode(frame));
 	note = codes_note(r, code);
 	calls_record(r, what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
-		     note ? note->id : 0);
+		     note);
 	if (owned)
 		py.DecRef(owned);
 	if (__builtin_expect(r->produced % ATTACH_EVERY == 0, 0))

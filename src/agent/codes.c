@@ -7,6 +7,7 @@
 #include "agent/code_table.h"
 #include "agent/session.h"
 #include "agent/text.h"
+#include "agent/watch.h"
 #include "base/varint.h"
 
 #define NAME_MAX_BYTES 2000u
@@ -180,6 +181,7 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 		name_text = text_of(name, NAME_MAX_BYTES);
 	}
 	file_text = text_of(file, FILE_MAX_BYTES);
+	note->watch = watch_of(&name_text, &file_text);
 	n = varint_put(head, line > 0 ? (uint64_t)line : 0);
 	n += varint_put(head + n, name_text.bytes);
 	memcpy(head + n, name_text.data, name_text.bytes);

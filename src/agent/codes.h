@@ -24,6 +24,7 @@ struct code_note {
 	PyObject *code;
 	uint32_t id;
 	uint32_t epoch; /* the recording that the id belongs to: session_epoch */
+	uint8_t watch;  /* see watch.h */
 	char *name;     /* qualified; NULL: ask the code object */
 	uint8_t *bytecode;
 	uint32_t bytecode_bytes;
@@ -59,12 +60,5 @@ static inline struct code_note *codes_note(struct ring *r, PyObject *code)
  * seen.  Needs no GIL: the frame keeps the code object, and so its note, alive.
  */
 struct code_note *codes_lookup(const void *code);
-
-static inline uint32_t codes_id(struct ring *r, PyObject *code)
-{
-	struct code_note *note = codes_note(r, code);
-
-	return note ? note->id : 0;
-}
 
 #endif
