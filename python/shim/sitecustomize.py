@@ -41,7 +41,7 @@ def _load(spec):
 
 
 def _load_package(home):
-    """A wheel: `home` is the package.  Its folder may belong to another Python: not for sys.path."""
+    """A wheel: `home` is the package; its folder, maybe another Python's, stays off sys.path."""
     try:
         import inferscope  # noqa: F401
     except ImportError:

@@ -14,8 +14,10 @@
 static const struct layout {
 	const char *shim, *python;
 } layouts[] = {
-	{ "lib/inferscope/shim", "lib/inferscope/python" }, /* an installation, and the build tree */
-	{ "shim", NULL }, /* a wheel: inferscope/bin/inferscope in the package itself */
+	/* an installation, and the build tree */
+	{ "lib/inferscope/shim", "lib/inferscope/python" },
+	/* a wheel: the program is inferscope/bin/inferscope, in the package itself */
+	{ "shim", NULL },
 };
 
 /* "/usr/bin/inferscope" gives "/usr". */

@@ -103,7 +103,8 @@ def test_a_report_that_finds_no_room(run, script, small_disk, work):
     fill(small_disk)
     done = run("--report", small_disk / "r.md", "--report", "r.json", script(BUSY), 10)
     assert (done.returncode, done.stdout) == (6, "done\n")
-    assert done.stderr == "inferscope: cannot write '%s/r.md': No space left on device\n" % small_disk
+    assert done.stderr == \
+        "inferscope: cannot write '%s/r.md': No space left on device\n" % small_disk
     assert [path.name for path in small_disk.iterdir()] == ["fill"]
     assert (work / "r.json").exists()
 
@@ -124,7 +125,7 @@ def test_a_limit_that_leaves_no_room_for_the_buffer(refused, script, work):
     assert not (work / "ran").exists()
 
 
-@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys: nowhere even root cannot write")
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys, where not even root writes")
 def test_a_working_directory_that_cannot_be_written(refused, script, work):
     path = work / script(RAN)
     assert refused("run", "--python", sys.executable, path, cwd="/sys") == \
