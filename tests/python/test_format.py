@@ -14,7 +14,7 @@ import time
 import pytest
 
 import isc_decode as isc
-from two_readers import TwoReaders
+from two_readers import TwoReaders, worked_example
 
 CALLS = '''
 def fib(n):
@@ -364,17 +364,6 @@ def test_the_command_line_prints_json_lines(recorded):
 def page(root):
     with open(os.path.join(root, "docs/FORMAT.md"), encoding="utf-8") as file:
         return file.read()
-
-
-def worked_example(page):
-    lines = re.findall(r"^([0-9a-f]{8}): ((?:[0-9a-f]{2} )+) +(.*)$", page, re.M)
-    data = b""
-    for offset, digits, shown in lines:
-        assert int(offset, 16) == len(data)
-        row = bytes.fromhex(digits)
-        assert shown == "".join(chr(b) if 32 <= b < 127 else "." for b in row)
-        data += row
-    return data
 
 
 def test_the_worked_example_is_what_the_page_says(readers, page):
