@@ -80,8 +80,10 @@ def _hand_over(home):
     # Looked for before the recording begins: the search is ours, what it finds is the workload's.
     theirs = _find("sitecustomize", sys.path)
     _start(home)
-    if theirs:
-        _load(theirs)
+    if theirs is None:
+        # What `site` expects where there is none; and so sys.modules holds none either.
+        raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
+    _load(theirs)
 
 
 def _hand_over_2():
