@@ -221,6 +221,21 @@ def test_both_readers_agree_on_mutated_traces(readers, request, source, rounds):
     assert outcomes == {(True, False), (False, False), (False, True)}
 
 
+def test_both_readers_agree_on_what_the_fuzzer_starts_from(readers, root):
+    folder = os.path.join(root, "tests/fuzz/corpus/trace")
+    read = 0
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        try:
+            isc.load(path)
+        except isc.Foreign:
+            readers.refuse(path)
+        else:
+            readers.agree(path)
+            read += 1
+    assert read >= 4
+
+
 @pytest.mark.xfail(strict=True, reason="the C reader keeps the part of an entry that it could read")
 @pytest.mark.parametrize("at, name_bytes", [(PROCESS_AT, len("main.py")), (THREAD_AT, 0)])
 def test_half_an_entry_does_not_count(changed, at, name_bytes):
