@@ -41,7 +41,7 @@ def _load(spec):
 
 
 def _load_package(home):
-    """A wheel: `home` is the package.  Its folder may belong to another Python: not for sys.path."""
+    """A wheel: `home` is the package; its folder, maybe another Python's, stays off sys.path."""
     try:
         import inferscope  # noqa: F401
     except ImportError:
@@ -80,8 +80,10 @@ def _hand_over(home):
     # Looked for before the recording begins: the search is ours, what it finds is the workload's.
     theirs = _find("sitecustomize", sys.path)
     _start(home)
-    if theirs:
-        _load(theirs)
+    if theirs is None:
+        # What `site` expects where there is none; and so sys.modules holds none either.
+        raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
+    _load(theirs)
 
 
 def _hand_over_2():

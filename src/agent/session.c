@@ -1,9 +1,9 @@
 /*
  * Joining a recording, and the bookkeeping of processes and threads in it.
  *
- * A forked child shares the mapping but not the rings: the atfork handler
- * registers it as a process of its own and its first event claims a thread
- * entry.  A thread that ends seals its ring from a pthread key destructor; a
+ * A forked child shares the mapping but not the rings: its first event
+ * registers it as a process of its own and claims a thread entry, so that one
+ * that only executes another program leaves no trace.  A thread that ends seals its ring from a pthread key destructor; a
  * process that ends does nothing, the recorder sees it die.
  */
 #include "agent/session.h"
@@ -27,6 +27,8 @@ __thread struct ring *session_my_ring;
 
 static struct session *earlier_sessions;
 static _Atomic uint32_t process_index = NO_PROCESS;
+static _Atomic bool unregistered; /* a forked child without an event so far */
+static uint32_t version_of_python;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end_key;
 static bool have_key;
@@ -74,8 +76,7 @@ static void read_command_line(char *out, size_t size)
 	out[n] = '\0';
 }
 
-/* Registers this process; async-signal-safe, because a forked child runs it. */
-static int register_process(struct session *s, uint32_t python_version)
+static int register_process(struct session *s)
 {
 	uint32_t index = claim(s->processes, sizeof(*s->processes), s->header->processes);
 	struct shm_process *p;
@@ -88,7 +89,7 @@ static int register_process(struct session *s, uint32_t python_version)
 	p = &s->processes[index];
 	p->pid = (uint32_t)getpid();
 	p->parent_pid = (uint32_t)getppid();
-	p->python_version = python_version;
+	p->python_version = version_of_python;
 	p->start_stamp = stamp_now(s->header->clock);
 	atomic_store_explicit(&p->refusal, SHM_OK, memory_order_relaxed);
 	atomic_store_explicit(&p->displaced, 0, memory_order_relaxed);
@@ -100,17 +101,17 @@ static int register_process(struct session *s, uint32_t python_version)
 	return 0;
 }
 
+/* Async-signal-safe: the parent may have had other threads. */
 static void in_forked_child(void)
 {
-	struct session *s = atomic_load_explicit(&session_current, memory_order_relaxed);
-	struct shm_process *parent = session_process();
-
 	/* The ring's memory is the parent's copy; it is not worth a free() after a fork. */
 	session_my_ring = NULL;
 	if (have_key)
 		pthread_setspecific(thread_end_key, NULL);
-	if (s && parent && register_process(s, parent->python_version))
-		atomic_store_explicit(&session_current, NULL, memory_order_release);
+	if (session_process()) {
+		atomic_store_explicit(&process_index, NO_PROCESS, memory_order_relaxed);
+		atomic_store_explicit(&unregistered, true, memory_order_relaxed);
+	}
 }
 
 static void at_thread_end(void *ring)
@@ -134,11 +135,16 @@ static void set_up_once(void)
 
 struct ring *session_ring_slow(struct session *s)
 {
-	struct shm_process *self = session_process();
 	struct ring *r = session_my_ring;
+	struct shm_process *self;
 	struct shm_thread *t;
 	uint32_t index;
 
+	if (atomic_load_explicit(&unregistered, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&unregistered, false, memory_order_acq_rel) &&
+	    register_process(s))
+		atomic_store_explicit(&session_current, NULL, memory_order_release);
+	self = session_process();
 	if (!self)
 		return NULL;
 	if (r) { /* of a session that this process has left */
@@ -257,8 +263,9 @@ int session_join(const char *where, uint32_t python_version)
 	s = session_map(where);
 	if (!s)
 		return -1;
+	version_of_python = python_version;
 	if (!atomic_load_explicit(&s->header->active, memory_order_acquire) ||
-	    register_process(s, python_version)) {
+	    register_process(s)) {
 		munmap(s->header, s->header->total_bytes);
 		free(s);
 		return -1;

@@ -95,6 +95,7 @@ struct analysis_gc {
 struct analysis_trust {
 	uint64_t events, dropped;
 	uint64_t gaps;
+	int64_t gap_ns;                          /* of all threads: their functions are unknown */
 	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
 	uint64_t backwards;
 	uint64_t unknown_names;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/stats.h"
 #include "base/array.h"
 #include "base/buf.h"
 
@@ -48,6 +49,7 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 		trust->events += tally->events;
 		trust->dropped += tally->lost;
 		trust->gaps += tally->gaps;
+		trust->gap_ns = stats_add(trust->gap_ns, tally->gap_ns);
 		trust->repaired += tally->repaired;
 		trust->open_start += tally->open_start;
 		trust->open_end += tally->open_end;
@@ -81,6 +83,12 @@ static void note_losses(struct notes *n)
 			 "%" PRIu64 " events (%.1f %%) were lost because the buffer was full; the "
 			 "newest are kept; --trace-size-mb sets its size",
 			 trust->dropped, 100 * (double)trust->dropped / all);
+	if (trust->gap_ns)
+		add_note(n,
+			 "what ran is unknown for %.3f s of the threads' time: it is in the total "
+			 "of "
+			 "functions that outlasted it and in nobody's self time",
+			 (double)trust->gap_ns / 1e9);
 	if (trust->repaired)
 		add_note(n, "%" PRIu64 " call%s without a recorded exit: ended by what followed",
 			 trust->repaired, plural(trust->repaired));

@@ -62,6 +62,22 @@ static void note_other_injection(struct begun *b)
 	complain(0, "%s", text);
 }
 
+/* The recording ends with the main process; what its children do after that is not in it. */
+static void tell_living(struct begun *b)
+{
+	uint32_t living = drain_living(recording_drain(b->recording), 0);
+	char text[160];
+	struct err err;
+
+	if (!living)
+		return;
+	snprintf(text, sizeof(text),
+		 "%u child process%s lived on and %s let go (--wait-children waits for them)",
+		 living, living == 1 ? "" : "es", living == 1 ? "was" : "were");
+	/* A trace that cannot be written is noticed by recording_end(). */
+	(void)trace_write_note(recording_writer(b->recording), text, &err);
+}
+
 static int record(struct begun *b, const struct workload *w, const struct signals *before,
 		  struct err *err)
 {
@@ -88,8 +104,10 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	/* What ^C ends now is the report, not the workload. */
 	supervisor_release(&s);
 	recording_cycle(b->recording);
-	if (!recording_trouble(b->recording))
+	if (!recording_trouble(b->recording)) {
 		tell_unrecorded(b, w);
+		tell_living(b);
+	}
 	return finish_recording(b, status);
 }
 

@@ -30,7 +30,8 @@ static const char *split(const char *path, struct stat *folder)
 	const char *slash = strrchr(path, '/');
 	char text[PATH_MAX];
 
-	snprintf(text, sizeof(text), "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+	snprintf(text, sizeof(text), "%.*s", slash ? (int)(slash + 1 - path) : 1,
+		 slash ? path : ".");
 	if (stat(text, folder))
 		memset(folder, 0, sizeof(*folder)); /* found out when it is opened */
 	return slash ? slash + 1 : path;

@@ -90,6 +90,9 @@ static int unknown_option(unsigned scope, const char *word, size_t len, struct e
 		return err_set(err, "unknown option '%s'; did you mean '%s'?", name, near.best);
 	if (find_setting(~0u, word, len, &off))
 		return err_set(err, "option '%s' does not belong to this command", name);
+	if (scope & SETTING_FOR_RUN && (!strcmp(name, "-m") || !strcmp(name, "-c")))
+		return err_set(err, "unknown option '%s'; did you mean 'run -- python3 %s ...'?",
+			       name, name);
 	return err_set(err, "unknown option '%s'", name);
 }
 

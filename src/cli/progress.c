@@ -12,8 +12,9 @@ void progress_tick(void *context, struct recording *r)
 
 	(void)context;
 	/* Back to the first column at once: what the workload prints next covers the line. */
-	fprintf(stderr, "\r\033[Kinferscope: recording, %.1f M events, %.0f MB, %u processes\r",
-		millions, (double)trace_writer_bytes(recording_writer(r)) / 1e6, t.processes);
+	fprintf(stderr, "\r\033[Kinferscope: recording, %.1f M events, %.0f MB, %u process%s\r",
+		millions, (double)trace_writer_bytes(recording_writer(r)) / 1e6, t.processes,
+		t.processes == 1 ? "" : "es");
 	fflush(stderr);
 	shown = true;
 }

@@ -54,6 +54,15 @@ static int check_script(const char *script, struct err *err)
 	return 0;
 }
 
+static int check_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return EXIT_NOT_FOUND;
+	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : EXIT_NOT_EXECUTABLE;
+}
+
 /* 0 where execvp() would find something to execute, else the exit status that says why not. */
 static int find_program(const char *name)
 {
@@ -61,17 +70,20 @@ static int find_program(const char *name)
 	char candidate[PATH_MAX];
 	int status = EXIT_NOT_FOUND;
 
-	if (strchr(name, '/'))
-		return !access(name, X_OK) ? 0 : access(name, F_OK) ? EXIT_NOT_FOUND
-								     : EXIT_NOT_EXECUTABLE;
+	if (!*name || strchr(name, '/'))
+		return check_program(name);
 	for (path = path ? path : "/usr/bin:/bin"; *path;) {
 		size_t n = strcspn(path, ":");
 
-		snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)n, path, name);
-		if (!access(candidate, X_OK))
+		/* An empty entry is the working directory. */
+		snprintf(candidate, sizeof(candidate), "%.*s/%s", n ? (int)n : 1, n ? path : ".",
+			 name);
+		switch (check_program(candidate)) {
+		case 0:
 			return 0;
-		if (!access(candidate, F_OK))
+		case EXIT_NOT_EXECUTABLE:
 			status = EXIT_NOT_EXECUTABLE;
+		}
 		path += n + (path[n] == ':');
 	}
 	return status;

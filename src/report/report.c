@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +72,8 @@ size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_
 
 #define ATTEMPTS 100 /* at a name for the temporary file */
 
+#define LINKS_MAX 40 /* as many as the kernel follows */
+
 /* Where the bytes go while they are incomplete. */
 struct target {
 	char path[PATH_MAX]; /* the file itself, links followed */
@@ -80,26 +81,47 @@ struct target {
 	int fd;
 };
 
+/* Replaces a symbolic link by what it names, which need not be there yet. */
+static int follow_links(char path[PATH_MAX])
+{
+	char target[PATH_MAX], joined[PATH_MAX];
+
+	for (int links = 0; links < LINKS_MAX; links++) {
+		ssize_t n = readlink(path, target, sizeof(target) - 1);
+		const char *slash = strrchr(path, '/');
+		int folder = slash ? (int)(slash + 1 - path) : 0;
+
+		if (n < 0)
+			return errno == EINVAL || errno == ENOENT ? 0 : -1;
+		target[n] = '\0';
+		if (snprintf(joined, sizeof(joined), "%.*s%s", *target == '/' ? 0 : folder, path,
+			     target) >= (int)sizeof(joined)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(path, joined, sizeof(joined));
+	}
+	errno = ELOOP;
+	return -1;
+}
+
 /* A symbolic link keeps pointing to the report, so the file it names is replaced. */
 static int resolve(struct target *t, const char *path, struct err *err)
 {
 	struct stat st;
-	char *resolved;
 	int n;
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return err_set(err, "cannot write '%s': it is a directory", path);
 	if (!*path || path[strlen(path) - 1] == '/')
 		return err_set(err, "cannot write '%s': no such directory", path);
-	resolved = realpath(path, NULL);
-	if (!resolved && errno != ENOENT)
-		return err_errno(err, "cannot write '%s'", path);
-	n = snprintf(t->path, sizeof(t->path), "%s", resolved ? resolved : path);
-	free(resolved);
+	n = snprintf(t->path, sizeof(t->path), "%s", path);
 	if (n < 0 || (size_t)n >= sizeof(t->path)) {
 		errno = ENAMETOOLONG;
 		return err_errno(err, "cannot write '%s'", path);
 	}
+	if (follow_links(t->path))
+		return err_errno(err, "cannot write '%s'", path);
 	if (access(t->path, F_OK) == 0 && access(t->path, W_OK))
 		return err_errno(err, "cannot write '%s'", path);
 	return 0;

@@ -269,6 +269,7 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
+	put_ms(j, "unknown_ms", t->gap_ns);
 	put_uint(j, "repaired_spans", t->repaired);
 	put_uint(j, "spans_open_at_start", t->open_start);
 	put_uint(j, "spans_open_at_end", t->open_end);

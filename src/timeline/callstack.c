@@ -280,6 +280,11 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 		if (i + 1 < s->depth)
 			f->inside_at_gap_ns += s->last_ns - f[1].start_ns;
 	}
+	/* Whoever ran in the gap left the events that are lost: it is nobody's self time. */
+	if (s->depth) {
+		s->frames[s->depth - 1].inside_ns += now_ns - s->last_ns;
+		s->tally->gap_ns += now_ns - s->last_ns;
+	}
 	s->uncertain = s->depth;
 	s->beyond = 0;
 	s->last_ns = s->floor_ns = now_ns;

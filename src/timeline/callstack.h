@@ -13,7 +13,7 @@
 
 struct frame {
 	int64_t start_ns;
-	int64_t inside_ns; /* time in closed spans directly inside it */
+	int64_t inside_ns; /* time in closed spans directly inside it, and in gaps */
 	/* For frames below callstack.uncertain: the first gap, and inside_ns up to there. */
 	int64_t gap_ns, inside_at_gap_ns;
 	uint32_t id;

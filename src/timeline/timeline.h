@@ -54,7 +54,7 @@ struct span {
 	uint32_t depth;    /* frames below it, collections included */
 	uint32_t flags;    /* enum span_flag */
 	int64_t start_ns, end_ns;
-	int64_t self_ns; /* without the spans inside it, collections included */
+	int64_t self_ns; /* without the spans inside it, collections and gaps included */
 };
 
 /* Events of a thread that were not stored. */
@@ -110,6 +110,7 @@ struct thread_tally {
 	uint64_t unreadable; /* event blocks that could not be decoded */
 	int64_t start_ns, end_ns;
 	int64_t covered_ns; /* inside any function or collection */
+	int64_t gap_ns;     /* of that, in gaps: nobody's self time */
 };
 
 /* The trace is borrowed and must outlive the timeline. */

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -122,6 +123,29 @@ def test_the_same_trace_gives_the_same_bytes(inferscope, golden, work):
         assert done.returncode == 0
     assert (work / "a.md").read_bytes() == (work / "b.md").read_bytes()
     assert (work / "a.json").read_bytes() == (work / "b.json").read_bytes()
+
+
+def test_analyze_gives_the_report_of_the_run(inferscope, work, schema):
+    (work / "app.py").write_text(
+        "from inferscope import scope\n"
+        "def work(n):\n"
+        "    return sum(range(n))\n"
+        "for i in range(20):\n"
+        "    with scope('step', i=i):\n"
+        "        work(1000)\n")
+    done = inferscope("run", "--python", sys.executable, "--trace", "t.isc", "--report", "run.md",
+                      "--report", "run.json", "app.py")
+    assert done.returncode == 0, done.stderr
+    done = inferscope("analyze", "t.isc", "--report", "again.md", "--report", "again.json")
+    assert done.returncode == 0, done.stderr
+    for ending in "md", "json":
+        assert (work / ("run." + ending)).read_bytes() == (work / ("again." + ending)).read_bytes()
+    result = json.loads((work / "run.json").read_text())
+    schema.validate(result)
+    assert [(s["name"], s["count"]) for s in result["steps"]] == [("step", 20)]
+    function, = [f for f in result["cpu"]["functions"] if f["name"] == "work"]
+    assert (function["calls"], function["line"]) == (20, 2)
+    assert function["file"].endswith("app.py")
 
 
 def test_a_report_on_standard_output_is_alone_there(inferscope, story):

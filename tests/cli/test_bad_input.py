@@ -6,6 +6,7 @@ the workload starts is found out before it starts.
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,23 +111,44 @@ def test_a_command_that_cannot_be_executed(refused, work):
         "cannot run ./%s: not executable" % name
 
 
-def old_python():
+def old_pythons():
+    """Those before 3.8 that start."""
     pyenv = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
     for path in (glob.glob(os.path.join(pyenv, "3.[4567].*/bin/python"))
                  + glob.glob(os.path.join(pyenv, "2.*/bin/python"))
                  + [shutil.which(name) for name in ("python3.7", "python3.6", "python2")]):
         if path and not subprocess.run([path, "-c", ""], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL).returncode:
-            return path
-    return None
+            yield path
 
 
-@pytest.mark.skipif(not old_python(), reason="no Python before 3.8 here")
-def test_a_python_that_is_too_old_runs_unrecorded(inferscope, work):
-    done = inferscope("run", "--python", old_python(), script(work, RAN))
-    assert done.returncode == 0
-    assert "is too old" in done.stderr
+@pytest.mark.parametrize("python", list(old_pythons()) or [None])
+def test_a_python_that_is_too_old_runs_unrecorded(inferscope, work, python):
+    if not python:
+        pytest.skip("no Python before 3.8 here")
+    args = ["--python", python, script(work, "import sys\nprint(sys.path[1:])\nsys.exit(5)\n")]
+    alone = subprocess.run([python, "script.py"], cwd=str(work), stdout=subprocess.PIPE,
+                           universal_newlines=True)
+    done = inferscope("run", "--quiet", *args)
+    assert done.returncode == 5
+    assert re.match(r"inferscope: process \d+: Python [23]\.\d is too old: its calls are not "
+                    r"recorded \(3\.8 or newer is needed\)\n$", done.stderr)
+    # The package stands last on the path, as for every workload.
+    assert alone.stdout[:-2] in done.stdout
+    assert "inferscope-report.md" in left_over(work)
+    assert inferscope("run", "--quiet", "--strict", *args).returncode == 4
+    assert inferscope("run", "--quiet", "--log-level", "error", *args).stderr == ""
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+def test_a_python_that_keeps_the_agent_out_runs_unrecorded(inferscope, work, option):
+    args = ["--", sys.executable, option, script(work, RAN + "raise SystemExit(5)\n")]
+    done = inferscope("run", "--quiet", *args)
+    assert done.returncode == 5
+    assert done.stderr == "inferscope: no Python process with the agent was started: " \
+        "no calls were recorded (python -I, -E and -S keep the agent out)\n"
     assert "ran" in left_over(work)
+    assert inferscope("run", "--quiet", "--strict", *args).returncode == 4
 
 
 def test_what_cannot_be_honoured_is_said_and_strict_makes_it_an_error(run, work):
@@ -147,7 +169,8 @@ def test_enable_0_is_a_plain_start(run, work):
 
 
 def test_options_behind_the_script_are_its_own(run, work):
-    done = run("--quiet", script(work, "import sys; print(sys.argv[1:])"), "--quiet", "--help", "--")
+    name = script(work, "import sys; print(sys.argv[1:])")
+    done = run("--quiet", name, "--quiet", "--help", "--")
     assert done.stdout == "['--quiet', '--help', '--']\n"
 
 

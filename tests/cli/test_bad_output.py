@@ -103,7 +103,8 @@ def test_a_report_that_finds_no_room(run, script, small_disk, work):
     fill(small_disk)
     done = run("--report", small_disk / "r.md", "--report", "r.json", script(BUSY), 10)
     assert (done.returncode, done.stdout) == (6, "done\n")
-    assert done.stderr == "inferscope: cannot write '%s/r.md': No space left on device\n" % small_disk
+    assert done.stderr == \
+        "inferscope: cannot write '%s/r.md': No space left on device\n" % small_disk
     assert [path.name for path in small_disk.iterdir()] == ["fill"]
     assert (work / "r.json").exists()
 
@@ -124,7 +125,7 @@ def test_a_limit_that_leaves_no_room_for_the_buffer(refused, script, work):
     assert not (work / "ran").exists()
 
 
-@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys: nowhere even root cannot write")
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys, where not even root writes")
 def test_a_working_directory_that_cannot_be_written(refused, script, work):
     path = work / script(RAN)
     assert refused("run", "--python", sys.executable, path, cwd="/sys") == \
@@ -149,9 +150,11 @@ def test_places_that_cannot_be(refused, script, work, options, line):
     assert sorted(path.name for path in work.iterdir()) == ["folder.md", name]
 
 
-def test_a_report_through_a_symbolic_link(run, script, work):
+@pytest.mark.parametrize("before", [None, "an old report"])
+def test_a_report_through_a_symbolic_link(run, script, work, before):
     (work / "there").mkdir()
-    (work / "there" / "r.json").write_text("an old report")
+    if before:
+        (work / "there" / "r.json").write_text(before)
     (work / "link.json").symlink_to("there/r.json")
     (work / "link.isc").symlink_to("there/t.isc")
     (work / "link.py").symlink_to(script("import sys; print(sys.argv[0])"))
@@ -160,6 +163,17 @@ def test_a_report_through_a_symbolic_link(run, script, work):
     assert (work / "link.json").is_symlink()
     assert (work / "there" / "t.isc").stat().st_size > 0
     assert json.loads((work / "there" / "r.json").read_text())["run"]["exit_status"] == 0
+
+
+def test_a_symbolic_link_that_leads_nowhere(refused, script, work):
+    (work / "circle.md").symlink_to("circle.md")
+    (work / "gone.md").symlink_to("/nope/r.md")
+    script(RAN)
+    for link, why in (("circle.md", "Too many levels of symbolic links"),
+                      ("gone.md", "No such file or directory")):
+        assert refused("run", "--python", sys.executable, "--report", link, "script.py") == \
+            "cannot write '%s': %s" % (link, why)
+    assert not (work / "ran").exists()
 
 
 def test_two_recordings_into_one_trace(binary, refused, run, script, work, clean_env):

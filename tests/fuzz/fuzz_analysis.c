@@ -3,8 +3,8 @@
  * Any sequence of events, through timeline, analysis and every report.  The
  * bytes are orders for the trace writer, four each, so that the fuzzer invents
  * events and never has to guess a checksum.  Beyond memory safety it checks that
- * self times add up to the time that is covered at all, and that the figures of
- * a step are in order.
+ * self times and gaps add up to the time that is covered at all, and that the
+ * figures of a step are in order.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void write_trace(int fd, const uint8_t *data, size_t size)
 
 static void check(const struct analysis *a)
 {
-	int64_t self_ns = a->gc.total_ns, covered_ns = 0;
+	int64_t self_ns = a->gc.total_ns + a->trust.gap_ns, covered_ns = 0;
 
 	for (size_t i = 0; i < a->function_count; i++) {
 		require(a->functions[i].self_ns >= 0);

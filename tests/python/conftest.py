@@ -111,7 +111,7 @@ def read_trace(inferscope, work):
 @pytest.fixture
 def record(inferscope, write, read_trace):
     """Records the text of a program; it must end with `status` and say nothing it was not told."""
-    def run(python, text, *args, status=0, stderr="", **more):
+    def run(python, text, *args, status=0, stderr="", notes=0, **more):
         path = write(text)
         done = inferscope("run", "--quiet", "--python", python, "--report", "r.json",
                           "--trace", "t.isc", path, *args, **more)
@@ -120,7 +120,8 @@ def record(inferscope, write, read_trace):
             assert done.stderr == stderr
         recording = read_trace("t.isc", done)
         assert recording.head["damage"] is None
-        assert recording.head["notes"] == []
+        if notes is not None:
+            assert len(recording.head["notes"]) == notes, recording.head["notes"]
         assert recording.head["exit_status"] == status
         assert [thread["lost"] for thread in recording.threads] == [0] * len(recording.threads)
         return recording

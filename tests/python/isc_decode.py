@@ -278,8 +278,11 @@ class Trace:
                 self.unreadable.append(offset)
             thread.next_index = first_index + count
         elif INFO <= block_type <= END:
-            for entry in entries(unpack(codec, payload, raw), count):
-                self._take_entry(block_type, entry)
+            for number, entry in enumerate(entries(unpack(codec, payload, raw), count)):
+                try:
+                    self._take_entry(block_type, entry)
+                except Broken as broken:
+                    raise Broken("entry %d: %s" % (number, broken)) from broken
         if block_type == END and count:
             self.ended = True
             if end != len(data):

@@ -47,7 +47,8 @@ def wheel(tmp_path_factory):
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            universal_newlines=True)
     if probe.returncode:
-        pytest.skip("pip cannot get scikit-build-core: %s" % (probe.stdout.splitlines() or [""])[-1])
+        why = probe.stdout.strip().splitlines()[-1:]
+        pytest.skip("pip cannot get scikit-build-core: %s" % " ".join(why))
     built = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps",
                             "--config-settings=build-dir=%s" % (folder / "build"),
                             "-w", str(folder / "dist"), ROOT],

@@ -87,6 +87,18 @@ class TwoReaders:
         return report
 
 
+def worked_example(page):
+    """The bytes of the hex dump in docs/FORMAT.md, whose columns must agree."""
+    lines = re.findall(r"^([0-9a-f]{8}): ((?:[0-9a-f]{2} )+) +(.*)$", page, re.M)
+    data = b""
+    for offset, digits, shown in lines:
+        assert int(offset, 16) == len(data)
+        row = bytes.fromhex(digits)
+        assert shown == "".join(chr(b) if 32 <= b < 127 else "." for b in row)
+        data += row
+    return data
+
+
 def load_schema(root, name):
     with open(os.path.join(root, "docs/schema", name + ".schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
