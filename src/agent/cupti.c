@@ -6,19 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/cupti_names.h"
+
 struct cupti cupti;
-
-/* Newest first; the names by which frameworks and toolkits load it. */
-static const char *const names[] = {
-	"libcupti.so.13",
-	"libcupti.so.12",
-	"libcupti.so.11.8",
-	"libcupti.so",
-	"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-	"/usr/local/cuda/lib64/libcupti.so",
-};
-
-#define NAMES (sizeof(names) / sizeof(names[0]))
 
 /*
  * A framework brings the libcupti that it was built for.  A second copy would
@@ -26,15 +16,15 @@ static const char *const names[] = {
  */
 static void *open_library(void)
 {
-	const char *asked = getenv("INFERSCOPE_CUPTI");
+	const char *asked = getenv(CUPTI_ENV);
 	void *library = NULL;
 
 	if (asked && *asked)
 		return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; !library && i < NAMES; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	for (size_t i = 0; !library && i < NAMES; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; !library && i < CUPTI_NAMES; i++)
+		library = dlopen(cupti_names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	for (size_t i = 0; !library && i < CUPTI_NAMES; i++)
+		library = dlopen(cupti_names[i], RTLD_NOW | RTLD_LOCAL);
 	return library;
 }
 
@@ -57,7 +47,7 @@ int cupti_load(char *text, size_t bytes)
 	if (!library) {
 		snprintf(text, bytes,
 			 "libcupti was not found: install the CUPTI of your CUDA version (it comes with "
-			 "PyTorch's wheels and the CUDA toolkit), or name it in INFERSCOPE_CUPTI");
+			 "PyTorch's wheels and the CUDA toolkit), or name it in " CUPTI_ENV);
 		return -1;
 	}
 	missing = missing_symbol(library);

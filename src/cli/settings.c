@@ -8,6 +8,7 @@ enum {
 	ANALYZE = SETTING_FOR_ANALYZE,
 	EXPORT = SETTING_FOR_EXPORT,
 	CONFIG = SETTING_FOR_CONFIG,
+	DOCTOR = SETTING_FOR_DOCTOR,
 };
 
 const struct setting setting_report = {
@@ -229,6 +230,13 @@ const struct setting setting_origin = {
 	.help = "say behind each value where it comes from",
 };
 
+const struct setting setting_json = {
+	.flag = "--json",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = DOCTOR,
+	.help = "answer in JSON",
+};
+
 const struct setting *const settings[] = {
 	&setting_to, &setting_output,
 	&setting_report, &setting_trace,
@@ -238,7 +246,7 @@ const struct setting *const settings[] = {
 	&setting_python, &setting_wait_children, &setting_enable,
 	&setting_rules, &setting_step, &setting_rank, &setting_fail_on, &setting_detail,
 	&setting_strict, &setting_verify_overhead,
-	&setting_origin, &setting_config, &setting_quiet, &setting_log_level,
+	&setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,
 	NULL,
 };
 

@@ -25,6 +25,7 @@ enum setting_scope {
 	SETTING_FOR_ANALYZE = 1u << 1,
 	SETTING_FOR_EXPORT = 1u << 2,
 	SETTING_FOR_CONFIG = 1u << 3,
+	SETTING_FOR_DOCTOR = 1u << 4,
 };
 
 struct setting {
@@ -55,9 +56,9 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_verify_overhead, setting_wait_children, setting_enable, setting_step, setting_rank,
 	setting_fail_on,
 	/* options of one command: neither in files nor in the environment */
-	setting_to, setting_output, setting_origin;
+	setting_to, setting_output, setting_origin, setting_json;
 
-#define SETTING_COUNT 28
+#define SETTING_COUNT 29
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif
