@@ -64,6 +64,10 @@ bench: venv packages ## the benchmarks, one table
 	$(call cmake,build-bench,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=ON)
 	.venv/bin/python bench/run.py --build build-bench $(BENCH)
 
+.PHONY: stage-gpu
+stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)
+	$(call cmake,build-gpu,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_STATIC=ON -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=OFF)
+
 .PHONY: lint
 lint: venv packages ## formatting, clang-tidy, Python, shell, layers
 	@scripts/packages.sh clang lint
