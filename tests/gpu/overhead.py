@@ -1,0 +1,236 @@
+"""What recording costs on the GPU machine: variants of one workload take turns.
+
+CUPTI cannot be switched cleanly from outside a process, so each variant is a process of
+its own.  All are started together and then asked in turn for one block of work each, which
+they time themselves, warm-up excluded: neighbours in time are compared, and one start-up
+serves many pairs.  Fresh processes in every round keep the luck of one process (where its
+memory lies) from becoming the result.
+
+    tests/gpu/overhead.py [--rounds N] [--turns N] [--out DIR] [word ...]
+
+Prints lines of the protocol of bench/README.md.
+"""
+
+import argparse
+import collections
+import json
+import os
+import select
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import kit
+
+sys.path.insert(0, os.path.join(kit.ROOT, "bench"))
+import paired  # noqa: E402
+
+START_S, BLOCK_S, END_S = 120, 60, 120
+BASE = "off"
+
+Workload = collections.namedtuple("Workload", "name command goals needs")
+Ended = collections.namedtuple("Ended", "seconds bytes")
+
+WORKLOADS = [
+    Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
+             {"gpu": 1.02, "default": 1.05}, ["torch"]),
+    Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "40"],
+             {"gpu": 1.07, "default": 1.05}, ["torch", "transformers"]),
+]
+
+
+class Variant:
+    """How a workload is started, and what it leaves."""
+
+    def __init__(self, name, options=None, profiler=False):
+        self.name, self.options, self.profiler = name, options, profiler
+
+    def product(self, folder):
+        return os.path.join(folder, self.name + (".chrome.json" if self.profiler else ".isc"))
+
+    def arguments(self, command, folder):
+        if self.profiler:
+            return [sys.executable, os.path.join(kit.HERE, "under_profiler.py"), "--cpu",
+                    "--chrome", self.product(folder)] + command
+        if self.options is None:
+            return kit.plain(command)
+        return kit.recorded(command, self.product(folder),
+                            os.path.join(folder, self.name + ".report.json"), self.options)
+
+
+VARIANTS = [
+    Variant(BASE),
+    Variant("default", []),
+    # The whole GPU timeline, whatever it costs.
+    Variant("gpu", ["--no-cpu", "--max-overhead", "100"]),
+    Variant("torch_profiler", profiler=True),
+]
+
+
+class Stuck(Exception):
+    pass
+
+
+class Runner:
+    """A process that serves blocks (workloads/truth.py)."""
+
+    def __init__(self, variant, command, folder):
+        self.variant, self.folder = variant, folder
+        self.log = open(os.path.join(folder, variant.name + ".log"), "w+", encoding="utf-8")
+        self.process = subprocess.Popen(variant.arguments(command, folder), cwd=folder,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.log, env=kit.environment(),
+                                        start_new_session=True)
+        self.pending = b""
+
+    def answer(self, timeout):
+        """The next JSON line; anything else that the program prints is passed over."""
+        deadline = time.monotonic() + timeout
+        while True:
+            line, newline, rest = self.pending.partition(b"\n")
+            if newline:
+                self.pending = rest
+                if line.startswith(b"{"):
+                    return json.loads(line.decode())
+                continue
+            left = deadline - time.monotonic()
+            ready = left > 0 and select.select([self.process.stdout], [], [], left)[0]
+            data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not data:
+                raise Stuck("%s: %s; %s" % (self.variant.name, "ended" if ready else "no answer",
+                                            self.last_words()))
+            self.pending += data
+
+    def last_words(self):
+        self.log.seek(0)
+        return (self.log.read().strip().splitlines() or ["nothing on standard error"])[-1]
+
+    def block(self):
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+        return self.answer(BLOCK_S)["seconds"]
+
+    def end(self):
+        """Lets it end; how long that took, and the size of what it left."""
+        start = time.monotonic()
+        self.process.stdin.close()
+        self.process.wait(END_S)
+        product = self.variant.product(self.folder)
+        return Ended(time.monotonic() - start,
+                     os.path.getsize(product) if os.path.exists(product) else 0)
+
+    def close(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+
+def take_turns(runners, turns):
+    """[{variant: seconds}], the order reversed from turn to turn."""
+    times = []
+    for nth in range(turns):
+        order = runners if nth % 2 == 0 else runners[::-1]
+        times.append({runner.variant.name: runner.block() for runner in order})
+    return times
+
+
+def play_round(workload, variants, turns, folder):
+    """(times of all turns, {variant: Ended}) of fresh processes."""
+    command = [kit.script(workload.command[0])] + workload.command[1:]
+    runners = []
+    try:
+        for variant in variants:
+            runners.append(Runner(variant, command, folder))
+        for runner in runners:
+            runner.answer(START_S)
+        take_turns(runners, 1)  # the first block after the others' start-up is not like the rest
+        times = take_turns(runners, turns)
+        return times, {runner.variant.name: runner.end() for runner in runners}
+    finally:
+        for runner in runners:
+            runner.close()
+
+
+def summarize(workload, rounds):
+    """Lines of the result; rounds = [(times, ends), ...]."""
+    turns = [turn for times, _ in rounds for turn in times]
+    names = [name for name in turns[0] if name != BASE]
+    yield "# %s: %d pairs in %d rounds, one block %.0f ms" % (
+        workload.name, len(turns), len(rounds),
+        1e3 * statistics.median(turn[BASE] for turn in turns))
+    for name in names:
+        ratio = paired.summarize([(turn[BASE], turn[name]) for turn in turns])
+        goal = " <= %s" % workload.goals[name] if name in workload.goals else ""
+        yield "overhead.%s.%s %.4f times%s" % (workload.name, name, ratio.median, goal)
+        each = " ".join("%.4f" % statistics.median(turn[name] / turn[BASE] for turn in times)
+                        for times, _ in rounds)
+        yield "# overhead.%s.%s: 95 %% interval %.4f .. %.4f; rounds %s" % (
+            workload.name, name, ratio.low, ratio.high, each)
+    last = rounds[-1][1]
+    for name in [BASE] + names:
+        yield "end.%s.%s %.2f s" % (workload.name, name, last[name].seconds)
+    profiler = last.get("torch_profiler")
+    for name in names:
+        ended = last[name]
+        yield "bytes.%s.%s %d B" % (workload.name, name, ended.bytes)
+        if profiler and ended is not profiler and profiler.bytes:
+            yield "size.%s.%s %.4f of_profiler <= 0.05" % (workload.name, name,
+                                                           ended.bytes / profiler.bytes)
+
+
+def measure(workload, args):
+    rounds = []
+    for _ in range(args.rounds):
+        folder = tempfile.mkdtemp(prefix="inferscope-overhead-")
+        try:
+            rounds.append(play_round(workload, VARIANTS, args.turns, folder))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return rounds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="of fresh processes")
+    parser.add_argument("--turns", type=int, default=8, help="in each round; each gives a pair")
+    parser.add_argument("--out", default=os.environ.get("OUT"), help="where results are kept")
+    parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
+    args = parser.parse_args()
+    if args.rounds * args.turns < paired.MIN_PAIRS:
+        parser.error("fewer than %d pairs say nothing" % paired.MIN_PAIRS)
+
+    problem = kit.obstacle()
+    if problem:
+        print("# overhead: SKIP, %s" % problem)
+        return kit.NOTHING
+    failed, kept = False, {}
+    for workload in WORKLOADS:
+        if args.words and not any(word in workload.name for word in args.words):
+            continue
+        lacking = kit.missing(workload.needs)
+        if lacking:
+            print("# overhead.%s: SKIP, no %s" % (workload.name, ", ".join(lacking)))
+            continue
+        try:
+            rounds = measure(workload, args)
+        except (Stuck, OSError, ValueError, subprocess.TimeoutExpired) as error:
+            print("# overhead.%s: FAILED, %s" % (workload.name, error))
+            failed = True
+            continue
+        kept[workload.name] = rounds
+        for line in summarize(workload, rounds):
+            print(line, flush=True)
+    if args.out:
+        os.makedirs(args.out, exist_ok=True)
+        with open(os.path.join(args.out, "overhead.json"), "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,342 @@
+"""The GPU kit without a GPU: its rulers measure right, what cannot run is seen to be skipped."""
+
+import glob
+import json
+import os
+import py_compile
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "workloads")]
+
+import check  # noqa: E402
+import comparisons  # noqa: E402
+import cupti_versions  # noqa: E402
+import gpu_events  # noqa: E402
+import kit  # noqa: E402
+import overhead  # noqa: E402
+import truth  # noqa: E402
+
+PROGRAMS = ["check.py", "overhead.py", "cupti_versions.py", "golden_traces.py", "under_profiler.py"]
+SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
+PID = 71
+
+
+def run(*arguments, **environment):
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment}
+    return subprocess.run(list(arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, universal_newlines=True, env=env, timeout=60)
+
+
+# ---- what the kit makes of an export
+
+def call(correlation, name, start, end, **more):
+    return {"event_type": "cuda_api", "name": name, "start_us": start, "end_us": end, "pid": PID,
+            "correlation_id": correlation, "file": "/x/torch/nn.py", "line": 8,
+            "user_file": "/x/gpt2_decode.py", "user_line": 30, **more}
+
+
+def kernel(correlation, name, start, end, stream=7):
+    return {"event_type": "gpu_kernel", "name": name, "start_us": start, "end_us": end, "pid": PID,
+            "device_id": 0, "stream_id": stream, "grid_dim": [1, 1, 1], "block_dim": [1, 1, 1],
+            "correlation_id": correlation}
+
+
+def copied(correlation, kind, source, destination, nbytes, start, end):
+    return {"event_type": "gpu_memcpy", "name": kind, "kind": kind, "source": source, "pid": PID,
+            "destination": destination, "bytes": nbytes, "start_us": start, "end_us": end,
+            "stream_id": 7, "correlation_id": correlation}
+
+
+def scoped(name, instance, start, end):
+    common = {"name": name, "pid": PID, "instance": instance}
+    return [{"event_type": "scope_enter", "start_us": start, **common},
+            {"event_type": "scope_exit", "start_us": end, **common}]
+
+
+def export(events):
+    """The lines of an export, as `inferscope export --to json` writes them."""
+    def compact(value):
+        return json.dumps(value, separators=(",", ":"))
+    noise = {"event_type": "cpu_function", "name": "gpu_kernel", "start_us": 0, "end_us": 1}
+    body = ",\n".join(compact(event) for event in [noise] + events)
+    text = ('{\n"inferscope":{\n"version":"0.1.0",\n"notes":["CUPTI was taken"]\n},\n"events":[\n'
+            + body + "\n]\n}\n")
+    return text.splitlines(keepends=True)
+
+
+def good_events():
+    """A program with two kernels of 2 ms, one of them alone, a copy, a memset and a wait."""
+    return [call(1, "cudaLaunchKernel", 100, 105), kernel(1, "spin_alone", 110, 2110),
+            call(2, "cudaLaunchKernel", 2200, 2205), kernel(2, "spin_busy", 2210, 4210, stream=9),
+            call(3, "cudaMemcpyAsync", 2300, 2310),
+            copied(3, "host_to_device", "pinned", "device", 4096, 4220, 4225),
+            call(4, "cudaMemsetAsync", 2320, 2330),
+            {"event_type": "gpu_memset", "name": "memset", "bytes": 64, "start_us": 4230,
+             "end_us": 4232, "pid": PID, "stream_id": 7, "correlation_id": 4},
+            call(5, "cudaDeviceSynchronize", 2400, 4300),
+            ] + scoped("timed", 1, 90, 4310) + scoped("token", 2, 90, 4310)
+
+
+GOOD_TRUTH = {"workload": "native", "kernels": 2, "named": {"spin_alone": 1, "spin_busy": 1},
+              "spin_ns": 2e6, "event_ms": 2.001, "memsets": 1, "memset_bytes": 64, "cupti": [],
+              "copies": [truth.copy("HtoD", "pinned", "device", 1, 4096)], "digest": "ab" * 32,
+              "child_status": 7}
+GOOD_REPORT = {"trust": {"causality_violations": 0, "clock_error_us": 3.5, "notes": []},
+               "gpu": {"busy_share": 0.9, "idle_share": 0.1}}
+
+
+def outcome(events=None, facts=None, report=None, status=3, counts=None):
+    recording = gpu_events.Recording(export(good_events() if events is None else events))
+    done = kit.Run(3, "", "", 1.0, 50.0)
+    return comparisons.Outcome(
+        "native", "token", done, done._replace(status=status), {**GOOD_TRUTH, **(facts or {})},
+        GOOD_TRUTH, counts or recording.counts(), recording,
+        {**GOOD_REPORT, **(report or {})})
+
+
+ALL = [comparisons.status, comparisons.output, comparisons.own_counts, comparisons.profiler_counts,
+       comparisons.causality, comparisons.clock, comparisons.matching, comparisons.lines,
+       comparisons.spins, comparisons.shares, comparisons.child]
+
+
+def verdicts(result):
+    case = check.case("native", "native", checks=ALL[1:])
+    return {row.check: row.verdict for row in check.judge(case, result)}
+
+
+def test_a_right_recording_passes_every_check():
+    assert set(verdicts(outcome()).values()) == {kit.OK}
+
+
+def without(kind):
+    return [event for event in good_events() if event["event_type"] != kind]
+
+
+def changed(nth, **fields):
+    events = good_events()
+    events[nth] = {**events[nth], **fields}
+    return events
+
+
+@pytest.mark.parametrize("what, broken", [
+    ("exit status", lambda: outcome(status=0)),
+    ("output digest", lambda: outcome(facts={"digest": "cd" * 32})),
+    ("kernels", lambda: outcome(events=without("gpu_kernel"))),
+    ("kernel spin_busy", lambda: outcome(facts={"named": {"spin_busy": 2}})),
+    ("copies, bytes", lambda: outcome(events=changed(5, bytes=4097))),
+    ("copies, bytes", lambda: outcome(events=changed(5, source="pageable"))),
+    ("memsets", lambda: outcome(events=without("gpu_memset"))),
+    ("memset bytes", lambda: outcome(facts={"memset_bytes": 65})),
+    ("kernels = profiler", lambda: outcome(events=without("gpu_kernel"),
+                                           counts=outcome().events.counts())),
+    ("copies = profiler", lambda: outcome(events=without("gpu_memcpy"),
+                                          counts=outcome().events.counts())),
+    ("before their launch", lambda: outcome(events=changed(1, start_us=99.999))),
+    ("after their wait", lambda: outcome(events=changed(3, end_us=4300.001))),
+    ("violations (report)", lambda: outcome(report={"trust": {"causality_violations": 1}})),
+    ("violations (report)", lambda: outcome(report={"trust": {}})),
+    ("clock error us", lambda: outcome(report={"trust": {"clock_error_us": 42.3}})),
+    ("clock error us", lambda: outcome(report={"trust": {"clock_error_us": -1}})),
+    ("clock error us", lambda: outcome(report={"trust": {"clock_error_us": None}})),
+    ("launches matched", lambda: outcome(events=changed(1, correlation_id=77))),
+    ("activities linked", lambda: outcome(events=changed(5, correlation_id=77))),
+    ("launches with a line", lambda: outcome(events=changed(0, line=None))),
+    ("... with a user's line", lambda: outcome(events=changed(0, user_file="/x/torch/nn.py"))),
+    ("spin us, mean", lambda: outcome(events=changed(1, end_us=2131))),
+    ("kernel ms = events", lambda: outcome(facts={"event_ms": 2.03})),
+    ("busy + idle (report)", lambda: outcome(report={"gpu": {"busy_share": 0.9}})),
+    ("child's exit status", lambda: outcome(facts={"child_status": 1})),
+])
+def test_each_check_fires(what, broken):
+    assert verdicts(broken())[what] == kit.FAIL
+
+
+def test_a_check_that_breaks_is_a_failure_and_stops_no_other():
+    result = outcome(facts={"spin_ns": None})
+    assert verdicts(result)["spins"] == kit.FAIL
+    assert verdicts(result)["busy + idle (report)"] == kit.OK
+
+
+def test_a_profiler_that_gave_no_counts_is_a_failure():
+    rows = check.judge(check.case("x", "x.py", checks=[comparisons.profiler_counts]),
+                       outcome()._replace(counts=None))
+    assert rows[-1].verdict == kit.FAIL
+
+
+def test_nothing_recorded_is_no_match():
+    assert verdicts(outcome(events=scoped("token", 1, 0, 9)))["launches matched"] == kit.FAIL
+
+
+def two_streams(events, overlap_ms):
+    facts = {name: {"ms": 4, "sum_ms": 4, "overlap_ms": overlap_ms} for name in
+             ("chained", "together")}
+    spans = scoped("chained", 1, 0, 9000) + scoped("together", 2, 0, 9000)
+    return list(comparisons.overlap(outcome(events=events + spans, facts=facts)))
+
+
+def test_overlap_of_streams_is_measured():
+    side_by_side = [kernel(1, "a", 0, 2000, stream=1), kernel(2, "a", 500, 2500, stream=2)]
+    in_turn = [kernel(1, "a", 0, 2000, stream=1), kernel(2, "a", 2000, 4000, stream=2)]
+    for events, overlap_ms in ((side_by_side, 1.5), (in_turn, 0.0)):
+        assert all(right for *_, right in two_streams(events, overlap_ms))
+    assert not all(right for *_, right in two_streams(in_turn, 1.5))
+    assert not all(right for *_, right in two_streams([], 0.0))
+
+
+def test_time_that_two_kernels_share_counts_once():
+    assert gpu_events.union_us([(5, 6), (0, 2), (1, 3), (1, 2)]) == 4
+
+
+def test_what_is_no_export_is_refused():
+    with pytest.raises(ValueError):
+        gpu_events.Recording(["{}\n"])
+
+
+def test_the_profilers_export_is_counted(tmp_path):
+    counts = gpu_events.counts_of_kineto({"traceEvents": [
+        {"cat": "kernel", "name": "gemm"}, {"cat": "kernel", "name": "gemm"},
+        {"cat": "cuda_runtime", "name": "cudaLaunchKernel"}, {"ph": "M", "name": "process_name"},
+        {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "args": {"bytes": 12}},
+        {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "args": {"bytes": "8"}},
+        {"cat": "gpu_memset", "name": "Memset (Device)", "args": {"bytes": 4}}]})
+    assert counts == gpu_events.Counts({"gemm": 2}, {("HtoD", "pageable", "device"): (2, 20)}, 1, 4)
+    path = str(tmp_path / "counts.json")
+    gpu_events.write_counts(counts, path)
+    assert gpu_events.read_counts(path) == counts
+
+
+@pytest.mark.parametrize("text", ["host_to_device", "HtoD", "H2D", "host to device",
+                                  "Memcpy HtoD (Pinned -> Device)"])
+def test_every_spelling_of_a_direction_is_known(text):
+    assert gpu_events.direction_of(text) == "HtoD"
+
+
+# ---- running things
+
+def test_the_truth_is_the_last_line_that_names_its_workload():
+    assert kit.truth_of('noise\n{"workload": "a", "x": 1}\n{"workload": "a", "x": 2}\n{bad\n'
+                        "{}\n") == {"workload": "a", "x": 2}
+    assert kit.truth_of("no JSON\n") is None
+
+
+@pytest.mark.parametrize("code, status", [("import sys; sys.exit(5)", 5),
+                                          ("import os; os.kill(os.getpid(), 15)", 143)])
+def test_a_run_has_the_status_that_a_shell_would_say(code, status):
+    assert kit.execute([sys.executable, "-c", code], 30).status == status
+
+
+def test_a_run_that_hangs_is_ended():
+    done = kit.execute([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"],
+                       1.5)
+    assert done.status is None and done.stdout == "1\n" and done.seconds < 30
+
+
+SERVER = """
+import sys
+sys.path.insert(0, %r)
+import truth
+print("other output")
+truth.serve(lambda: 0.25)
+""" % os.path.join(HERE, "workloads")
+
+
+class FakeVariant(overhead.Variant):
+    def __init__(self, name, code):
+        super().__init__(name)
+        self.code = code
+
+    def arguments(self, command, folder):
+        return [sys.executable, "-c", self.code]
+
+
+def test_variants_take_turns_and_end(tmp_path):
+    variants = [FakeVariant("off", SERVER), FakeVariant("default", SERVER)]
+    workload = overhead.WORKLOADS[0]
+    times, ends = overhead.play_round(workload, variants, 8, str(tmp_path))
+    assert times == [{"off": 0.25, "default": 0.25}] * 8
+    assert [list(turn) for turn in times[:2]] == [["off", "default"], ["default", "off"]]
+    assert set(ends) == {"off", "default"} and all(end.bytes == 0 for end in ends.values())
+
+
+def test_a_variant_that_dies_is_told_with_its_last_words(tmp_path):
+    dying = FakeVariant("gpu", "import sys; sys.exit('no such device')")
+    with pytest.raises(overhead.Stuck, match="gpu: ended; no such device"):
+        overhead.play_round(overhead.WORKLOADS[0], [dying], 8, str(tmp_path))
+
+
+def test_overhead_is_reported_with_goal_interval_and_size():
+    turns = [{"off": 1.0, "gpu": 1.01, "torch_profiler": 1.5}] * 8
+    ends = {"off": overhead.Ended(0.1, 0), "gpu": overhead.Ended(0.5, 10_000),
+            "torch_profiler": overhead.Ended(9.0, 1_000_000)}
+    lines = list(overhead.summarize(overhead.WORKLOADS[0], [(turns, ends)] * 2))
+    assert "overhead.gpu_bound.gpu 1.0100 times <= 1.02" in lines
+    assert "overhead.gpu_bound.torch_profiler 1.5000 times" in lines
+    assert "size.gpu_bound.gpu 0.0100 of_profiler <= 0.05" in lines
+    assert "end.gpu_bound.torch_profiler 9.00 s" in lines
+
+
+def test_the_versions_of_libcupti_are_told_apart(tmp_path):
+    names = {"libcupti.so.11.8": 18, "libcupti.so.2025.2.0": 28, "libcupti.so.13": 130001,
+             "libcupti.so.10.2": 12, "libcupti.so.broken": None}
+    for name in names:
+        (tmp_path / name).touch()
+    (tmp_path / "libcupti.so").symlink_to(tmp_path / "libcupti.so.11.8")
+    found = cupti_versions.find([str(tmp_path / "**" / "libcupti.so*")],
+                                lambda path: names[os.path.basename(path)])
+    assert {version: os.path.basename(path) for version, path in found.items()} == {
+        "11.8": "libcupti.so.11.8", "12.9": "libcupti.so.2025.2.0", "13.0": "libcupti.so.13"}
+
+
+# ---- the scripts themselves
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)
+def test_scripts_compile(path, tmp_path):
+    py_compile.compile(path, cfile=str(tmp_path / "c"), doraise=True)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_explain_themselves(program):
+    done = run(sys.executable, os.path.join(HERE, program), "--help")
+    assert done.returncode == 0 and "usage:" in done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS[:4])
+def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
+    done = run(sys.executable, os.path.join(HERE, program), "--out", str(tmp_path))
+    assert done.returncode == kit.NOTHING, done.stdout
+    assert "SKIP" in done.stdout and "OK" not in done.stdout
+
+
+def test_every_workload_is_checked():
+    used = {case.command[0].replace("native", "native.cu") for case in check.CASES}
+    helpers = {"truth.py", "driver.py", "__pycache__"}
+    assert used == set(os.listdir(os.path.join(HERE, "workloads"))) - helpers
+
+
+def test_unknown_workloads_and_parts_are_refused(tmp_path):
+    assert run(sys.executable, os.path.join(HERE, "check.py"), "nonsense").returncode == 2
+    done = run(os.path.join(HERE, "run_all.sh"), "nonsense", OUT=str(tmp_path))
+    assert done.returncode == 2 and "no part 'nonsense'" in done.stdout
+
+
+def test_the_whole_kit_ends_with_a_summary(tmp_path):
+    done = run(os.path.join(HERE, "run_all.sh"), "check", "cupti", OUT=str(tmp_path))
+    assert done.returncode == 0
+    summary = done.stdout.split("==== summary\n")[1]
+    assert "== check: SKIPPED" in summary and "== cupti: SKIPPED" in summary
+
+
+def test_a_case_runs_through_plain_and_recorded(binary, tmp_path, monkeypatch):
+    """The one workload that needs no GPU, through everything that the others go through."""
+    pytest.importorskip("torch")
+    monkeypatch.setenv("INFERSCOPE_BIN", binary)
+    case = next(case for case in check.CASES if case.name == "no_cuda")
+    session = check.Session(str(tmp_path), 100, [])
+    rows = check.compare(session, case, session.plain(case), None, session.recorded(case))
+    assert [row for row in rows if row.verdict != kit.OK] == []
+    assert {row.check for row in rows} == {"exit status", "output digest", "driver libraries",
+                                           "libcupti", "GPU events"}

@@ -1,0 +1,53 @@
+"""Runs a script under torch.profiler and leaves what that saw.
+
+    under_profiler.py [--counts FILE] [--chrome FILE] [--cpu] script.py [args]
+
+Exit status and output are the script's own.
+"""
+
+import argparse
+import json
+import os
+import runpy
+import sys
+import tempfile
+
+import gpu_events
+
+
+def run(path, arguments):
+    """The script as __main__; returns its exit status."""
+    sys.argv = [path] + arguments
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--counts", help="write the counts of GPU activities there, as JSON")
+    parser.add_argument("--chrome", help="keep the profiler's own export there")
+    parser.add_argument("--cpu", action="store_true", help="record operators of the CPU as well")
+    parser.add_argument("script")
+    parser.add_argument("args", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+
+    from torch.profiler import ProfilerActivity, profile
+
+    activities = [ProfilerActivity.CUDA] + [ProfilerActivity.CPU] * args.cpu
+    with profile(activities=activities) as profiler:
+        status = run(args.script, args.args)
+    with tempfile.TemporaryDirectory() as folder:
+        chrome = args.chrome or os.path.join(folder, "trace.json")
+        profiler.export_chrome_trace(chrome)
+        if args.counts:
+            with open(chrome, encoding="utf-8") as file:
+                gpu_events.write_counts(gpu_events.counts_of_kineto(json.load(file)), args.counts)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
