@@ -39,7 +39,8 @@ enum record_kind {
 	/*
 	 * A CUDA call, in the thread that made it; id = string id of its name.
 	 * Payload: varint enum cuda_call, varint correlation, varint stack id (0: none),
-	 * varint bytes (copies, allocations; else 0).
+	 * varint bytes (copies, allocations; else 0).  Synchronisations with a stream may
+	 * add varint 1 + its number, as the activities have it (0 or absent: unknown).
 	 */
 	RECORD_CUDA_ENTER = RECORD_PAYLOAD | 13,
 	RECORD_CUDA_EXIT = 14, /* id = correlation */

@@ -54,6 +54,19 @@ struct trace_code {
 	uint32_t line; /* first line of the definition */
 };
 
+/* A frame of a Python stack. */
+struct trace_frame {
+	uint32_t code;   /* id; 0: unknown */
+	uint32_t offset; /* of the instruction it was at, in bytes */
+};
+
+/* The lines of a code object, as CPython keeps them: for timeline/line_tables.h. */
+struct trace_lines {
+	uint32_t python_minor; /* of the CPython 3 that made the table */
+	const uint8_t *table;
+	size_t bytes;
+};
+
 /* How the run ended; absent when the recorder did not live to write it. */
 struct trace_end {
 	int64_t wall_ns;     /* of the recording */
@@ -97,7 +110,10 @@ const struct trace_thread *trace_thread(const struct trace *t, size_t i);
 /* NULL where an id was never defined: callers show "(unknown)" and count it. */
 const char *trace_string(const struct trace *t, uint32_t id);
 const struct trace_code *trace_code(const struct trace *t, uint32_t id);
-uint32_t trace_max_id(const struct trace *t); /* no string or code has a higher one */
+/* Innermost first; NULL where it was never defined. */
+const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count);
+const struct trace_lines *trace_lines(const struct trace *t, uint32_t code); /* NULL likewise */
+uint32_t trace_max_id(const struct trace *t); /* no string, code or stack has a higher one */
 
 uint64_t trace_event_count(const struct trace *t); /* stored, all threads */
 uint64_t trace_byte_count(const struct trace *t);  /* size of the file */

@@ -94,6 +94,21 @@ const struct trace_code *trace_code(const struct trace *t, uint32_t id)
 	return e ? &e->code : NULL;
 }
 
+const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count)
+{
+	const struct def_entry *e = def_find(t, id, DEF_STACK);
+
+	*count = e ? e->stack.count : 0;
+	return e ? e->stack.frames : NULL;
+}
+
+const struct trace_lines *trace_lines(const struct trace *t, uint32_t code)
+{
+	uint32_t at = idmap_find(&t->lines_at, code);
+
+	return at != IDMAP_NONE ? (const struct trace_lines *)t->lines.items + at : NULL;
+}
+
 uint32_t trace_max_id(const struct trace *t)
 {
 	return t->max_id;

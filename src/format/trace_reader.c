@@ -406,6 +406,7 @@ int trace_open(struct trace **out, const char *path, struct err *err)
 	idmap_init(&t->process_at);
 	idmap_init(&t->thread_at);
 	idmap_init(&t->def_at);
+	idmap_init(&t->lines_at);
 	t->path = strdup(path);
 	if (!t->path) {
 		err_set(err, "cannot open %s: out of memory", path);
@@ -437,11 +438,13 @@ void trace_close(struct trace *t)
 	idmap_release(&t->process_at);
 	idmap_release(&t->thread_at);
 	idmap_release(&t->def_at);
+	idmap_release(&t->lines_at);
 	free(t->infos.items);
 	free(t->notes.items);
 	free(t->processes.items);
 	free(t->threads.items);
 	free(t->defs.items);
+	free(t->lines.items);
 	free(t->blocks.items);
 	arena_release(&t->texts);
 	free(t->damage);

@@ -25,8 +25,14 @@ struct info_entry {
 };
 
 struct def_entry {
-	uint8_t kind; /* DEF_STRING: code.name is the text; DEF_CODE */
-	struct trace_code code;
+	uint8_t kind;
+	union {
+		struct trace_code code; /* DEF_CODE; DEF_STRING: code.name is the text */
+		struct {                /* DEF_STACK */
+			const struct trace_frame *frames;
+			size_t count;
+		} stack;
+	};
 };
 
 struct thread_entry {
@@ -69,9 +75,10 @@ struct trace {
 	struct table processes; /* struct trace_process */
 	struct table threads;   /* struct thread_entry */
 	struct table defs;      /* struct def_entry */
+	struct table lines;     /* struct trace_lines */
 	struct table blocks;    /* struct event_block, by thread and then in file order */
-	struct idmap process_at, thread_at,
-		def_at; /* id -> position while loading; defs: for good */
+	struct idmap process_at, thread_at; /* id -> position while loading */
+	struct idmap def_at, lines_at;      /* id -> position, for good */
 };
 
 /* A block's payload as it was before compression.  Reused from block to block. */

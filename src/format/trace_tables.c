@@ -176,6 +176,44 @@ static int load_thread(struct trace *t, struct cursor *c)
 	return c->bad ? -1 : 0;
 }
 
+/* To the end of the entry: innermost frame first. */
+static void take_frames(struct trace *t, struct cursor *c, struct def_entry *e)
+{
+	size_t at_most = (size_t)(c->end - c->at) / 2; /* a frame is two varints */
+	struct trace_frame *frames = arena_alloc(&t->texts, at_most * sizeof(*frames));
+
+	e->stack.frames = frames;
+	if (!frames)
+		c->bad = true;
+	while (!c->bad && c->at < c->end) {
+		struct trace_frame f = { .code = take_u32(c) };
+
+		f.offset = take_u32(c);
+		if (!c->bad)
+			frames[e->stack.count++] = f;
+	}
+}
+
+/* They have the id of the code that they belong to, hence a table of their own. */
+static int load_lines(struct trace *t, struct cursor *c, uint32_t code)
+{
+	struct trace_lines lines = { .python_minor = take_u32(c) };
+	struct trace_lines *slot;
+	uint8_t *table;
+
+	if (c->bad)
+		return 0;
+	lines.bytes = (size_t)(c->end - c->at);
+	table = arena_alloc(&t->texts, lines.bytes);
+	slot = table ? entry_for(&t->lines, &t->lines_at, code, sizeof(*slot)) : NULL;
+	if (!slot)
+		return -1;
+	memcpy(table, c->at, lines.bytes);
+	lines.table = table;
+	*slot = lines;
+	return 0;
+}
+
 static int load_def(struct trace *t, struct cursor *c)
 {
 	const char *kind = take_bytes(c, 1);
@@ -186,7 +224,11 @@ static int load_def(struct trace *t, struct cursor *c)
 	if (c->bad)
 		return -1;
 	e.kind = (uint8_t)*kind;
-	if (e.kind == DEF_CODE) {
+	if (e.kind == DEF_LINES)
+		return load_lines(t, c, id);
+	if (e.kind == DEF_STACK) {
+		take_frames(t, c, &e);
+	} else if (e.kind == DEF_CODE) {
 		e.code.line = take_u32(c);
 		e.code.name = take_prefixed_text(t, c, NULL);
 		e.code.file = take_rest(t, c);
@@ -229,7 +271,7 @@ static size_t kept_bytes(const struct trace *t)
 	return t->texts.total_bytes + t->infos.cap * sizeof(struct info_entry) +
 	       t->notes.cap * sizeof(char *) + t->processes.cap * sizeof(struct trace_process) +
 	       t->threads.cap * sizeof(struct thread_entry) +
-	       t->defs.cap * sizeof(struct def_entry);
+	       t->defs.cap * sizeof(struct def_entry) + t->lines.cap * sizeof(struct trace_lines);
 }
 
 int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint8_t *data,
