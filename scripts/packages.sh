@@ -38,6 +38,7 @@ group_build() {
 	need libzstd-dev has_header zstd.h
 	need zlib1g-dev has_header zlib.h
 	need libyaml-dev has_header yaml.h
+	need libiberty-dev has_header libiberty/demangle.h
 	need libcmocka-dev has_header cmocka.h
 }
 

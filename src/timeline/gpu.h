@@ -29,14 +29,15 @@ struct gpu_place {
 
 /* A CUDA call. */
 struct gpu_call {
-	const char *name;    /* "cudaLaunchKernel"; borrowed from the trace */
+	const char *name; /* "cudaLaunchKernel"; borrowed from the trace */
 	enum cuda_call what;
 	uint32_t correlation;
-	uint32_t stack;      /* id; 0: none */
+	uint32_t stack; /* id; 0: none */
 	uint64_t bytes;
-	size_t thread;       /* position, as in trace_thread() */
-	uint32_t process;    /* id */
+	size_t thread;    /* position, as in trace_thread() */
+	uint32_t process; /* id */
 	int64_t start_ns, end_ns;
+	bool ended; /* else its exit is missing and end_ns is the latest it can have been */
 	size_t first_activity; /* it started, in order of start; GPU_NONE: nothing */
 	size_t activities;     /* how many; they follow each other in gpu_call_activity() */
 };
@@ -48,15 +49,15 @@ struct gpu_activity {
 	uint32_t process; /* id */
 	uint32_t device, context, stream;
 	uint32_t correlation;
-	size_t call; /* index of the call that started it; GPU_NONE: unknown */
+	size_t call;              /* index of the call that started it; GPU_NONE: unknown */
 	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
 	bool timed;
-	uint32_t name;       /* kernels: index for gpu_kernel_name() */
+	uint32_t name; /* kernels: index for gpu_kernel_name() */
 	uint32_t grid[3], block[3];
 	uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
-	uint32_t graph;      /* 0: not in a graph */
+	uint32_t graph; /* 0: not in a graph */
 	uint64_t graph_node;
-	uint64_t bytes;      /* copies and memsets */
+	uint64_t bytes; /* copies and memsets */
 	enum gpu_copy copy;
 	enum gpu_memory source, destination;
 	bool asynchronous;
@@ -70,11 +71,18 @@ struct gpu_kernel_name {
 /* What the merge of clocks found, for one process. */
 struct gpu_clock {
 	uint32_t process;
-	uint64_t pairs_below, pairs_above;   /* that bound the offset from below and above */
-	int64_t error_ns;                    /* half the widest interval that causality leaves; -1: no bound */
-	uint64_t violations_before, violations_after; /* activities before their launch or after their wait */
+	uint64_t pairs_below, pairs_above; /* that bound the offset from below and above */
+	int64_t error_ns; /* half the widest interval that causality leaves; -1: no bound */
+	/*
+	 * How far from the truth the times given here can be at most; -1: no bound.  A
+	 * correction lies in the middle of the interval, and this is error_ns; times that
+	 * needed none are kept as they came, and the truth may be at its far end.
+	 */
+	int64_t farthest_ns;
+	uint64_t violations_before,
+		violations_after; /* activities before their launch or after their wait */
 	bool corrected;
-	double offset_ns, drift_ppm; /* of the correction, 0 where none was needed */
+	double offset_ns, drift_ppm; /* added: at the first activity, and from there on */
 };
 
 struct gpu_device {
@@ -96,12 +104,13 @@ struct gpu_change {
 int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err);
 void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
 
-/* Activities in order of (process, start); calls in order of (thread, start). */
+/* Activities in order of (process, start), untimed ones first; calls in order of (thread, start).
+ */
 size_t gpu_activity_count(const struct gpu_timeline *g);
 const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i);
 size_t gpu_call_count(const struct gpu_timeline *g);
 const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i);
-/* The nth activity that a call started: index for gpu_activity(). */
+/* The nth activity that a call, one of gpu_call()'s, started: index for gpu_activity(). */
 size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth);
 
 const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index);
@@ -124,10 +133,13 @@ const struct gpu_device *gpu_device(const struct gpu_timeline *g, size_t i);
 size_t gpu_change_count(const struct gpu_timeline *g);
 const struct gpu_change *gpu_change(const struct gpu_timeline *g, size_t i);
 
-uint64_t gpu_unmatched_activities(const struct gpu_timeline *g); /* without the call that started them */
-uint64_t gpu_unmatched_launches(const struct gpu_timeline *g);   /* without anything started */
+uint64_t
+gpu_unmatched_activities(const struct gpu_timeline *g); /* without the call that started them */
+uint64_t
+gpu_unmatched_launches(const struct gpu_timeline *g); /* without anything started; not captured */
 uint64_t gpu_untimed_activities(const struct gpu_timeline *g);
-uint64_t gpu_dropped(const struct gpu_timeline *g); /* by CUPTI */
+uint64_t gpu_malformed(const struct gpu_timeline *g);  /* records cut short: left out */
+uint64_t gpu_dropped(const struct gpu_timeline *g);    /* by CUPTI */
 int64_t gpu_overhead_ns(const struct gpu_timeline *g); /* CUPTI's own, as it says */
 
 #endif

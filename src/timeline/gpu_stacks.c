@@ -1,0 +1,90 @@
+/*
+ * Stacks to Python lines.  Launches share their stacks, so each stack that a
+ * call has is resolved once, here, and looking one up later is cheap.
+ */
+#include "base/array.h"
+#include "timeline/gpu_tables.h"
+#include "timeline/line_tables.h"
+#include "timeline/user_code.h"
+
+static struct gpu_place place_of(const struct trace *t, const struct trace_frame *f)
+{
+	const struct trace_code *code = trace_code(t, f->code);
+	const struct trace_lines *lines = trace_lines(t, f->code);
+	struct gpu_place p = { 0 };
+
+	if (!code)
+		return p;
+	p.function = code->name;
+	p.file = code->file;
+	if (lines)
+		p.line = line_table_find(lines->python_minor, lines->table, lines->bytes,
+					 code->line, f->offset);
+	return p;
+}
+
+/* Frames whose code is unknown tell nothing and are passed over. */
+static struct gpu_stack_entry resolve(const struct trace *t, uint32_t stack)
+{
+	struct gpu_stack_entry e = { 0 };
+	const struct trace_frame *outermost = NULL;
+	size_t count;
+	const struct trace_frame *frames = trace_stack(t, stack, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_code *code = trace_code(t, frames[i].code);
+
+		if (!code)
+			continue;
+		if (!outermost)
+			e.innermost = place_of(t, &frames[i]);
+		outermost = &frames[i];
+		if (user_code(code->file))
+			break;
+	}
+	if (outermost)
+		e.user = place_of(t, outermost);
+	return e;
+}
+
+int gpu_stacks_resolve(struct gpu_timeline *g)
+{
+	for (size_t i = 0; i < g->call_count; i++) {
+		uint32_t id = g->calls[i].stack;
+		struct gpu_stack_entry *e;
+
+		if (!id || idmap_find(&g->stack_at, id) != IDMAP_NONE)
+			continue;
+		e = array_grow(g->stacks, &g->stack_cap, g->stack_count + 1, sizeof(*e));
+		if (!e)
+			return -1;
+		g->stacks = e;
+		g->stacks[g->stack_count] = resolve(g->trace, id);
+		if (idmap_put(&g->stack_at, id, (uint32_t)g->stack_count))
+			return -1;
+		g->stack_count++;
+	}
+	return 0;
+}
+
+void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct gpu_place *innermost,
+		      struct gpu_place *user)
+{
+	uint32_t at = idmap_find(&g->stack_at, stack);
+	const struct gpu_stack_entry e =
+		at != IDMAP_NONE ? g->stacks[at] : resolve(g->trace, stack);
+
+	*innermost = e.innermost;
+	*user = e.user;
+}
+
+bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct gpu_place *p)
+{
+	size_t count;
+	const struct trace_frame *frames = trace_stack(g->trace, stack, &count);
+
+	if (nth >= count)
+		return false;
+	*p = place_of(g->trace, &frames[nth]);
+	return true;
+}

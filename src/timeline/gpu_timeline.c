@@ -1,0 +1,136 @@
+/* A gpu_timeline, put together and told about; the work is done in the files gpu_tables.h lists. */
+#include <stdlib.h>
+
+#include "timeline/gpu_tables.h"
+
+int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err)
+{
+	struct gpu_timeline *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_set(err, "out of memory");
+	g->trace = t;
+	arena_init(&g->texts);
+	idmap_init(&g->stack_at);
+	kernel_names_init(&g->names, t);
+	if (gpu_read(g) || gpu_link(g) || gpu_clock_merge(g) || gpu_stacks_resolve(g)) {
+		gpu_timeline_free(g);
+		return err_set(err, "out of memory");
+	}
+	*out = g;
+	return 0;
+}
+
+void gpu_timeline_free(struct gpu_timeline *g)
+{
+	if (!g)
+		return;
+	kernel_names_release(&g->names);
+	idmap_release(&g->stack_at);
+	arena_release(&g->texts);
+	free(g->activities);
+	free(g->calls);
+	free(g->waits);
+	free(g->links);
+	free(g->link_at);
+	free(g->stacks);
+	free(g->clocks);
+	free(g->devices);
+	free(g->changes);
+	free(g);
+}
+
+size_t gpu_activity_count(const struct gpu_timeline *g)
+{
+	return g->activity_count;
+}
+
+const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i)
+{
+	return &g->activities[i];
+}
+
+size_t gpu_call_count(const struct gpu_timeline *g)
+{
+	return g->call_count;
+}
+
+const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i)
+{
+	return &g->calls[i];
+}
+
+size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth)
+{
+	return g->links[g->link_at[c - g->calls] + nth];
+}
+
+const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index)
+{
+	return &g->names.items[index];
+}
+
+size_t gpu_kernel_name_count(const struct gpu_timeline *g)
+{
+	return g->names.count;
+}
+
+size_t gpu_clock_count(const struct gpu_timeline *g)
+{
+	return g->clock_count;
+}
+
+const struct gpu_clock *gpu_clock(const struct gpu_timeline *g, size_t i)
+{
+	return &g->clocks[i];
+}
+
+size_t gpu_device_count(const struct gpu_timeline *g)
+{
+	return g->device_count;
+}
+
+const struct gpu_device *gpu_device(const struct gpu_timeline *g, size_t i)
+{
+	return &g->devices[i];
+}
+
+size_t gpu_change_count(const struct gpu_timeline *g)
+{
+	return g->change_count;
+}
+
+const struct gpu_change *gpu_change(const struct gpu_timeline *g, size_t i)
+{
+	return &g->changes[i];
+}
+
+uint64_t gpu_unmatched_activities(const struct gpu_timeline *g)
+{
+	return g->unmatched_activities;
+}
+
+uint64_t gpu_unmatched_launches(const struct gpu_timeline *g)
+{
+	return g->unmatched_launches;
+}
+
+uint64_t gpu_untimed_activities(const struct gpu_timeline *g)
+{
+	return g->untimed;
+}
+
+uint64_t gpu_malformed(const struct gpu_timeline *g)
+{
+	return g->malformed;
+}
+
+uint64_t gpu_dropped(const struct gpu_timeline *g)
+{
+	return g->dropped;
+}
+
+int64_t gpu_overhead_ns(const struct gpu_timeline *g)
+{
+	return g->overhead_ns;
+}
