@@ -26,13 +26,13 @@ WORKERS = 4
 KEEP_BYTES = 3 << 20
 
 # alone: its times are checked, so nothing else may use the GPU while it is recorded.
-Case = collections.namedtuple("Case", "name command checks needs options profiler alone step")
+Case = collections.namedtuple("Case", "name command checks needs options profiler alone step env")
 
 
 def case(name, *command, checks, needs=("torch",), options=(), profiler=False, alone=False,
-         step=None):
+         step=None, env=()):
     return Case(name, list(command), [c.status] + checks, list(needs), list(options), profiler,
-                alone, step)
+                alone, step, dict(env))
 
 
 EAGER = [c.output, c.profiler_counts, c.matching, c.causality, c.lines]
@@ -58,6 +58,9 @@ CASES = [
     case("fork_after_init", "fork_after_init.py", needs=(), checks=[c.own_counts, c.child]),
     case("profiler_inside", "torch_profiler_inside.py", checks=[c.profiler_inside]),
     case("busy_exit", "busy_exit.py", alone=True, checks=[c.prompt_end]),
+    case("no libcupti", "multi_context.py", needs=(), checks=[c.degraded],
+         env={"INFERSCOPE_CUPTI": "/nonexistent/libcupti.so"}),
+    case("cupti_taken", "cupti_taken.py", needs=(), checks=[c.degraded]),
     case("late_init", "late_init.py", checks=[c.own_counts, c.matching, c.lines]),
     case("no_cuda", "no_cuda.py", checks=[c.output, c.nothing_loaded]),
 ] + [
@@ -87,7 +90,8 @@ class Session:
         left = self.deadline - time.monotonic()
         if left < 1:
             return None
-        done = kit.execute(arguments, min(TIMEOUT_S, left), cwd=self.folder)
+        done = kit.execute(arguments, min(TIMEOUT_S, left), cwd=self.folder,
+                           env=kit.environment(**case.env))
         with open(self.path(case, ".%s.log" % kind), "w", encoding="utf-8") as log:
             log.write("$ %s\nstatus %s, %.1f s\n%s%s" % (" ".join(arguments), done.status,
                                                         done.seconds, done.stdout, done.stderr))
@@ -150,7 +154,7 @@ def compare(session, case, plain, counts, recorded):
         run = recorded if plain_facts else plain
         last = (run.stderr.strip().splitlines() or [""])[-1]
         return [Row(case.name, who + " run", "its JSON line", "status %s" % run.status, FAIL),
-                Row(case.name, "", "", last, FAIL)]
+                Row(case.name, "last words", "", last, FAIL)]
     try:
         events = session.export(case)
         with open(session.path(case, ".json"), encoding="utf-8") as file:

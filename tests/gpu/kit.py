@@ -60,7 +60,8 @@ def environment(**more):
     be imported."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith("INFERSCOPE_") or name == "INFERSCOPE_CUPTI"}
-    env.update(PYTHONPATH=package(), **more)
+    path = os.environ.get("PYTHONPATH")
+    env.update(PYTHONPATH=package() + (os.pathsep + path if path else ""), **more)
     return env
 
 
@@ -129,14 +130,16 @@ def build_native(folder):
     return path, None
 
 
-def brief(value):
-    text = "%.4g" % value if isinstance(value, float) else str(value)
-    return text if len(text) <= WIDTH else text[:WIDTH - 3] + "..."
+def brief(value, width):
+    text = "%.5g" % value if isinstance(value, float) else str(value)
+    return text if len(text) <= width else text[:width - 3] + "..."
 
 
 def line_of(row):
-    return "%-15s %-23s %-*s %-*s %s" % (row.workload, row.check, WIDTH, brief(row.expected), WIDTH,
-                                         brief(row.got), row.verdict)
+    """What failed is told at more length."""
+    width = WIDTH if row.verdict == OK else 4 * WIDTH
+    return "%-15s %-23s %-*s %-*s %s" % (row.workload, row.check, WIDTH, brief(row.expected, width),
+                                         WIDTH, brief(row.got, width), row.verdict)
 
 
 def show(rows, file=None):

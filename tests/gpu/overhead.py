@@ -130,11 +130,19 @@ class Runner:
         self.log.close()
 
 
+def order_of(nth, count):
+    """Who comes when in a turn.  Over 2 * count turns each follows each other equally often, so
+    that what a neighbour leaves behind (caches, clocks) is shared out evenly."""
+    zigzag = [(step + 1) // 2 if step % 2 else count - step // 2 for step in range(count)]
+    order = [(place + nth) % count for place in zigzag]
+    return order[::-1] if nth // count % 2 else order
+
+
 def take_turns(runners, turns):
-    """[{variant: seconds}], the order reversed from turn to turn."""
+    """[{variant: seconds}]"""
     times = []
     for nth in range(turns):
-        order = runners if nth % 2 == 0 else runners[::-1]
+        order = [runners[which] for which in order_of(nth, len(runners))]
         times.append({runner.variant.name: runner.block() for runner in order})
     return times
 
@@ -159,7 +167,7 @@ def play_round(workload, variants, turns, folder):
 def summarize(workload, rounds):
     """Lines of the result; rounds = [(times, ends), ...]."""
     turns = [turn for times, _ in rounds for turn in times]
-    names = [name for name in turns[0] if name != BASE]
+    names = sorted(name for name in turns[0] if name != BASE)
     yield "# %s: %d pairs in %d rounds, one block %.0f ms" % (
         workload.name, len(turns), len(rounds),
         1e3 * statistics.median(turn[BASE] for turn in turns))

@@ -1,5 +1,6 @@
 """The GPU kit without a GPU: its rulers measure right, what cannot run is seen to be skipped."""
 
+import collections
 import glob
 import json
 import os
@@ -171,6 +172,17 @@ def test_nothing_recorded_is_no_match():
     assert verdicts(outcome(events=scoped("token", 1, 0, 9)))["launches matched"] == kit.FAIL
 
 
+def test_without_cupti_a_note_and_the_scopes_are_what_is_asked_for():
+    rounds = scoped("round", 1, 0, 9)
+    def rights(events, note):
+        result = outcome(events=events, facts={"rounds": 1})
+        result.events.head["notes"] = [note]
+        return [right for *_, right in comparisons.degraded(result)]
+    assert rights(rounds, "libcupti could not be loaded") == [True, True, True]
+    assert rights(rounds, "nothing to say") == [True, False, True]
+    assert rights(good_events(), "CUPTI is taken") == [False, True, False]
+
+
 def two_streams(events, overlap_ms):
     facts = {name: {"ms": 4, "sum_ms": 4, "overlap_ms": overlap_ms} for name in
              ("chained", "together")}
@@ -240,7 +252,7 @@ import sys
 sys.path.insert(0, %r)
 import truth
 print("other output")
-truth.serve(lambda: 0.25)
+truth.serve(lambda: None, lambda: 0.25)
 """ % os.path.join(HERE, "workloads")
 
 
@@ -258,8 +270,15 @@ def test_variants_take_turns_and_end(tmp_path):
     workload = overhead.WORKLOADS[0]
     times, ends = overhead.play_round(workload, variants, 8, str(tmp_path))
     assert times == [{"off": 0.25, "default": 0.25}] * 8
-    assert [list(turn) for turn in times[:2]] == [["off", "default"], ["default", "off"]]
     assert set(ends) == {"off", "default"} and all(end.bytes == 0 for end in ends.values())
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_each_variant_follows_each_other_equally_often(count):
+    orders = [overhead.order_of(nth, count) for nth in range(2 * count)]
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    follows = collections.Counter(pair for order in orders for pair in zip(order, order[1:]))
+    assert len(follows) == count * (count - 1) and len(set(follows.values())) == 1
 
 
 def test_a_variant_that_dies_is_told_with_its_last_words(tmp_path):

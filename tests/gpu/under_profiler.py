@@ -35,8 +35,11 @@ def main():
     parser.add_argument("args", nargs=argparse.REMAINDER)
     args = parser.parse_args()
 
+    import torch
     from torch.profiler import ProfilerActivity, profile
 
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()  # makes the context: a profiler that starts without one is late
     activities = [ProfilerActivity.CUDA] + [ProfilerActivity.CPU] * args.cpu
     with profile(activities=activities) as profiler:
         status = run(args.script, args.args)

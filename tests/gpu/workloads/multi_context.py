@@ -25,7 +25,7 @@ def main():
         if nth == ROUNDS // 2 - 1:
             contexts.pop().destroy()
     assert values == [ROUNDS * KERNELS, ROUNDS * KERNELS, ROUNDS // 2 * KERNELS], values
-    truth.tell("multi_context", kernels=sum(values), contexts=3, memsets=3,
+    truth.tell("multi_context", kernels=sum(values), rounds=ROUNDS, contexts=3, memsets=3,
                named={"bump": sum(values)},
                copies=[copy("DtoH", "device", "pageable", reads, 4 * reads)])
 

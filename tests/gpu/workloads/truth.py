@@ -69,8 +69,8 @@ def tell(workload, **facts):
     print(json.dumps(facts), flush=True)
 
 
-def serve(block):
-    """For benchmarks: each line "go" on standard input runs block(), whose seconds are the answer.
+def serve(warm_up, block):
+    """For benchmarks: each line "go" on standard input runs both; block()'s seconds are the answer.
 
     So one start-up serves many measurements, and several processes can take turns.
     """
@@ -78,4 +78,5 @@ def serve(block):
     for line in sys.stdin:
         if line.strip() != "go":
             break
+        warm_up()
         print(json.dumps({"seconds": block()}), flush=True)
