@@ -104,6 +104,7 @@ def profiler_counts(o):
 
 
 def causality(o):
+    yield equal("without times", 0, len(o.events.activities) - len(o.events.timed))
     yield equal("before their launch", 0, o.events.before_launch())
     yield equal("after their wait", 0, o.events.after_wait())
     yield equal("violations (report)", 0, o.report["trust"].get("causality_violations"))
@@ -173,7 +174,7 @@ def graphs(o):
     """Each replay is a launch, and what it started hangs on it."""
     replays = [call for call in o.events.calls if "GraphLaunch" in call["name"]]
     started = {(e.get("pid"), e.get("correlation_id")) for e in o.events.activities}
-    hung = sum((call.get("pid"), call["correlation_id"]) in started for call in replays)
+    hung = sum((call.get("pid"), call.get("correlation_id")) in started for call in replays)
     yield equal("graph launches", o.truth["replays"], len(replays))
     yield equal("... with their kernels", o.truth["replays"], hung)
 

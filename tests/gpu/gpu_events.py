@@ -84,6 +84,11 @@ def span_of(event):
     return event["start_us"], event["end_us"]
 
 
+def is_timed(event):
+    """False where the device did not say when: a kernel still running at the end, for one."""
+    return bool(event.get("start_us")) and bool(event.get("end_us"))
+
+
 class Recording:
     """The GPU's part of an export."""
 
@@ -105,9 +110,9 @@ class Recording:
         self.copies = self.events["gpu_memcpy"]
         self.memsets = self.events["gpu_memset"]
         self.activities = self.kernels + self.copies + self.memsets + self.events["gpu_graph"]
+        self.timed = [event for event in self.activities if is_timed(event)]
         self.calls = self.events["cuda_api"]
-        self.call_of = {(call.get("pid"), call["correlation_id"]): call for call in self.calls
-                        if call.get("correlation_id")}
+        self.call_of = {(call.get("pid"), call.get("correlation_id")): call for call in self.calls}
 
     def counts(self):
         copies = {}
@@ -128,14 +133,14 @@ class Recording:
         """(launches that started something, all launches, activities with a call, all of them)."""
         started = {(event.get("pid"), event.get("correlation_id")) for event in self.activities}
         launches = self.launches()
-        return (sum((call.get("pid"), call["correlation_id"]) in started for call in launches),
+        return (sum((call.get("pid"), call.get("correlation_id")) in started for call in launches),
                 len(launches), sum(self.starter(event) is not None for event in self.activities),
                 len(self.activities))
 
     def before_launch(self):
         """Activities that start before the call that started them."""
         return sum(call is not None and event["start_us"] < call["start_us"] - EPSILON_US
-                   for event, call in ((event, self.starter(event)) for event in self.activities))
+                   for event, call in ((event, self.starter(event)) for event in self.timed))
 
     def after_wait(self):
         """Activities that end after a wait for the whole device that began after their launch."""
@@ -146,7 +151,7 @@ class Recording:
         late = 0
         for spans in waits.values():
             spans.sort()
-        for event in self.activities:
+        for event in self.timed:
             call = self.starter(event)
             spans = waits.get(event.get("pid")) if call else None
             if not spans:
@@ -165,8 +170,8 @@ class Recording:
 
     def kernels_in(self, span):
         start, end = span
-        return [event for event in self.kernels
-                if start <= event["start_us"] and event["end_us"] <= end]
+        return [event for event in self.kernels if is_timed(event)
+                and start <= event["start_us"] and event["end_us"] <= end]
 
 
 def busy_us(kernels):

@@ -8,6 +8,8 @@
 #   overhead   recording on and off in turns, beside torch.profiler  5 minutes
 #   golden     small traces for examples/traces                      1 minute
 #
+# Where a command may run only so long, call it once for some of them.
+#
 # INFERSCOPE_BIN is the program (default: build-gpu/stage/bin/inferscope, `make stage-gpu`);
 # results are kept in $OUT (default: build-gpu/results).  The end of the output is a summary
 # with what failed or was skipped; the status is 1 if anything failed.

@@ -137,6 +137,8 @@ def changed(nth, **fields):
     ("copies = profiler", lambda: outcome(events=without("gpu_memcpy"),
                                           counts=outcome().events.counts())),
     ("before their launch", lambda: outcome(events=changed(1, start_us=99.999))),
+    ("without times", lambda: outcome(events=changed(5, start_us=0, end_us=0))),
+    ("without times", lambda: outcome(events=changed(5, start_us=None, end_us=None))),
     ("after their wait", lambda: outcome(events=changed(3, end_us=4300.001))),
     ("violations (report)", lambda: outcome(report={"trust": {"causality_violations": 1}})),
     ("violations (report)", lambda: outcome(report={"trust": {}})),
@@ -174,6 +176,7 @@ def test_nothing_recorded_is_no_match():
 
 def test_without_cupti_a_note_and_the_scopes_are_what_is_asked_for():
     rounds = scoped("round", 1, 0, 9)
+
     def rights(events, note):
         result = outcome(events=events, facts={"rounds": 1})
         result.events.head["notes"] = [note]
@@ -191,8 +194,8 @@ def two_streams(events, overlap_ms):
 
 
 def test_overlap_of_streams_is_measured():
-    side_by_side = [kernel(1, "a", 0, 2000, stream=1), kernel(2, "a", 500, 2500, stream=2)]
-    in_turn = [kernel(1, "a", 0, 2000, stream=1), kernel(2, "a", 2000, 4000, stream=2)]
+    side_by_side = [kernel(1, "a", 100, 2100, stream=1), kernel(2, "a", 600, 2600, stream=2)]
+    in_turn = [kernel(1, "a", 100, 2100, stream=1), kernel(2, "a", 2100, 4100, stream=2)]
     for events, overlap_ms in ((side_by_side, 1.5), (in_turn, 0.0)):
         assert all(right for *_, right in two_streams(events, overlap_ms))
     assert not all(right for *_, right in two_streams(in_turn, 1.5))
