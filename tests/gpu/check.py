@@ -203,7 +203,7 @@ def main():
     parser.add_argument("--budget", type=float, default=420, metavar="S",
                         help="start nothing after so many seconds")
     parser.add_argument("--option", action="append", default=[], metavar="OPT",
-                        help="give `inferscope run` this option as well; repeatable")
+                        help="for `inferscope run` as well, e.g. --option=--no-cpu; repeatable")
     parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
     args = parser.parse_args()
 
