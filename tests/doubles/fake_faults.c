@@ -1,0 +1,100 @@
+/* The environment's wishes; see fake_faults.h. */
+#include "fake_faults.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FUNCTIONS_MAX 32
+
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+enum fake_version fake_version(void)
+{
+	static const char *const names[] = { "11.7", "11.8", "12.9" };
+	const char *wanted = setting("FAKE_CUPTI_VERSION");
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(wanted, names[i]))
+			return (enum fake_version)i;
+	}
+	return FAKE_13_0;
+}
+
+/* How often a function has been called, this time included. */
+static unsigned long count_call(const char *function)
+{
+	static struct {
+		_Atomic(const char *) function;
+		_Atomic unsigned long calls;
+	} table[FUNCTIONS_MAX];
+
+	for (int i = 0; i < FUNCTIONS_MAX; i++) {
+		const char *there = NULL;
+
+		if (atomic_compare_exchange_strong(&table[i].function, &there, function) ||
+		    !strcmp(there, function))
+			return atomic_fetch_add(&table[i].calls, 1) + 1;
+	}
+	return 0;
+}
+
+int fake_fault(const char *function)
+{
+	unsigned long nth = count_call(function);
+	struct timespec hour = { 3600, 0 };
+	const char *at = setting("FAKE_CUPTI_FAIL");
+
+	if (!strcmp(setting("FAKE_CUPTI_HANG"), function))
+		nanosleep(&hour, NULL);
+	while (*at) {
+		char name[64] = "";
+		unsigned long only = 0;
+		int code = 0;
+
+		if (sscanf(at, "%63[^:]:%d:%lu", name, &code, &only) >= 2 &&
+		    !strcmp(name, function) && (!only || only == nth))
+			return code;
+		at += strcspn(at, ",");
+		at += *at == ',';
+	}
+	return 0;
+}
+
+static bool every_nth(const char *name, _Atomic unsigned long *counter)
+{
+	unsigned long n = strtoul(setting(name), NULL, 10);
+
+	return n && (atomic_fetch_add(counter, 1) + 1) % n == 0;
+}
+
+bool fake_is_dropped(void)
+{
+	static _Atomic unsigned long counter;
+
+	return every_nth("FAKE_CUPTI_DROP", &counter);
+}
+
+bool fake_is_untimed(void)
+{
+	static _Atomic unsigned long counter;
+
+	return every_nth("FAKE_CUPTI_UNTIMED", &counter);
+}
+
+bool fake_is_strange(void)
+{
+	return *setting("FAKE_CUPTI_STRANGE");
+}
+
+bool fake_is_late(uint64_t buffer_number)
+{
+	return *setting("FAKE_CUPTI_LATE") && buffer_number % 2 == 0;
+}
