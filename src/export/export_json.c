@@ -1,33 +1,20 @@
 /*
  * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
  * docs/schema/events.schema.json says.  Events come thread by thread, those of a
- * thread in the order in which they end.
+ * thread in the order in which they end; the GPU's follow (export_json_gpu.c).
  */
+#include "export/export_json.h"
+
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
 #include "export/export.h"
 #include "format/trace_args.h"
-#include "timeline/timeline.h"
 
 #define WRITE_BYTES ((size_t)256 << 10)
 #define SCHEMA_VERSION 1
-
-struct exported {
-	const struct trace *trace;
-	struct timeline *timeline;
-	uint32_t *pid_of; /* by position of the thread */
-	struct buf text;
-	struct json json;
-	int fd;
-	int error; /* errno of the write that failed, 0: none */
-};
 
 static void flush(struct exported *x)
 {
@@ -46,25 +33,6 @@ static void flush(struct exported *x)
 	x->text.len = 0;
 }
 
-static void key_string(struct json *j, const char *key, const char *value)
-{
-	json_key(j, key);
-	json_string(j, value);
-}
-
-static void key_uint(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_uint(j, value);
-}
-
-/* Nanoseconds as microseconds. */
-static void key_us(struct json *j, const char *key, int64_t ns)
-{
-	json_key(j, key);
-	json_scaled(j, ns, 3);
-}
-
 static void key_end_us(struct json *j, int64_t ns)
 {
 	json_key(j, "end_us");
@@ -74,13 +42,7 @@ static void key_end_us(struct json *j, int64_t ns)
 		json_scaled(j, ns, 3);
 }
 
-static void key_true(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_bool(j, true);
-}
-
-static void event_begin(struct exported *x, const char *type, const char *name)
+void export_event_begin(struct exported *x, const char *type, const char *name)
 {
 	if (x->text.len >= WRITE_BYTES)
 		flush(x);
@@ -90,7 +52,7 @@ static void event_begin(struct exported *x, const char *type, const char *name)
 		key_string(&x->json, "name", name);
 }
 
-static void event_place(struct exported *x, size_t thread)
+void export_event_thread(struct exported *x, size_t thread)
 {
 	const struct trace_thread *t = trace_thread(x->trace, thread);
 
@@ -99,7 +61,7 @@ static void event_place(struct exported *x, size_t thread)
 	key_uint(&x->json, "thread", t->id);
 }
 
-static void event_end(struct exported *x)
+void export_event_end(struct exported *x)
 {
 	json_object_end(&x->json);
 }
@@ -133,43 +95,43 @@ static void visit_function(void *ctx, const struct span *s)
 	const struct function *f = timeline_function(x->timeline, s->function);
 	struct json *j = &x->json;
 
-	event_begin(x, "cpu_function", f->name);
+	export_event_begin(x, "cpu_function", f->name);
 	key_string(j, "file", f->file);
 	key_uint(j, "line", f->line);
 	span_times(j, s);
 	key_us(j, "self_us", s->self_ns);
 	key_uint(j, "depth", s->depth);
-	event_place(x, s->thread);
+	export_event_thread(x, s->thread);
 	if (!(s->flags & SPAN_CALL))
 		key_true(j, "resumed");
 	span_flags(j, s);
-	event_end(x);
+	export_event_end(x);
 }
 
 static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
 {
 	struct exported *x = ctx;
 
-	event_begin(x, "gc", "garbage collection");
+	export_event_begin(x, "gc", "garbage collection");
 	key_uint(&x->json, "generation", s->id);
 	key_uint(&x->json, "collected", collected);
 	span_times(&x->json, s);
 	key_uint(&x->json, "depth", s->depth);
-	event_place(x, s->thread);
+	export_event_thread(x, s->thread);
 	span_flags(&x->json, s);
-	event_end(x);
+	export_event_end(x);
 }
 
 static void visit_gap(void *ctx, const struct gap *g)
 {
 	struct exported *x = ctx;
 
-	event_begin(x, "lost", NULL);
+	export_event_begin(x, "lost", NULL);
 	key_us(&x->json, "start_us", g->start_ns);
 	key_us(&x->json, "end_us", g->end_ns);
 	key_uint(&x->json, "events", g->lost);
-	event_place(x, g->thread);
-	event_end(x);
+	export_event_thread(x, g->thread);
+	export_event_end(x);
 }
 
 static void arg_value(struct exported *x, const struct trace_arg *a)
@@ -234,16 +196,16 @@ static void visit_annotation(void *ctx, const struct annotation *a)
 			   : a->kind == RECORD_SCOPE_END ? "scope_exit"
 							 : "instant";
 
-	event_begin(x, type, name ? name : "(unknown)");
+	export_event_begin(x, type, name ? name : "(unknown)");
 	key_us(j, "start_us", a->time_ns);
-	event_place(x, a->thread);
+	export_event_thread(x, a->thread);
 	if (a->kind != RECORD_MARK)
 		key_uint(j, "instance", a->instance);
 	if (a->task)
 		key_uint(j, "task", a->task);
 	if (a->kind != RECORD_SCOPE_END)
 		event_args(x, a->args, a->args_bytes);
-	event_end(x);
+	export_event_end(x);
 }
 
 /* 2026-11-15T05:09:58.123456789Z */
@@ -414,7 +376,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	write_head(&x);
 	json_key(&x.json, "events");
 	json_array_begin(&x.json);
-	if (timeline_walk(x.timeline, &visitor, err))
+	if (timeline_walk(x.timeline, &visitor, err) || export_json_gpu(&x, err))
 		goto out;
 	json_array_end(&x.json);
 	json_object_end(&x.json);

@@ -1,6 +1,31 @@
 """What only the command-line tests need; the program itself is run by tests/conftest.py."""
 
+import json
+import os
+
+import jsonschema
 import pytest
+
+
+@pytest.fixture(scope="session")
+def event_schema(root):
+    with open(os.path.join(root, "docs/schema/events.schema.json")) as file:
+        loaded = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(loaded)
+    return jsonschema.Draft202012Validator(loaded)
+
+
+@pytest.fixture
+def exported(inferscope, event_schema):
+    """Exports a trace; the result obeys the schema."""
+    def run(path, warning=""):
+        done = inferscope("export", path, "--to", "json")
+        assert done.returncode == 0, done.stderr
+        assert warning in done.stderr if warning else done.stderr == ""
+        result = json.loads(done.stdout)
+        event_schema.validate(result)
+        return result
+    return run
 
 
 @pytest.fixture

@@ -10,6 +10,10 @@ import zlib
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
 CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN = range(1, 8)
 GC_END, SCOPE_BEGIN, SCOPE_END, MARK = 0x88, 0x89, 0x8a, 0x8b
+CUDA_ENTER, CUDA_EXIT = 0x8d, 14
+GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH, GPU_OVERHEAD, GPU_STATE = range(0x8f, 0x95)
+GPU_DROPPED, GPU_DEVICE = 21, 0x96
+MONOTONIC_NS = 1  # at the start of every trace made here
 
 
 def varint(value):
@@ -19,6 +23,10 @@ def varint(value):
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def varints(*values):
+    return b"".join(map(varint, values))
 
 
 def zigzag(value):
@@ -45,7 +53,8 @@ ARGS_CUT = b"\7\0"
 
 
 def header(started_ns=1_700_000_000_123_456_789, version=1):
-    head = b"ISCTRACE" + struct.pack("<IIqq", version, 48, started_ns, 1) + bytes(12)
+    head = b"ISCTRACE" + struct.pack("<IIqq", version, 48, started_ns,
+                                      MONOTONIC_NS) + bytes(12)
     return head + struct.pack("<I", zlib.crc32(head))
 
 
@@ -75,6 +84,15 @@ def thread(id, process_id, tid, name="", start_ns=0, end_ns=-1, produced=0, lost
 
 def code(id, line, name, file):
     return entries(DEFS, b"\x82" + varint(id) + varint(line) + text(name) + file.encode())
+
+
+def stack(id, *frames):
+    """Frames of (code id, instruction offset), innermost first."""
+    return entries(DEFS, b"\x83" + varint(id) + varints(*(n for frame in frames for n in frame)))
+
+
+def lines(code_id, minor, table):
+    return entries(DEFS, b"\x84" + varint(code_id) + varint(minor) + table)
 
 
 def string(id, value):
