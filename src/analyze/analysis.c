@@ -105,10 +105,14 @@ static int collect_threads(struct analysis *a, const struct timeline *tl, const 
 	return 0;
 }
 
-/* What limits a run is a statement about the GPU, of which these traces say nothing. */
-static const struct analysis_verdict unknown_verdict = {
+/* What limits a run is a statement about the GPU. */
+static const struct analysis_verdict without_gpu = {
 	.bound = "unknown",
 	.because = "the GPU was not recorded, so nothing can be said about what limits the run",
+};
+static const struct analysis_verdict with_gpu = {
+	.bound = "unknown",
+	.because = "the analysis of bottlenecks is not part of this version",
 };
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
@@ -124,10 +128,12 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	err_set(err, "out of memory");
 	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err))
 		goto out;
+	if (gpu_sections_collect(&a->gpu, t, err))
+		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) || collect_threads(a, tl, t) ||
 	    census_finish(&census, a, tl, t) || steps_collect(a, tl, t) || trust_collect(a, tl, t))
 		goto out;
-	a->verdict = unknown_verdict;
+	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
 	*out = a;
 	a = NULL; /* the caller owns it now */
 	rc = 0;
@@ -151,5 +157,6 @@ void analysis_free(struct analysis *a)
 	free(a->functions);
 	free(a->steps);
 	free(a->marks);
+	gpu_sections_release(&a->gpu);
 	free(a);
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/gpu_figures.h"
+#include "analyze/gpu_sections.h"
 #include "base/err.h"
 #include "format/trace.h"
 
@@ -76,6 +78,7 @@ struct analysis_step {
 	int64_t total_ns; /* of all that ended */
 	double mean_ns;
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
+	struct gpu_step_figures gpu;
 };
 
 struct analysis_mark {
@@ -100,7 +103,13 @@ struct analysis_trust {
 	uint64_t backwards;
 	uint64_t unknown_names;
 	uint64_t lost_scope_begins, unended_scopes;
-	bool partial; /* a part of the file could not be read, or its end is missing */
+	int64_t clock_error_ns; /* between host and GPU, the worst process'; -1: no bound is known
+				 */
+	uint64_t causality_violations_before, causality_violations; /* by merging the clocks */
+	uint64_t unmatched_launches, unmatched_activities, untimed_activities;
+	uint64_t cupti_dropped;
+	int64_t cupti_overhead_ns; /* as CUPTI says */
+	bool partial;              /* a part of the file could not be read, or its end is missing */
 	size_t note_count;
 	char **notes; /* for the user: the recorder's first, then the analysis' own */
 };
@@ -119,6 +128,7 @@ struct analysis {
 	size_t mark_count;
 	struct analysis_mark *marks; /* most frequent first */
 	struct analysis_gc gc;
+	struct analysis_gpu gpu;
 	struct analysis_trust trust;
 };
 

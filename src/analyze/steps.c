@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/gpu_steps.h"
 #include "analyze/stats.h"
 #include "base/array.h"
 #include "timeline/process_position.h"
@@ -10,14 +11,10 @@
 #define WARMUP_SERIES 10
 #define WARMUP_FACTOR 3
 
-struct step_scope {
-	const struct scope *scope;
-};
-
 static int by_series(const void *a, const void *b)
 {
-	const struct scope *x = ((const struct step_scope *)a)->scope;
-	const struct scope *y = ((const struct step_scope *)b)->scope;
+	const struct scope *x = *(const struct scope *const *)a;
+	const struct scope *y = *(const struct scope *const *)b;
 	int order;
 
 	if (x->process != y->process)
@@ -87,16 +84,16 @@ static void fill_figures(struct analysis_step *s, int64_t *durations, int64_t *s
 }
 
 /* The series in scopes[0..n); false when none of them ended. */
-static bool step_of_series(struct analysis_step *s, const struct step_scope *scopes, size_t n,
+static bool step_of_series(struct analysis_step *s, const struct scope *const *scopes, size_t n,
 			   int64_t *durations, int64_t *scratch)
 {
 	bool sequential = true;
 	int64_t busy_until_ns = INT64_MIN;
 	uint64_t depths = 0;
 
-	*s = (struct analysis_step){ .name = scopes[0].scope->name, .source = STEP_SCOPE };
+	*s = (struct analysis_step){ .name = scopes[0]->name, .source = STEP_SCOPE };
 	for (size_t i = 0; i < n; i++) {
-		const struct scope *scope = scopes[i].scope;
+		const struct scope *scope = scopes[i];
 
 		if (!scope->ended) {
 			s->unended++;
@@ -117,8 +114,9 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 	return true;
 }
 
-static int collect_series(struct analysis *a, const struct step_scope *scopes, size_t n,
-			  int64_t *durations, int64_t *scratch, const struct trace *t)
+static int collect_series(struct analysis *a, const struct scope *const *scopes, size_t n,
+			  int64_t *durations, int64_t *scratch, const struct gpu_steps *gpu,
+			  const struct trace *t)
 {
 	size_t cap = 0;
 
@@ -129,18 +127,20 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 		if (!grown)
 			return -1;
 		a->steps = grown;
-		for (next = i + 1; next < n && same_series(scopes[i].scope, scopes[next].scope);)
+		for (next = i + 1; next < n && same_series(scopes[i], scopes[next]);)
 			next++;
 		grown += a->step_count;
 		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
 			continue;
-		grown->pid = pid_of(t, scopes[i].scope->process);
+		if (gpu_steps_measure(gpu, scopes + i, next - i, grown->warmup, &grown->gpu))
+			return -1;
+		grown->pid = pid_of(t, scopes[i]->process);
 		a->step_count++;
 	}
 	return 0;
 }
 
-static int whole_run(struct analysis *a)
+static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const struct trace *t)
 {
 	struct analysis_step *s = array_grow(a->steps, &(size_t){ 0 }, 1, sizeof(*s));
 
@@ -158,6 +158,8 @@ static int whole_run(struct analysis *a)
 		.p99_ns = a->run.wall_ns,
 		.max_ns = a->run.wall_ns,
 	};
+	if (a->process_count)
+		gpu_steps_measure_run(gpu, trace_process(t, 0)->id, a->run.wall_ns, &s->gpu);
 	a->steps = s;
 	a->step_count = 1;
 	return 0;
@@ -166,24 +168,26 @@ static int whole_run(struct analysis *a)
 int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
 {
 	size_t n = timeline_scope_count(tl);
-	struct step_scope *scopes = calloc(n + 1, sizeof(*scopes));
+	const struct scope **scopes = calloc(n + 1, sizeof(*scopes));
 	int64_t *durations = calloc(n + 1, sizeof(*durations));
 	int64_t *scratch = calloc(n + 1, sizeof(*scratch));
+	struct gpu_steps gpu;
 	int rc = -1;
 
-	if (!scopes || !durations || !scratch)
+	if (gpu_steps_init(&gpu, &a->gpu, tl) || !scopes || !durations || !scratch)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		scopes[i].scope = timeline_scope(tl, i);
+		scopes[i] = timeline_scope(tl, i);
 	qsort(scopes, n, sizeof(*scopes), by_series);
-	if (collect_series(a, scopes, n, durations, scratch, t))
+	if (collect_series(a, (const struct scope *const *)scopes, n, durations, scratch, &gpu, t))
 		goto out;
 	if (a->step_count)
 		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
-	else if (whole_run(a))
+	else if (whole_run(a, &gpu, t))
 		goto out;
 	rc = 0;
 out:
+	gpu_steps_release(&gpu);
 	free(scopes);
 	free(durations);
 	free(scratch);

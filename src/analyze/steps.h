@@ -12,7 +12,7 @@
 #include "analyze/analysis.h"
 #include "timeline/timeline.h"
 
-/* Fills in a->steps; needs a->run and a->processes.  -1: out of memory. */
+/* Fills in a->steps; needs a->run, a->processes and a->gpu.  -1: out of memory. */
 int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
 
 #endif

@@ -8,7 +8,7 @@
 #include "analyze/analysis.h"
 #include "timeline/timeline.h"
 
-/* Fills in a->trust; needs a->threads.  -1: out of memory. */
+/* Fills in a->trust; needs a->threads and a->gpu.  -1: out of memory. */
 int trust_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
 
 #endif

@@ -75,6 +75,9 @@ static int write_facts(struct begun *b, char *const command[], struct err *err)
 	    trace_write_info(w, "started", text, err))
 		return -1;
 	return trace_write_info(w, "cpu", config_text(b->config, &setting_cpu), err) ||
+			       trace_write_info(w, "gpu",
+						config_flag(b->config, &setting_gpu) ? "on" : "off",
+						err) ||
 			       trace_write_info(w, "trace_size_mb",
 						config_text(b->config, &setting_trace_size_mb), err)
 		       ? -1

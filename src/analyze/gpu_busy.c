@@ -1,0 +1,137 @@
+#include "analyze/gpu_busy.h"
+
+#include "analyze/stats.h"
+#include "base/array.h"
+
+int64_t gpu_length(int64_t start_ns, int64_t end_ns)
+{
+	int64_t length;
+
+	if (end_ns <= start_ns)
+		return 0;
+	return __builtin_sub_overflow(end_ns, start_ns, &length) ? INT64_MAX : length;
+}
+
+static int collect_stretches(struct gpu_section *s, const struct gpu_timeline *g, size_t begin,
+			     size_t end)
+{
+	size_t cap = 0;
+
+	for (size_t i = begin; i < end; i++) {
+		const struct gpu_activity *a = gpu_activity(g, i);
+		struct gpu_stretch *last = s->stretches + s->stretch_count;
+
+		if (!a->timed)
+			continue;
+		if (s->stretch_count && a->start_ns <= last[-1].end_ns) {
+			if (a->end_ns > last[-1].end_ns)
+				last[-1].end_ns = a->end_ns;
+			continue;
+		}
+		last = array_grow(s->stretches, &cap, s->stretch_count + 1, sizeof(*last));
+		if (!last)
+			return -1;
+		s->stretches = last;
+		last[s->stretch_count++] = (struct gpu_stretch){ a->start_ns, a->end_ns, 0 };
+	}
+	return 0;
+}
+
+/* Before CUDA was initialised, the process had no work for the device: that is no pause. */
+static int collect_pauses(struct gpu_section *s, const struct gpu_change *const *changes, size_t n)
+{
+	bool recording = true;
+	size_t cap = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu_change *c = changes[i];
+		struct gpu_pause *grown;
+
+		if (recording == (c->state == GPU_STATE_RECORDING))
+			continue;
+		recording = !recording;
+		if (recording) {
+			s->pauses[s->pause_count - 1].end_ns = c->time_ns;
+			continue;
+		}
+		grown = array_grow(s->pauses, &cap, s->pause_count + 1, sizeof(*grown));
+		if (!grown)
+			return -1;
+		s->pauses = grown;
+		grown[s->pause_count++] = (struct gpu_pause){ c->time_ns, INT64_MAX };
+	}
+	return 0;
+}
+
+int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
+		     const struct gpu_change *const *changes, size_t change_count)
+{
+	if (collect_stretches(s, g, begin, end) || collect_pauses(s, changes, change_count))
+		return -1;
+	for (size_t i = 0; i < s->stretch_count; i++) {
+		struct gpu_stretch *now = &s->stretches[i];
+
+		now->before_ns = s->busy_ns;
+		s->busy_ns = stats_add(s->busy_ns, gpu_length(now->start_ns, now->end_ns));
+		if (i) {
+			int64_t gap_ns = gpu_length(now[-1].end_ns, now->start_ns);
+			int64_t paused_ns = gpu_paused_between(s, now[-1].end_ns, now->start_ns);
+
+			s->paused_ns = stats_add(s->paused_ns, paused_ns);
+			s->idle_ns = stats_add(s->idle_ns, gap_ns - paused_ns);
+		}
+	}
+	if (s->stretch_count) {
+		s->first_ns = s->stretches[0].start_ns;
+		s->last_ns = s->stretches[s->stretch_count - 1].end_ns;
+	}
+	return 0;
+}
+
+/* Busy time up to a moment. */
+static int64_t busy_before(const struct gpu_section *s, int64_t time_ns)
+{
+	size_t low = 0, high = s->stretch_count;
+	const struct gpu_stretch *in;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->stretches[mid].start_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return 0;
+	in = &s->stretches[low - 1];
+	return stats_add(in->before_ns,
+			 gpu_length(in->start_ns, time_ns < in->end_ns ? time_ns : in->end_ns));
+}
+
+int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns)
+{
+	return busy_before(s, end_ns) - busy_before(s, start_ns);
+}
+
+int64_t gpu_paused_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns)
+{
+	size_t low = 0, high = s->pause_count;
+	int64_t paused_ns = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->pauses[mid].end_ns <= start_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < s->pause_count && s->pauses[low].start_ns < end_ns; low++) {
+		const struct gpu_pause *p = &s->pauses[low];
+
+		paused_ns += gpu_length(p->start_ns > start_ns ? p->start_ns : start_ns,
+					p->end_ns < end_ns ? p->end_ns : end_ns);
+	}
+	return paused_ns;
+}

@@ -1,0 +1,228 @@
+#include "analyze/gpu_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/gpu_busy.h"
+#include "analyze/stats.h"
+
+enum column { BUSY, IDLE, KERNELS, COPIES, H2D, D2H, LAUNCHED, COLUMNS };
+
+static int64_t clamp(uint64_t n)
+{
+	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* Is `inner` the other itself, or inside it? */
+static bool encloses(const struct timeline *tl, const struct scope *outer,
+		     const struct scope *inner)
+{
+	const struct scope *s = inner;
+
+	while (s->depth > outer->depth && s->parent != SCOPE_NONE)
+		s = timeline_scope(tl, s->parent);
+	return s == outer;
+}
+
+/*
+ * Scopes that overlap on a thread without one being inside the other belong to
+ * several asyncio tasks: all that touch each other are marked.
+ */
+static void mark_interleaved(bool *marks, const struct timeline *tl)
+{
+	size_t n = timeline_scope_count(tl);
+
+	for (size_t i = 0, next; i < n; i = next) {
+		const struct scope *longest = timeline_scope(tl, i);
+		bool mixed = false;
+
+		for (next = i + 1; next < n; next++) {
+			const struct scope *s = timeline_scope(tl, next);
+
+			if (s->thread != longest->thread || s->start_ns >= longest->end_ns)
+				break;
+			mixed |= !encloses(tl, longest, s);
+			if (s->end_ns > longest->end_ns)
+				longest = s;
+		}
+		for (size_t k = i; mixed && k < next; k++)
+			marks[k] = true;
+	}
+}
+
+static void sum_launches(struct gpu_launched *before, size_t n, const struct gpu_timeline *g)
+{
+	for (size_t i = 0; i < gpu_activity_count(g); i++) {
+		const struct gpu_activity *a = gpu_activity(g, i);
+		struct gpu_launched *of = a->call < n ? &before[a->call + 1] : NULL;
+
+		if (!of)
+			continue;
+		of->kernels += a->kind == GPU_KERNEL;
+		of->copies += a->kind == GPU_COPY;
+		if (a->kind == GPU_COPY && a->copy == GPU_COPY_HOST_TO_DEVICE)
+			of->h2d_bytes += a->bytes;
+		else if (a->kind == GPU_COPY && a->copy == GPU_COPY_DEVICE_TO_HOST)
+			of->d2h_bytes += a->bytes;
+		if (a->timed)
+			of->device_ns =
+				stats_add(of->device_ns, gpu_length(a->start_ns, a->end_ns));
+	}
+	for (size_t i = 1; i <= n; i++) {
+		before[i].kernels += before[i - 1].kernels;
+		before[i].copies += before[i - 1].copies;
+		before[i].h2d_bytes += before[i - 1].h2d_bytes;
+		before[i].d2h_bytes += before[i - 1].d2h_bytes;
+		before[i].device_ns = stats_add(before[i].device_ns, before[i - 1].device_ns);
+	}
+}
+
+int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const struct timeline *tl)
+{
+	size_t calls = gpu_call_count(gpu->timeline), scopes = timeline_scope_count(tl);
+
+	*s = (struct gpu_steps){
+		.gpu = gpu,
+		.timeline = tl,
+		.before = calloc(calls + 1, sizeof(*s->before)),
+		.interleaved = calloc(scopes + 1, sizeof(*s->interleaved)),
+	};
+	if (!s->before || !s->interleaved)
+		return -1;
+	sum_launches(s->before, calls, gpu->timeline);
+	mark_interleaved(s->interleaved, tl);
+	return 0;
+}
+
+void gpu_steps_release(struct gpu_steps *s)
+{
+	free(s->before);
+	free(s->interleaved);
+	memset(s, 0, sizeof(*s));
+}
+
+/* The first call of a thread, or of a later one, that does not begin before a time. */
+static size_t call_at(const struct gpu_timeline *g, size_t thread, int64_t time_ns)
+{
+	size_t low = 0, high = gpu_call_count(g);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct gpu_call *c = gpu_call(g, mid);
+
+		if (c->thread < thread || (c->thread == thread && c->start_ns < time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct sheet {
+	int64_t *columns[COLUMNS];
+	size_t steps, launches; /* rows in BUSY and IDLE; in the others */
+};
+
+static void measure(const struct gpu_section *section, const struct scope *scope,
+		    struct sheet *sheet)
+{
+	size_t row = sheet->steps++;
+	int64_t busy_ns = gpu_busy_between(section, scope->start_ns, scope->end_ns);
+
+	sheet->columns[BUSY][row] = busy_ns;
+	sheet->columns[IDLE][row] = gpu_length(scope->start_ns, scope->end_ns) - busy_ns;
+}
+
+static void measure_launches(const struct gpu_steps *s, const struct scope *scope,
+			     struct sheet *sheet)
+{
+	const struct gpu_timeline *g = s->gpu->timeline;
+	const struct gpu_launched *begin = &s->before[call_at(g, scope->thread, scope->start_ns)];
+	const struct gpu_launched *end = &s->before[call_at(g, scope->thread, scope->end_ns)];
+	size_t row = sheet->launches++;
+
+	sheet->columns[KERNELS][row] = clamp(end->kernels - begin->kernels);
+	sheet->columns[COPIES][row] = clamp(end->copies - begin->copies);
+	sheet->columns[H2D][row] = clamp(end->h2d_bytes - begin->h2d_bytes);
+	sheet->columns[D2H][row] = clamp(end->d2h_bytes - begin->d2h_bytes);
+	sheet->columns[LAUNCHED][row] = end->device_ns - begin->device_ns;
+}
+
+static int64_t median(int64_t *values, size_t n)
+{
+	stats_sort(values, n);
+	return n ? stats_percentile(values, n, 0.5) : 0;
+}
+
+static void fill(struct gpu_step_figures *out, const struct sheet *sheet)
+{
+	size_t n = sheet->launches;
+
+	out->steps = sheet->steps;
+	out->busy_ns = median(sheet->columns[BUSY], sheet->steps);
+	out->idle_ns = median(sheet->columns[IDLE], sheet->steps);
+	out->launches_known = n > 0;
+	out->kernels = (uint64_t)median(sheet->columns[KERNELS], n);
+	out->copies = (uint64_t)median(sheet->columns[COPIES], n);
+	out->h2d_bytes = (uint64_t)median(sheet->columns[H2D], n);
+	out->d2h_bytes = (uint64_t)median(sheet->columns[D2H], n);
+	out->launched_ns = median(sheet->columns[LAUNCHED], n);
+}
+
+int gpu_steps_measure(const struct gpu_steps *s, const struct scope *const *series, size_t n,
+		      size_t skip, struct gpu_step_figures *out)
+{
+	const struct gpu_section *section = gpu_section_find(s->gpu, series[0]->process);
+	const struct scope *first = timeline_scope(s->timeline, 0);
+	struct sheet sheet = { 0 };
+	int64_t *values;
+
+	memset(out, 0, sizeof(*out));
+	if (!section)
+		return 0;
+	values = calloc(n, sizeof(*values) * COLUMNS);
+	if (!values)
+		return -1;
+	for (size_t i = 0; i < COLUMNS; i++)
+		sheet.columns[i] = values + i * n;
+	for (size_t i = 0; i < n; i++) {
+		const struct scope *scope = series[i];
+
+		if (!scope->ended)
+			continue;
+		if (skip) {
+			skip--;
+			continue;
+		}
+		if (gpu_paused_between(section, scope->start_ns, scope->end_ns))
+			continue;
+		measure(section, scope, &sheet);
+		if (!s->interleaved[scope - first]) /* they lie in one array */
+			measure_launches(s, scope, &sheet);
+	}
+	fill(out, &sheet);
+	free(values);
+	return 0;
+}
+
+void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
+			   struct gpu_step_figures *out)
+{
+	const struct gpu_section *section = gpu_section_find(s->gpu, process);
+
+	memset(out, 0, sizeof(*out));
+	if (!section || gpu_paused_between(section, 0, wall_ns))
+		return;
+	out->steps = 1;
+	out->busy_ns = gpu_busy_between(section, 0, wall_ns);
+	out->idle_ns = gpu_length(0, wall_ns) - out->busy_ns;
+	out->launches_known = true;
+	out->kernels = section->kernel_sum.count;
+	out->copies = section->copy_sum.count;
+	out->h2d_bytes = section->h2d_bytes;
+	out->d2h_bytes = section->d2h_bytes;
+	out->launched_ns = section->kernel_sum.total_ns;
+	out->launched_ns = stats_add(out->launched_ns, section->copy_sum.total_ns);
+	out->launched_ns = stats_add(out->launched_ns, section->memset_sum.total_ns);
+	out->launched_ns = stats_add(out->launched_ns, section->graph_sum.total_ns);
+}

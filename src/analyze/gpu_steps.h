@@ -1,0 +1,39 @@
+/*
+ * What the GPU did in each step: how long it was busy while the step lasted,
+ * and what the step launched.
+ */
+#ifndef ANALYZE_GPU_STEPS_H
+#define ANALYZE_GPU_STEPS_H
+
+#include "analyze/gpu_sections.h"
+#include "timeline/timeline.h"
+
+/* Up to a call: what all calls before it, of all threads, launched. */
+struct gpu_launched {
+	uint64_t kernels, copies, h2d_bytes, d2h_bytes;
+	int64_t device_ns;
+};
+
+struct gpu_steps {
+	const struct analysis_gpu *gpu;
+	const struct timeline *timeline;
+	struct gpu_launched *before; /* by index of the call; one more at the end */
+	bool *interleaved;           /* by index of the scope */
+};
+
+/* Both are borrowed.  -1: out of memory; release it nevertheless. */
+int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const struct timeline *tl);
+void gpu_steps_release(struct gpu_steps *s);
+
+/*
+ * Figures of a series of scopes of one process in order of their begin, without
+ * its first `skip` ended ones.  -1: out of memory.
+ */
+int gpu_steps_measure(const struct gpu_steps *s, const struct scope *const *series, size_t n,
+		      size_t skip, struct gpu_step_figures *out);
+
+/* The figures of a whole run of a process. */
+void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
+			   struct gpu_step_figures *out);
+
+#endif
