@@ -47,6 +47,19 @@ const char *text_count(char out[TEXT_FIGURE], uint64_t n)
 	return three_digits(out, (double)n / 1e9, "G");
 }
 
+const char *text_bytes(char out[TEXT_FIGURE], uint64_t bytes)
+{
+	if (bytes < 1000) {
+		snprintf(out, TEXT_FIGURE, "%" PRIu64 " B", bytes);
+		return out;
+	}
+	if (bytes < 999500)
+		return three_digits(out, (double)bytes / 1e3, "kB");
+	if (bytes < 999500000)
+		return three_digits(out, (double)bytes / 1e6, "MB");
+	return three_digits(out, (double)bytes / 1e9, "GB");
+}
+
 const char *text_share(char out[TEXT_FIGURE], double part, double whole)
 {
 	snprintf(out, TEXT_FIGURE, "%.1f %%", whole > 0 ? 100 * part / whole : 0.0);

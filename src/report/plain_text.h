@@ -18,6 +18,9 @@ const char *text_duration(char out[TEXT_FIGURE], double ns);
 /* "950", "12.3 k", "50.1 M" */
 const char *text_count(char out[TEXT_FIGURE], uint64_t n);
 
+/* "512 B", "12.3 kB", "1.24 GB" */
+const char *text_bytes(char out[TEXT_FIGURE], uint64_t bytes);
+
 /* "24.1 %" */
 const char *text_share(char out[TEXT_FIGURE], double part, double whole);
 

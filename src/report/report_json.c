@@ -3,64 +3,10 @@
  * that this version cannot fill are there and empty, so that a program may rely
  * on their presence.
  */
-#include "base/json.h"
-#include "report/report.h"
+#include "report/json_put.h"
+#include "report/report_json_gpu.h"
 
 #define REPORT_SCHEMA 1
-
-/* Of lists whose length the user's program decides; --detail full has no limit. */
-#define SHORT_ROWS 50
-#define NORMAL_ROWS 1000
-
-static void put_string(struct json *j, const char *key, const char *value)
-{
-	json_key(j, key);
-	json_string(j, value);
-}
-
-static void put_uint(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_uint(j, value);
-}
-
-static void put_ms(struct json *j, const char *key, int64_t ns)
-{
-	json_key(j, key);
-	json_scaled(j, ns, 6);
-}
-
-static void put_share(struct json *j, const char *key, double part, double whole)
-{
-	json_key(j, key);
-	json_fixed(j, whole > 0 ? part / whole : 0, 6);
-}
-
-static void put_empty_array(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_array_begin(j);
-	json_array_end(j);
-}
-
-static void put_empty_object(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_object_begin(j);
-	json_object_end(j);
-}
-
-static void begin_object(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_object_begin(j);
-}
-
-static void begin_array(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_array_begin(j);
-}
 
 static void put_inferscope(struct json *j, const struct analysis *a)
 {
@@ -71,8 +17,10 @@ static void put_inferscope(struct json *j, const struct analysis *a)
 	json_object_end(j);
 }
 
-static void put_run(struct json *j, const struct analysis_run *run)
+static void put_run(struct json *j, const struct analysis *a)
 {
+	const struct analysis_run *run = &a->run;
+
 	begin_object(j, "run");
 	begin_array(j, "command");
 	for (size_t i = 0; i < run->command_count; i++)
@@ -89,7 +37,7 @@ static void put_run(struct json *j, const struct analysis_run *run)
 	put_string(j, "clock", run->clock);
 	put_string(j, "python", run->python);
 	put_empty_object(j, "frameworks");
-	put_empty_object(j, "gpu");
+	json_put_run_gpu(j, &a->gpu);
 	json_object_end(j);
 }
 
@@ -112,7 +60,7 @@ static void put_processes(struct json *j, const struct analysis *a)
 
 static void put_steps(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->step_count, SHORT_ROWS, NORMAL_ROWS);
+	size_t rows = report_rows(detail, a->step_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 
 	put_uint(j, "step_count", a->step_count);
 	begin_array(j, "steps");
@@ -128,13 +76,13 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		put_uint(j, "warmup", s->warmup);
 		put_uint(j, "unended", s->unended);
 		put_ms(j, "total_ms", s->total_ns);
-		json_key(j, "mean_ms");
-		json_fixed(j, s->mean_ns / 1e6, 6);
+		put_fixed(j, "mean_ms", s->mean_ns / 1e6, 6);
 		put_ms(j, "p50_ms", s->p50_ns);
 		put_ms(j, "p95_ms", s->p95_ns);
 		put_ms(j, "p99_ms", s->p99_ns);
 		put_ms(j, "max_ms", s->max_ns);
 		put_empty_array(j, "breakdown");
+		json_put_step_gpu(j, &s->gpu);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -144,26 +92,14 @@ static void put_verdict(struct json *j, const struct analysis_verdict *v)
 {
 	begin_object(j, "verdict");
 	put_string(j, "bound", v->bound);
-	json_key(j, "confidence");
-	json_fixed(j, v->confidence, 2);
+	put_fixed(j, "confidence", v->confidence, 2);
 	put_string(j, "because", v->because);
-	json_object_end(j);
-}
-
-static void put_gpu(struct json *j)
-{
-	begin_object(j, "gpu");
-	put_uint(j, "busy_share", 0);
-	put_uint(j, "idle_share", 0);
-	put_empty_array(j, "blame");
-	put_empty_array(j, "kernels");
-	put_empty_array(j, "copies");
 	json_object_end(j);
 }
 
 static void put_functions(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->function_count, SHORT_ROWS, NORMAL_ROWS);
+	size_t rows = report_rows(detail, a->function_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 	double all_ns = 0;
 
 	for (size_t i = 0; i < a->function_count; i++)
@@ -225,7 +161,7 @@ static void put_gc(struct json *j, const struct analysis *a)
 
 static void put_marks(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->mark_count, SHORT_ROWS, NORMAL_ROWS);
+	size_t rows = report_rows(detail, a->mark_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 
 	put_uint(j, "mark_count", a->mark_count);
 	begin_array(j, "marks");
@@ -262,10 +198,8 @@ static void put_trust(struct json *j, const struct analysis *a)
 	const struct analysis_trust *t = &a->trust;
 
 	begin_object(j, "trust");
-	json_key(j, "partial");
-	json_bool(j, t->partial);
-	json_key(j, "overhead_share");
-	json_null(j); /* a 0 would say that it was measured */
+	put_bool(j, "partial", t->partial);
+	put_null(j, "overhead_share"); /* a 0 would say that it was measured */
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
@@ -276,9 +210,7 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_uint(j, "unended_scopes", t->unended_scopes);
 	put_uint(j, "scopes_without_begin", t->lost_scope_begins);
 	put_uint(j, "unknown_names", t->unknown_names);
-	put_uint(j, "clock_error_us", 0); /* one clock: nothing was aligned */
-	put_uint(j, "causality_violations", 0);
-	put_uint(j, "unmatched_launches", 0);
+	json_put_gpu_trust(j, t);
 	begin_array(j, "notes");
 	for (size_t i = 0; i < t->note_count; i++)
 		json_string(j, t->notes[i]);
@@ -293,12 +225,12 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	json_init(&j, out, JSON_PRETTY);
 	json_object_begin(&j);
 	put_inferscope(&j, a);
-	put_run(&j, &a->run);
+	put_run(&j, a);
 	put_processes(&j, a);
 	put_steps(&j, a, detail);
 	put_verdict(&j, &a->verdict);
 	put_empty_array(&j, "findings");
-	put_gpu(&j);
+	json_put_gpu(&j, &a->gpu, detail);
 	put_empty_array(&j, "layers");
 	begin_object(&j, "cpu");
 	put_functions(&j, a, detail);

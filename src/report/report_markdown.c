@@ -1,84 +1,9 @@
-/*
- * The Markdown report.  The user's strings stand in code spans, where Markdown
- * gives no character a meaning but the backtick and, in cells of tables, the bar.
- */
+/* The Markdown report. */
 #include <inttypes.h>
-#include <string.h>
 
+#include "report/markdown.h"
 #include "report/plain_text.h"
 #include "report/report.h"
-
-static void add_code(struct buf *out, const char *text, bool in_cell)
-{
-	size_t longest = 0, run = 0;
-	struct buf clean;
-	const char *s;
-
-	buf_init(&clean);
-	text_add_clean(&clean, text);
-	s = buf_string(&clean);
-	for (const char *p = s; *p; p++) {
-		run = *p == '`' ? run + 1 : 0;
-		if (run > longest)
-			longest = run;
-	}
-	/* A fence longer than any run inside; the blanks beside it are not shown. */
-	for (size_t i = 0; i <= longest; i++)
-		buf_add_byte(out, '`');
-	if (longest || !*s || *s == ' ')
-		buf_add_byte(out, ' ');
-	for (; *s; s++) {
-		if (in_cell && *s == '|')
-			buf_add_byte(out, '\\');
-		buf_add_byte(out, (uint8_t)*s);
-	}
-	if (longest || clean.len == 0 || clean.data[clean.len - 1] == ' ')
-		buf_add_byte(out, ' ');
-	for (size_t i = 0; i <= longest; i++)
-		buf_add_byte(out, '`');
-	out->failed |= clean.failed;
-	buf_release(&clean);
-}
-
-static void add_cell(struct buf *out, const char *text)
-{
-	add_code(out, text, true);
-}
-
-/* Running text that may quote the user: every mark of Markdown is escaped. */
-static void add_escaped(struct buf *out, const char *text)
-{
-	struct buf clean;
-
-	buf_init(&clean);
-	text_add_clean(&clean, text);
-	for (const char *p = buf_string(&clean); *p; p++) {
-		if (strchr("\\`*_{}[]<>#|~!&", *p))
-			buf_add_byte(out, '\\');
-		buf_add_byte(out, (uint8_t)*p);
-	}
-	out->failed |= clean.failed;
-	buf_release(&clean);
-}
-
-static void add_place(struct buf *out, const char *file, uint32_t line, const char *cwd)
-{
-	struct buf place;
-
-	if (!*file)
-		return;
-	buf_init(&place);
-	buf_printf(&place, "%s:%" PRIu32, text_short_path(file, cwd), line);
-	add_cell(out, buf_string(&place));
-	out->failed |= place.failed;
-	buf_release(&place);
-}
-
-static void add_more(struct buf *out, size_t shown, size_t all)
-{
-	if (shown < all)
-		buf_printf(out, "\n%zu more with `--detail full`.\n", all - shown);
-}
 
 static void add_head(struct buf *out, const struct analysis *a)
 {
@@ -94,7 +19,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 	buf_printf(out, "End-to-end latency: %s", text_duration(figure, (double)first->p50_ns));
 	if (first->source == STEP_SCOPE) {
 		buf_printf(out, " (median of %zu ", first->count - first->warmup);
-		add_code(out, first->name, false);
+		markdown_code(out, first->name, false);
 		buf_add_byte(out, ')');
 	} else {
 		buf_add_str(out, " (the whole run: it has no scopes)");
@@ -108,7 +33,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 			text_add_argument(&command, run->command[i]);
 		}
 		buf_add_str(out, "- Command: ");
-		add_code(out, buf_string(&command), false);
+		markdown_code(out, buf_string(&command), false);
 		buf_add_byte(out, '\n');
 		out->failed |= command.failed;
 		buf_release(&command);
@@ -120,12 +45,12 @@ static void add_head(struct buf *out, const struct analysis *a)
 		buf_add_str(out, "- Exit status: unknown\n");
 	if (run->python) {
 		buf_add_str(out, "- Python: ");
-		add_escaped(out, run->python);
+		markdown_escaped(out, run->python);
 		buf_add_byte(out, '\n');
 	}
 	if (run->started) {
 		buf_add_str(out, "- Started: ");
-		add_escaped(out, run->started);
+		markdown_escaped(out, run->started);
 		buf_add_byte(out, '\n');
 	}
 }
@@ -143,7 +68,7 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 
 		buf_add_str(out, "| ");
 		if (s->source == STEP_SCOPE)
-			add_cell(out, s->name);
+			markdown_cell(out, s->name);
 		else
 			buf_add_str(out, s->name);
 		buf_printf(out, " | %" PRIu32 " | %zu | %zu | %s | %s | %s | %s | %s |\n", s->pid,
@@ -153,7 +78,7 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 			   text_duration(f[3], (double)s->p99_ns),
 			   text_duration(f[4], (double)s->max_ns));
 	}
-	add_more(out, rows, a->step_count);
+	markdown_more(out, rows, a->step_count);
 	buf_add_str(out, "\nPercentiles are measured values (nearest rank), without warm-up.\n");
 }
 
@@ -174,15 +99,15 @@ static void add_functions(struct buf *out, const struct analysis *a, enum report
 		const struct analysis_function *fn = &a->functions[i];
 
 		buf_add_str(out, "| ");
-		add_cell(out, fn->name);
+		markdown_cell(out, fn->name);
 		buf_add_str(out, " | ");
-		add_place(out, fn->file, fn->line, a->run.cwd);
+		markdown_place(out, fn->file, fn->line, a->run.cwd);
 		buf_printf(out, " | %" PRIu64 " | %s | %s | %s |\n", fn->calls,
 			   text_duration(f[0], (double)fn->self_ns),
 			   text_share(f[1], (double)fn->self_ns, all_ns),
 			   text_duration(f[2], (double)fn->total_ns));
 	}
-	add_more(out, rows, a->function_count);
+	markdown_more(out, rows, a->function_count);
 	buf_add_str(out, "\nSelf: without called functions and garbage collection; waiting counts. "
 			 "Share: of the self time of all functions and threads.\n");
 }
@@ -199,10 +124,10 @@ static void add_processes(struct buf *out, const struct analysis *a, enum report
 		const struct analysis_process *p = &a->processes[i];
 
 		buf_printf(out, "| %" PRIu32 " | ", p->pid);
-		add_cell(out, p->name);
+		markdown_cell(out, p->name);
 		buf_printf(out, " | %zu | %" PRIu64 " |\n", p->threads, p->events);
 	}
-	add_more(out, rows, a->process_count);
+	markdown_more(out, rows, a->process_count);
 }
 
 static void add_threads(struct buf *out, const struct analysis *a, enum report_detail detail)
@@ -221,12 +146,12 @@ static void add_threads(struct buf *out, const struct analysis *a, enum report_d
 
 		buf_printf(out, "| %" PRIu32 " | %" PRIu32 " | ", t->pid, t->tid);
 		if (*t->name)
-			add_cell(out, t->name);
+			markdown_cell(out, t->name);
 		buf_printf(out, " | %s | %s | %" PRIu64 " | %" PRIu64 " |\n",
 			   text_duration(f[0], lived_ns),
 			   text_share(f[1], (double)t->covered_ns, lived_ns), t->events, t->lost);
 	}
-	add_more(out, rows, a->thread_count);
+	markdown_more(out, rows, a->thread_count);
 }
 
 static void add_gc(struct buf *out, const struct analysis *a)
@@ -258,21 +183,25 @@ static void add_marks(struct buf *out, const struct analysis *a, enum report_det
 	buf_add_str(out, "\n## Marks\n\n| mark | count |\n|---|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		buf_add_str(out, "| ");
-		add_cell(out, a->marks[i].name);
+		markdown_cell(out, a->marks[i].name);
 		buf_printf(out, " | %" PRIu64 " |\n", a->marks[i].count);
 	}
-	add_more(out, rows, a->mark_count);
+	markdown_more(out, rows, a->mark_count);
 }
 
 static void add_trust(struct buf *out, const struct analysis *a)
 {
 	const struct analysis_trust *t = &a->trust;
+	char figure[TEXT_FIGURE];
 
 	buf_printf(out, "\n## Trust\n\n- %" PRIu64 " events stored, %" PRIu64 " lost\n", t->events,
 		   t->dropped);
+	if (a->gpu.section_count && t->clock_error_ns >= 0)
+		buf_printf(out, "- the clocks of host and GPU agree within %s\n",
+			   text_duration(figure, (double)t->clock_error_ns));
 	for (size_t i = 0; i < t->note_count; i++) {
 		buf_add_str(out, "- ");
-		add_escaped(out, t->notes[i]);
+		markdown_escaped(out, t->notes[i]);
 		buf_add_byte(out, '\n');
 	}
 }
@@ -281,6 +210,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 {
 	add_head(out, a);
 	add_steps(out, a, detail);
+	markdown_gpu(out, a, detail);
 	add_functions(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);

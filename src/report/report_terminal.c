@@ -164,9 +164,18 @@ static void add_function(struct screen *s, const struct analysis_function *fn, c
 	buf_release(&place);
 }
 
+static size_t gpu_lines(const struct analysis *a)
+{
+	const struct gpu_section *g = a->gpu.sections;
+
+	return a->gpu.section_count ? 1u + !!g->kernel_count + !!g->copy_count + !!g->line_count
+				    : 0;
+}
+
 static void add_functions(struct screen *s, const struct analysis *a, enum report_detail detail)
 {
-	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS;
+	/* The GPU's lines take the place of functions: it all stays on one screen. */
+	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS - gpu_lines(a);
 	size_t rows = a->function_count < limit ? a->function_count : limit;
 	size_t columns = s->width - 2 - 4 * COLUMN;
 	double all_ns = 0;
@@ -186,6 +195,80 @@ static void add_functions(struct screen *s, const struct analysis *a, enum repor
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)
 		add_function(s, &a->functions[i], a->run.cwd, columns, all_ns);
+}
+
+static void add_text(struct screen *s, const char *name, struct buf *text)
+{
+	label(s, name);
+	text_add_clipped(&s->out, buf_string(text), s->width - 10);
+	buf_add_byte(&s->out, '\n');
+	s->out.failed |= text->failed;
+	buf_clear(text);
+}
+
+static void say_gpu(struct buf *out, const struct analysis_gpu *gpu)
+{
+	const struct gpu_section *g = gpu->sections;
+	double recorded_ns = (double)g->busy_ns + (double)g->idle_ns;
+	char f[3][TEXT_FIGURE];
+
+	buf_printf(out, "busy %s of %s, %s kernel%s",
+		   text_share(f[0], (double)g->busy_ns, recorded_ns),
+		   text_duration(f[1], recorded_ns), text_count(f[2], g->kernel_sum.count),
+		   g->kernel_sum.count == 1 ? "" : "s");
+	if (g->device_count)
+		buf_printf(out, ", %s", g->devices[0]->name);
+	if (gpu->section_count > 1)
+		buf_printf(out, "; %zu more process%s", gpu->section_count - 1,
+			   gpu->section_count == 2 ? "" : "es");
+}
+
+static void say_copies(struct buf *out, const struct gpu_section *g)
+{
+	char f[2][TEXT_FIGURE];
+
+	for (size_t i = 0; i < g->copy_count && i < 2; i++) {
+		const struct gpu_copy_figures *c = &g->copies[i];
+
+		buf_printf(out, "%s%s %s to %s %s in %s", i ? "; " : "", c->kind, c->source,
+			   c->destination, text_bytes(f[0], c->bytes),
+			   text_duration(f[1], (double)c->total_ns));
+	}
+}
+
+static void add_gpu(struct screen *s, const struct analysis *a)
+{
+	const struct gpu_section *g = a->gpu.sections;
+	char f[3][TEXT_FIGURE];
+	struct buf text;
+
+	if (!a->gpu.section_count)
+		return;
+	buf_init(&text);
+	say_gpu(&text, &a->gpu);
+	add_text(s, "gpu", &text);
+	for (size_t i = 0; i < g->kernel_count && i < 3; i++)
+		buf_printf(&text, "%s%s %s", i ? ", " : "",
+			   text_share(f[0], (double)g->kernels[i].total_ns,
+				      (double)g->kernel_sum.total_ns),
+			   g->kernels[i].name);
+	if (g->kernel_count)
+		add_text(s, "kernels", &text);
+	say_copies(&text, g);
+	if (g->copy_count)
+		add_text(s, "copies", &text);
+	if (g->line_count) {
+		const struct gpu_line_figures *l = g->lines;
+
+		if (*l->file)
+			buf_printf(&text, "%s:%" PRIu32 " ", text_short_path(l->file, a->run.cwd),
+				   l->line);
+		buf_printf(&text, "%s started %s of GPU work in %s launch%s", l->function,
+			   text_duration(f[0], (double)l->gpu_ns), text_count(f[1], l->calls),
+			   l->calls == 1 ? "" : "es");
+		add_text(s, "line", &text);
+	}
+	buf_release(&text);
 }
 
 static void add_gc(struct screen *s, const struct analysis *a)
@@ -217,6 +300,9 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 	} else {
 		buf_add_str(&s->out, "none lost");
 	}
+	if (a->gpu.section_count && t->clock_error_ns >= 0)
+		buf_printf(&s->out, ", clocks within %s",
+			   text_duration(f[0], (double)t->clock_error_ns));
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < t->note_count && i < limit; i++) {
 		label(s, i ? "" : "notes");
@@ -269,6 +355,7 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	add_steps(&s, a);
 	add_functions(&s, a, style->detail);
 	buf_add_byte(&s.out, '\n');
+	add_gpu(&s, a);
 	add_gc(&s, a);
 	add_trust(&s, a, style->detail);
 	add_files(&s, style);

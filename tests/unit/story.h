@@ -16,6 +16,19 @@
  *     [name#I/K@T ]#I@T        scope, instance I in task K
  *     =name/K@T                mark
  *     lost:N                   N events are missing here
+ *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
+ *                              from stack S (0: none); its end.
+ *                              W.Q: a wait for stream Q
+ *     kernel:name#C@T:B+D/Q    on the device, told at T: began at B, took D, on stream Q
+ *                              (B 0: without times)
+ *     copy:K,F,G,N#C@T:B+D/Q   N bytes, enum gpu_copy K from enum gpu_memory F to G, asynchronous
+ *     memset:N#C@T:B+D/Q
+ *     graph:G#C@T:B+D/Q        a whole graph launch
+ *     dropped:N@T              by CUPTI
+ *     overhead:B+D@T           CUPTI's own
+ *   stack S NAME:LINE...       the lines of stack S, innermost first
+ *   gpu ID STATE T TEXT        the GPU recording changed (enum gpu_state), told by thread ID
+ *   device ID N T NAME         device N was seen
  *
  * A line that makes no sense fails the test.
  */
@@ -34,7 +47,9 @@
 
 struct story {
 	struct trace_writer *writer;
-	char *names[256]; /* "c" + code name or "s" + string, by id - 1 */
+	char *names[256];          /* "c" + code name or "s" + string, by id - 1 */
+	uint32_t first_lines[256]; /* of code, by id - 1 */
+	bool has_lines[256];
 	uint32_t name_count;
 	uint64_t index[64]; /* produced, by thread id */
 	struct err err;
@@ -84,7 +99,8 @@ static uint32_t story_define_code(struct story *s, const char *name, const char 
 	if (!is_new)
 		return id;
 	buf_init(&b);
-	buf_add_varint(&b, line ? line : 10 * id);
+	s->first_lines[id - 1] = line ? line : 10 * id;
+	buf_add_varint(&b, s->first_lines[id - 1]);
 	buf_add_varint(&b, bytes);
 	buf_add(&b, name, bytes);
 	buf_add_str(&b, file);
@@ -131,6 +147,165 @@ static uint8_t story_call_kind(char c)
 	}
 }
 
+#define STORY_STACKS 1000u /* ids of stacks begin behind it */
+#define STORY_LINES 120u   /* of a function */
+
+/* As CPython 3.9 has it: each instruction, of two bytes, is on the line after the one before it. */
+static void story_define_lines(struct story *s, uint32_t code)
+{
+	struct buf b;
+
+	if (s->has_lines[code - 1])
+		return;
+	s->has_lines[code - 1] = true;
+	buf_init(&b);
+	buf_add_varint(&b, 9);
+	for (uint32_t i = 0; i < STORY_LINES; i++)
+		buf_add(&b, "\2\1", 2);
+	story_check(s, trace_write_def(s->writer, DEF_LINES, code, b.data, b.len, &s->err));
+	buf_release(&b);
+}
+
+static void story_stack(struct story *s, char *line)
+{
+	char *save, *token = strtok_r(line + strlen("stack "), " ", &save);
+	uint32_t id = (uint32_t)strtoul(token, NULL, 10);
+	struct buf b;
+
+	buf_init(&b);
+	while ((token = strtok_r(NULL, " ", &save))) {
+		uint32_t number, code, first;
+		char name[128];
+
+		story_require(sscanf(token, "%127[^:]:%u", name, &number) == 2, token);
+		code = story_code(s, name);
+		first = s->first_lines[code - 1];
+		story_require(number >= first && number - first <= STORY_LINES, token);
+		story_define_lines(s, code);
+		buf_add_varint(&b, code);
+		buf_add_varint(&b, 2 * (number - first));
+	}
+	story_check(s, trace_write_def(s->writer, DEF_STACK, STORY_STACKS + id, b.data, b.len,
+				       &s->err));
+	buf_release(&b);
+}
+
+/* "#C@T:B+D/Q": what all activities have in common. */
+struct story_work {
+	uint64_t correlation, start_ns, duration_ns, stream;
+	int64_t time_ns;
+};
+
+static void story_work(struct story *s, struct story_work *w, const char *token, struct buf *b)
+{
+	const char *rest = strrchr(token, '#');
+	uint64_t epoch = (uint64_t)trace_writer_start(s->writer)->monotonic_ns;
+
+	story_require(rest && sscanf(rest,
+				     "#%" SCNu64 "@%" SCNd64 ":%" SCNu64 "+%" SCNu64 "/%" SCNu64,
+				     &w->correlation, &w->time_ns, &w->start_ns, &w->duration_ns,
+				     &w->stream) == 5,
+		      token);
+	buf_add_varint(b, w->start_ns ? epoch + w->start_ns : 0);
+	buf_add_varint(b, w->duration_ns);
+	buf_add_varint(b, 0); /* device */
+	buf_add_varint(b, 1); /* context */
+	buf_add_varint(b, w->stream);
+	buf_add_varint(b, w->correlation);
+}
+
+static void story_add(struct buf *b, size_t n, const uint64_t *values)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_add_varint(b, values[i]);
+}
+
+/* The GPU's events; false: it is none. */
+static bool story_gpu_event(struct story *s, uint32_t thread, const char *token)
+{
+	uint64_t v[5] = { 0 }, epoch = (uint64_t)trace_writer_start(s->writer)->monotonic_ns;
+	struct story_work work = { 0 };
+	uint8_t kind = 0;
+	uint32_t id = 0;
+	int at = 0, more = 0;
+	char name[128];
+	struct buf b;
+
+	buf_init(&b);
+	if (sscanf(token, "{%127[^#]#%" SCNu64 ":%" SCNu64 "%n", name, &v[1], &v[0], &at) == 3) {
+		kind = RECORD_CUDA_ENTER;
+		id = story_string(s, name);
+		if (sscanf(token + at, ".%" SCNu64 "%n", &v[4], &more) == 1) {
+			at += more;
+			v[4]++;
+		}
+		story_require(sscanf(token + at, "/%" SCNu64 "@%" SCNd64, &v[2], &work.time_ns) ==
+				      2,
+			      token);
+		v[2] += v[2] ? STORY_STACKS : 0;
+		story_add(&b, v[4] ? 5 : 4, v);
+	} else if (sscanf(token, "}%u@%" SCNd64, &id, &work.time_ns) == 2) {
+		kind = RECORD_CUDA_EXIT;
+	} else if (sscanf(token, "kernel:%127[^#]", name) == 1) {
+		kind = RECORD_GPU_KERNEL;
+		id = story_string(s, name);
+		story_work(s, &work, token, &b);
+		story_add(&b, 11, (uint64_t[11]){ 32, 1, 1, 256, 1, 1, 40, 1024 });
+	} else if (sscanf(token, "copy:%u,%" SCNu64 ",%" SCNu64 ",%" SCNu64, &id, &v[1], &v[2],
+			  &v[0]) == 4) {
+		kind = RECORD_GPU_COPY;
+		story_work(s, &work, token, &b);
+		story_add(&b, 6, (uint64_t[6]){ v[0], v[1], v[2], 1 });
+	} else if (sscanf(token, "memset:%" SCNu64, &v[0]) == 1) {
+		kind = RECORD_GPU_MEMSET;
+		id = GPU_MEMORY_DEVICE;
+		story_work(s, &work, token, &b);
+		story_add(&b, 5, (uint64_t[5]){ v[0], 0, 1 });
+	} else if (sscanf(token, "graph:%" SCNu64, &v[0]) == 1) {
+		kind = RECORD_GPU_GRAPH;
+		story_work(s, &work, token, &b);
+		story_add(&b, 1, v);
+	} else if (sscanf(token, "dropped:%u@%" SCNd64, &id, &work.time_ns) == 2) {
+		kind = RECORD_GPU_DROPPED;
+	} else if (sscanf(token, "overhead:%" SCNu64 "+%" SCNu64 "@%" SCNd64, &v[0], &v[1],
+			  &work.time_ns) == 3) {
+		kind = RECORD_GPU_OVERHEAD;
+		v[0] += epoch;
+		story_add(&b, 2, v);
+	}
+	if (kind)
+		story_check(s, trace_write_event(s->writer, thread, s->index[thread]++, kind, id,
+						 work.time_ns, b.data, b.len, &s->err));
+	buf_release(&b);
+	return kind != 0;
+}
+
+/* "gpu ID STATE T TEXT" and "device ID N T NAME"; false: neither. */
+static bool story_gpu_line(struct story *s, const char *line)
+{
+	uint32_t thread, id;
+	int64_t time_ns;
+	char text[256];
+	uint8_t kind = RECORD_GPU_STATE;
+	struct buf b;
+
+	if (sscanf(line, "gpu %u %u %" SCNd64 " %255[^\n]", &thread, &id, &time_ns, text) != 4) {
+		kind = RECORD_GPU_DEVICE;
+		if (sscanf(line, "device %u %u %" SCNd64 " %255[^\n]", &thread, &id, &time_ns,
+			   text) != 4)
+			return false;
+	}
+	buf_init(&b);
+	if (kind == RECORD_GPU_DEVICE)
+		story_add(&b, 5, (uint64_t[5]){ 141000000000, 4800000000, 132, 1980000, 90 });
+	buf_add_str(&b, text);
+	story_require(thread < 64, line);
+	story_check(s, trace_write_event(s->writer, thread, s->index[thread]++, kind, id, time_ns,
+					 b.data, b.len, &s->err));
+	buf_release(&b);
+	return true;
+}
+
 static void story_event(struct story *s, uint32_t thread, const char *token)
 {
 	uint64_t instance = 0, task = 0, freed = 0;
@@ -145,6 +320,8 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 		s->index[thread] += freed;
 		return;
 	}
+	if (story_gpu_event(s, thread, token))
+		return;
 	buf_init(&b);
 	if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		id = story_code(s, name);
@@ -224,6 +401,10 @@ static void story_line(struct story *s, char *line)
 		story_thread(s, line, false);
 	else if (sscanf(line, "code %127s %255s %u", a, b, &number) == 3)
 		story_define_code(s, a, b, number);
+	else if (!strncmp(line, "stack ", 6))
+		story_stack(s, line);
+	else if (story_gpu_line(s, line))
+		return;
 	else if (sscanf(line, "end %" SCNd64 " %d", &end.wall_ns, &end.exit_status) == 2)
 		story_check(s, trace_write_end(s->writer, &end, &s->err));
 	else if (sscanf(line, "%u:%n", &number, &at) == 1 && at && number < 64)

@@ -161,7 +161,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GOLDEN("plain_script"), GOLDEN("asyncio_server"), GOLDEN("warm_up"),
-		GOLDEN("losses"),       GOLDEN("hostile_names"),  GOLDEN("many_rows"),
+		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
+		GOLDEN("many_rows"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

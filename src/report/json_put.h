@@ -1,0 +1,78 @@
+/* Members of objects in report.json, in the units of its schema. */
+#ifndef REPORT_JSON_PUT_H
+#define REPORT_JSON_PUT_H
+
+#include "base/json.h"
+
+static inline void put_string(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_string(j, value);
+}
+
+static inline void put_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_uint(j, value);
+}
+
+static inline void put_bool(struct json *j, const char *key, bool value)
+{
+	json_key(j, key);
+	json_bool(j, value);
+}
+
+static inline void put_null(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_null(j);
+}
+
+static inline void put_fixed(struct json *j, const char *key, double value, unsigned decimals)
+{
+	json_key(j, key);
+	json_fixed(j, value, decimals);
+}
+
+static inline void put_ms(struct json *j, const char *key, int64_t ns)
+{
+	json_key(j, key);
+	json_scaled(j, ns, 6);
+}
+
+static inline void put_us(struct json *j, const char *key, int64_t ns)
+{
+	json_key(j, key);
+	json_scaled(j, ns, 3);
+}
+
+static inline void put_share(struct json *j, const char *key, double part, double whole)
+{
+	put_fixed(j, key, whole > 0 ? part / whole : 0, 6);
+}
+
+static inline void begin_object(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_object_begin(j);
+}
+
+static inline void begin_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_array_begin(j);
+}
+
+static inline void put_empty_array(struct json *j, const char *key)
+{
+	begin_array(j, key);
+	json_array_end(j);
+}
+
+static inline void put_empty_object(struct json *j, const char *key)
+{
+	begin_object(j, key);
+	json_object_end(j);
+}
+
+#endif

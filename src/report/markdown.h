@@ -1,0 +1,28 @@
+/*
+ * Markdown.  The user's strings stand in code spans, where Markdown gives no
+ * character a meaning but the backtick and, in cells of tables, the bar.
+ */
+#ifndef REPORT_MARKDOWN_H
+#define REPORT_MARKDOWN_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "report/report.h"
+
+void markdown_code(struct buf *out, const char *text, bool in_cell);
+void markdown_cell(struct buf *out, const char *text);
+
+/* Running text that may quote the user: every mark of Markdown is escaped. */
+void markdown_escaped(struct buf *out, const char *text);
+
+/* A cell with file and line; empty where there is no file. */
+void markdown_place(struct buf *out, const char *file, uint32_t line, const char *cwd);
+
+/* What stands below a table that was cut. */
+void markdown_more(struct buf *out, size_t shown, size_t all);
+
+/* The chapter about the GPU; nothing where there is none. */
+void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail detail);
+
+#endif
