@@ -29,8 +29,9 @@ static bool standard_library(const char *file)
 		while (folder > file && folder[-1] != '/')
 			folder--;
 		at += strlen("/python3");
-		if (starts_with(folder, "lib/") || starts_with(folder, "lib64/"))
-			return strchr(at, '/') != NULL;
+		at += strspn(at, ".0123456789tzip"); /* "3.13t", "312.zip" */
+		if (*at == '/' && (starts_with(folder, "lib/") || starts_with(folder, "lib64/")))
+			return true;
 	}
 	return false;
 }
