@@ -211,8 +211,8 @@ static bool tells_nothing(struct piece word)
 		"remove_reference",
 	};
 	static const char *const inside[] = {
-		"OffsetCalc", "Policy", "Iterator", "iterator", "Traits", "traits",
-		"Config",     "Tensor", "Metadata", "Layout",   "Shape",  "Allocator",
+		"OffsetCalc", "Policy",   "Iterator", "iterator", "Traits", "traits",    "Config",
+		"Tensor",     "Metadata", "State",    "Layout",   "Shape",  "Allocator",
 	};
 
 	if (!word.len || (*word.at >= '0' && *word.at <= '9'))
