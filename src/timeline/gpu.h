@@ -27,17 +27,19 @@ struct gpu_place {
 	uint32_t line; /* 0: unknown */
 };
 
+/* There may be millions of what follows: enumerations take a byte. */
+
 /* A CUDA call. */
 struct gpu_call {
 	const char *name; /* "cudaLaunchKernel"; borrowed from the trace */
-	enum cuda_call what;
-	uint32_t correlation;
-	uint32_t stack; /* id; 0: none */
-	uint64_t bytes;
-	size_t thread;    /* position, as in trace_thread() */
-	uint32_t process; /* id */
-	int64_t start_ns, end_ns;
+	enum cuda_call what : 8;
 	bool ended; /* else its exit is missing and end_ns is the latest it can have been */
+	uint32_t correlation;
+	uint32_t stack;   /* id; 0: none */
+	uint32_t process; /* id */
+	size_t thread;    /* position, as in trace_thread() */
+	uint64_t bytes;
+	int64_t start_ns, end_ns;
 	size_t first_activity; /* it started, in order of start; GPU_NONE: nothing */
 	size_t activities;     /* how many; they follow each other in gpu_call_activity() */
 };
@@ -45,22 +47,22 @@ struct gpu_call {
 enum gpu_kind { GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH };
 
 struct gpu_activity {
-	enum gpu_kind kind;
+	enum gpu_kind kind : 8;
+	enum gpu_copy copy : 8; /* the direction of a copy */
+	enum gpu_memory source : 8, destination : 8;
+	bool asynchronous;
+	bool timed;
 	uint32_t process; /* id */
 	uint32_t device, context, stream;
 	uint32_t correlation;
+	uint32_t graph;           /* 0: not in a graph */
 	size_t call;              /* index of the call that started it; GPU_NONE: unknown */
 	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
-	bool timed;
-	uint32_t name; /* kernels: index for gpu_kernel_name() */
+	uint32_t name;            /* kernels: index for gpu_kernel_name() */
 	uint32_t grid[3], block[3];
 	uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
-	uint32_t graph; /* 0: not in a graph */
 	uint64_t graph_node;
 	uint64_t bytes; /* copies and memsets */
-	enum gpu_copy copy;
-	enum gpu_memory source, destination;
-	bool asynchronous;
 };
 
 struct gpu_kernel_name {

@@ -225,7 +225,9 @@ static int correct(struct merge *m)
 		struct clock_line line = fit(m, cells, trusting);
 		uint64_t violations = count_violations(m, &line);
 
-		if (violations < clock->violations_after) {
+		/* A line that leaves half of them unexplained is not what happened to the clock. */
+		if (violations < clock->violations_after &&
+		    violations <= clock->violations_before / 2) {
 			clock->violations_after = violations;
 			clock->corrected = true;
 			best = line;

@@ -51,6 +51,11 @@ static const enum gpu_memory memories[] = {
 	[7] = GPU_MEMORY_MANAGED,
 };
 
+static enum cuda_call call_of(uint64_t n)
+{
+	return n <= CUDA_CALL_GRAPH_BUILD ? (enum cuda_call)n : CUDA_CALL_OTHER;
+}
+
 static enum gpu_copy copy_of(uint64_t n)
 {
 	return n < sizeof(copies) / sizeof(*copies) ? copies[n] : GPU_COPY_UNKNOWN;
@@ -127,8 +132,7 @@ static int read_enter(struct reader *r, size_t i, int64_t now_ns)
 	name = trace_string(g->trace, r->batch.ids[i]);
 	g->calls[g->call_count] = (struct gpu_call){
 		.name = name ? name : "(unknown)",
-		.what = f[WHAT] <= CUDA_CALL_GRAPH_BUILD ? (enum cuda_call)f[WHAT]
-							 : CUDA_CALL_OTHER,
+		.what = call_of(f[WHAT]),
 		.correlation = u32(f[CORRELATION]),
 		.stack = u32(f[STACK]),
 		.bytes = f[BYTES],

@@ -1,6 +1,6 @@
 /* links: is_export is_timeline is_format is_base */
 /*
- * The trace reader, and behind it the timeline and the JSON export, on any
+ * The trace reader, and behind it both timelines and the JSON export, on any
  * bytes.  Checksums are made good first, in a copy: without that hardly any
  * input would get past them, and whoever forges a file can compute them too.
  */
@@ -16,6 +16,7 @@
 #include "export/export.h"
 #include "format/trace.h"
 #include "format/trace_layout.h"
+#include "timeline/gpu.h"
 
 static void checksums_repair(uint8_t *data, size_t size)
 {
@@ -59,6 +60,44 @@ static void batches_read(const struct trace *t)
 		abort();
 }
 
+/* What every user of the GPU's timeline relies on. */
+static void gpu_check(const struct trace *t)
+{
+	struct gpu_timeline *g;
+	struct gpu_place innermost, user, frame;
+	struct err err;
+
+	if (gpu_timeline_new(&g, t, &err))
+		return;
+	for (size_t i = 0; i < gpu_activity_count(g); i++) {
+		const struct gpu_activity *a = gpu_activity(g, i);
+
+		if (a->call != GPU_NONE && !gpu_call(g, a->call)->activities)
+			abort();
+		if (a->end_ns < a->start_ns)
+			abort();
+		if (a->kind == GPU_KERNEL && !*gpu_kernel_name(g, a->name)->brief)
+			abort();
+	}
+	for (size_t i = 0; i < gpu_call_count(g); i++) {
+		const struct gpu_call *c = gpu_call(g, i);
+
+		for (size_t k = 0; k < c->activities; k++)
+			if (gpu_activity(g, gpu_call_activity(g, c, k))->call != i)
+				abort();
+		if (c->end_ns < c->start_ns)
+			abort();
+		gpu_stack_places(g, c->stack, &innermost, &user);
+		for (size_t k = 0; gpu_stack_frame(g, c->stack, k, &frame); k++)
+			if (frame.file && !frame.function)
+				abort();
+	}
+	for (size_t i = 0; i < gpu_clock_count(g); i++)
+		if (gpu_clock(g, i)->violations_after > gpu_clock(g, i)->violations_before)
+			abort();
+	gpu_timeline_free(g);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1, null = -1;
@@ -83,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (trace_open(&t, path, &err))
 		return 0;
 	batches_read(t);
+	gpu_check(t);
 	if (exporter_json.write(t, null, &err) && !*err.text)
 		abort();
 	trace_close(t);
