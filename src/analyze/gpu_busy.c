@@ -15,24 +15,26 @@ int64_t gpu_length(int64_t start_ns, int64_t end_ns)
 static int collect_stretches(struct gpu_section *s, const struct gpu_timeline *g, size_t begin,
 			     size_t end)
 {
+	struct gpu_stretch *last = NULL;
 	size_t cap = 0;
 
 	for (size_t i = begin; i < end; i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
-		struct gpu_stretch *last = s->stretches + s->stretch_count;
+		struct gpu_stretch *grown;
 
 		if (!a->timed)
 			continue;
-		if (s->stretch_count && a->start_ns <= last[-1].end_ns) {
-			if (a->end_ns > last[-1].end_ns)
-				last[-1].end_ns = a->end_ns;
+		if (last && a->start_ns <= last->end_ns) {
+			if (a->end_ns > last->end_ns)
+				last->end_ns = a->end_ns;
 			continue;
 		}
-		last = array_grow(s->stretches, &cap, s->stretch_count + 1, sizeof(*last));
-		if (!last)
+		grown = array_grow(s->stretches, &cap, s->stretch_count + 1, sizeof(*grown));
+		if (!grown)
 			return -1;
-		s->stretches = last;
-		last[s->stretch_count++] = (struct gpu_stretch){ a->start_ns, a->end_ns, 0 };
+		s->stretches = grown;
+		last = &grown[s->stretch_count++];
+		*last = (struct gpu_stretch){ a->start_ns, a->end_ns, 0 };
 	}
 	return 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Any sequence of events, through timeline, analysis and every report.  The
  * bytes are orders for the trace writer, four each, so that the fuzzer invents
- * events and never has to guess a checksum.  Beyond memory safety it checks that
+ * events and never has to guess a checksum; an order for an event of the GPU is
+ * followed by its payload.  Beyond memory safety it checks that
  * self times and gaps add up to the time that is covered at all, and that the
  * figures of a step are in order.
  */
@@ -54,16 +55,37 @@ static void write_definitions(struct trace_writer *w)
 	buf_release(&b);
 }
 
+/* What this order takes of the data. */
+static size_t write_gpu_event(struct trace_writer *w, uint32_t thread, uint64_t *index,
+			      int64_t time_ns, const uint8_t *data, size_t size)
+{
+	static const uint8_t kinds[] = {
+		RECORD_CUDA_ENTER, RECORD_CUDA_EXIT,   RECORD_GPU_KERNEL,   RECORD_GPU_COPY,
+		RECORD_GPU_MEMSET, RECORD_GPU_GRAPH,   RECORD_GPU_OVERHEAD, RECORD_GPU_STATE,
+		RECORD_GPU_DEVICE, RECORD_GPU_DROPPED,
+	};
+	uint8_t kind = kinds[(data[0] & 15) % sizeof(kinds)];
+	size_t bytes = kind & RECORD_PAYLOAD ? data[2] & 31 : 0;
+	struct err err;
+
+	if (bytes > size - 4)
+		bytes = size - 4;
+	require(!trace_write_event(w, thread, (*index)++, kind, data[1] % (NAMES + 2), time_ns,
+				   data + 4, bytes, &err));
+	return 4 + bytes;
+}
+
 static void write_events(struct trace_writer *w, const uint8_t *data, size_t size)
 {
 	uint64_t index[THREADS] = { 0 };
 	int64_t now_ns[THREADS] = { 0 };
 	struct err err;
 
-	for (; size >= 4; data += 4, size -= 4) {
+	for (size_t used; size >= 4; data += used, size -= used) {
 		uint32_t thread = data[0] >> 6;
 		uint8_t kind = data[0] & 15, payload[2] = { data[2], data[3] & 3 };
 
+		used = 4;
 		if (thread == THREADS) { /* not an event: a loss, or a jump in time */
 			index[data[1] % THREADS] += data[2];
 			now_ns[data[1] % THREADS] += (int64_t)data[3] << (data[2] & 31);
@@ -71,6 +93,11 @@ static void write_events(struct trace_writer *w, const uint8_t *data, size_t siz
 		}
 		kind |= kind >= 8 ? RECORD_PAYLOAD : 0;
 		now_ns[thread] += data[3] - 8;
+		if (data[0] & 16) {
+			used = write_gpu_event(w, thread, &index[thread], now_ns[thread], data,
+					       size);
+			continue;
+		}
 		if (trace_write_event(w, thread, index[thread]++, kind, data[1] % (NAMES + 2),
 				      now_ns[thread], payload, kind & RECORD_PAYLOAD ? 2 : 0, &err))
 			index[thread]--; /* a kind that does not exist */
@@ -122,6 +149,25 @@ static void check(const struct analysis *a)
 	}
 }
 
+static void check_gpu(const struct analysis_gpu *gpu)
+{
+	for (size_t i = 0; i < gpu->section_count; i++) {
+		const struct gpu_section *s = &gpu->sections[i];
+		uint64_t kernels = 0, calls = 0;
+
+		require(s->busy_ns >= 0 && s->idle_ns >= 0 && s->paused_ns >= 0);
+		for (size_t k = 0; k < s->kernel_count; k++)
+			kernels += s->kernels[k].count;
+		require(kernels == s->kernel_sum.count);
+		for (size_t k = 0; k < s->stream_count; k++)
+			require(s->streams[k].busy_ns <= s->busy_ns);
+		for (size_t k = 0; k < s->call_count; k++)
+			calls += s->calls[k].count;
+		for (size_t k = 0; k < s->line_count; k++)
+			require(s->lines[k].calls <= calls && s->lines[k].gpu_ns >= 0);
+	}
+}
+
 static void render(const struct analysis *a)
 {
 	static const struct report_backend *const backends[] = { &report_markdown, &report_json };
@@ -153,6 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!trace_damage(t));
 	require(!analysis_new(&a, t, &err));
 	check(a);
+	check_gpu(&a->gpu);
 	render(a);
 	analysis_free(a);
 	trace_close(t);
