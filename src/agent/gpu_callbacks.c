@@ -21,6 +21,22 @@ static struct intern names;
  */
 static __thread unsigned depth;
 
+/*
+ * A call that is under way when we let go of CUPTI never tells its end: depths
+ * counted then mean nothing once we are back.
+ */
+static _Atomic unsigned subscription;
+static __thread unsigned depth_subscription;
+
+static void forget_old_depth(void)
+{
+	unsigned now = atomic_load_explicit(&subscription, memory_order_relaxed);
+
+	if (depth_subscription != now)
+		depth = 0;
+	depth_subscription = now;
+}
+
 /* "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once. */
 static uint32_t name_id(struct ring *r, const char *function)
 {
@@ -74,6 +90,7 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 	(void)user;
 	if (what < 0 || !gpu_is_on())
 		return;
+	forget_old_depth();
 	if (data->site == CUPTI_ENTER) {
 		if (depth++)
 			return;
@@ -92,14 +109,23 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 int gpu_callbacks_start(void)
 {
 	int result = cupti.Subscribe(&subscriber, on_call, NULL);
+	size_t enabled = 0;
 
 	if (result)
 		return result;
 	cuda_calls_init();
-	/* A row that this CUPTI does not know is an error we can do without. */
-	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++)
-		cupti.EnableCallback(1, subscriber, row->domain, row->id);
-	return CUPTI_OK;
+	atomic_fetch_add_explicit(&subscription, 1, memory_order_relaxed);
+	/* A row that this CUPTI does not know is an error we can do without; not so all of them. */
+	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++) {
+		int refusal = cupti.EnableCallback(1, subscriber, row->domain, row->id);
+
+		enabled += !refusal;
+		result = refusal ? refusal : result;
+	}
+	if (enabled)
+		return CUPTI_OK;
+	gpu_callbacks_stop();
+	return result;
 }
 
 void gpu_callbacks_stop(void)
