@@ -43,6 +43,7 @@ int cupti_load(char *text, size_t bytes)
 {
 	void *library = open_library();
 	const char *missing;
+	int result;
 
 	if (!library) {
 		snprintf(text, bytes,
@@ -55,7 +56,14 @@ int cupti_load(char *text, size_t bytes)
 		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed", missing);
 		return -1;
 	}
-	if (cupti.GetVersion(&cupti.version) || cupti.version < CUPTI_VERSION_MIN) {
+	result = cupti.GetVersion(&cupti.version);
+	if (result) {
+		snprintf(text, bytes,
+			 "libcupti does not say its version (%d): install the CUPTI of your CUDA "
+			 "version, or name it in INFERSCOPE_CUPTI", result);
+		return -1;
+	}
+	if (cupti.version < CUPTI_VERSION_MIN) {
 		snprintf(text, bytes, "libcupti is too old (version %u): 11.8 or newer is needed",
 			 cupti.version);
 		return -1;

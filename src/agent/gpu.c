@@ -30,7 +30,8 @@ void gpu_say(enum gpu_state state, const char *text)
 	struct ring *r = session_ring();
 
 	if (r)
-		ring_push_payload(r, RECORD_GPU_STATE, (uint32_t)state, text, (uint32_t)strlen(text));
+		ring_push_payload(r, RECORD_GPU_STATE, (uint32_t)state, text,
+				  (uint32_t)strlen(text));
 }
 
 void gpu_stop(const char *text)
@@ -41,20 +42,33 @@ void gpu_stop(const char *text)
 		gpu_say(GPU_STATE_STOPPED, text);
 }
 
-static void say_result(int result)
+static const char *reason_of(int result)
 {
-	const char *reason = "unknown error";
+	const char *reason = NULL;
+
+	return cupti.GetResultString(result, &reason) || !reason ? "unknown error" : reason;
+}
+
+void gpu_stop_for(const char *what, int result)
+{
 	char text[512];
 
-	if (cupti.GetResultString(result, &reason) || !reason)
-		reason = "unknown error";
+	snprintf(text, sizeof(text), "%s: %s (%d)", what, reason_of(result), result);
+	gpu_stop(text);
+}
+
+static void say_result(int result)
+{
+	char text[512];
+
 	if (result == CUPTI_TAKEN)
-		snprintf(text, sizeof(text),
-			 "CUPTI is in use by another tool (nsys, ncu, cuda-gdb or a profiler in the "
-			 "program): end it, then the GPU can be recorded");
+		snprintf(
+			text, sizeof(text),
+			"CUPTI is in use by another tool (nsys, ncu, cuda-gdb or a profiler in the "
+			"program): end it, then the GPU can be recorded");
 	else
-		snprintf(text, sizeof(text), "CUPTI refused to record the GPU: %s (%d)", reason,
-			 result);
+		snprintf(text, sizeof(text), "CUPTI refused to record the GPU: %s (%d)",
+			 reason_of(result), result);
 	gpu_say(GPU_STATE_UNAVAILABLE, text);
 }
 
@@ -62,41 +76,57 @@ static int start(void)
 {
 	int result = gpu_callbacks_start();
 
-	if (!result)
-		result = gpu_activity_start();
 	if (result)
+		return result;
+	result = gpu_activity_start();
+	if (result) {
+		gpu_activity_stop();
 		gpu_callbacks_stop();
+	}
 	return result;
 }
 
+#define FLUSHING (-1)
+
 /* What the device has done so far is fetched; unfinished work is not waited for. */
-static void *flush(void *done)
+static void *flush(void *result)
 {
 	cupti.FlushAll(0);
-	cupti.FlushAll(CUPTI_FLUSH_FORCED);
-	atomic_store((_Atomic int *)done, 1);
+	atomic_store((_Atomic int *)result, cupti.FlushAll(CUPTI_FLUSH_FORCED));
 	return NULL;
 }
 
-/* In a thread of its own, so that a device that hangs cannot hold up the end of the program. */
-static void flush_within(int milliseconds)
+/*
+ * In a thread of its own, so that a device that hangs cannot hold up the end of
+ * the program.  Returns an enum cupti_result, or FLUSHING: it takes longer.
+ */
+static int flush_within(int milliseconds)
 {
-	static _Atomic int done;
+	static _Atomic int result;
 	struct timespec pause = { 0, 1000000 };
 	pthread_t thread;
 
-	atomic_store(&done, 0);
-	if (pthread_create(&thread, NULL, flush, (void *)&done))
-		return;
+	atomic_store(&result, FLUSHING);
+	if (pthread_create(&thread, NULL, flush, (void *)&result))
+		return FLUSHING;
 	pthread_detach(thread);
-	while (milliseconds-- > 0 && !atomic_load(&done))
+	while (milliseconds-- > 0 && atomic_load(&result) == FLUSHING)
 		nanosleep(&pause, NULL);
+	return atomic_load(&result);
 }
 
 static void at_process_end(void)
 {
-	if (gpu_is_on() && session_on() && atomic_load(&owner) == getpid())
-		flush_within(END_FLUSH_MS);
+	int result;
+
+	if (!gpu_is_on() || !session_on() || atomic_load(&owner) != getpid())
+		return;
+	result = flush_within(END_FLUSH_MS);
+	if (result == FLUSHING)
+		gpu_stop("the last GPU work is missing: CUPTI did not hand it over within 2 "
+			 "seconds");
+	else if (result)
+		gpu_stop_for("the last GPU work is missing: CUPTI did not hand it over", result);
 }
 
 void gpu_pause(const char *text)

@@ -19,8 +19,9 @@ bool gpu_is_on(void);
 /* Writes a change of state; any thread. */
 void gpu_say(enum gpu_state state, const char *text);
 
-/* No more of it in this process: a second device got work. */
+/* No more of it in this process: a second device got work, or CUPTI returned an error. */
 void gpu_stop(const char *text);
+void gpu_stop_for(const char *what, int result);
 
 /* Another tool in this process wants CUPTI: let go of it, and take it again. */
 void gpu_pause(const char *text);

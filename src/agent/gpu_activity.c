@@ -22,8 +22,8 @@
 #define KERNEL_NAME_MAX 4096u
 
 static const int kinds[] = {
-	CUPTI_KIND_DEVICE, CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_COPY,
-	CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET, CUPTI_KIND_OVERHEAD,
+	CUPTI_KIND_DEVICE, CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY,
+	CUPTI_KIND_MEMSET, CUPTI_KIND_OVERHEAD,
 };
 
 static struct intern kernel_names;
@@ -235,12 +235,15 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	struct ring *r = session_ring();
 	struct cupti_activity *a = NULL;
 	size_t dropped = 0;
+	int result = CUPTI_OK;
 
 	(void)bytes;
 	if (r)
 		session_name_thread(r, "CUPTI");
-	while (r && valid && gpu_is_on() && !cupti.GetNextRecord(buffer, valid, &a))
+	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a)))
 		on_record(r, a);
+	if (result && result != CUPTI_NO_MORE_RECORDS)
+		gpu_stop_for("the GPU recording ends here: CUPTI's records cannot be read", result);
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)
 		ring_push(r, RECORD_GPU_DROPPED, (uint32_t)dropped);
 	free(buffer);
@@ -260,7 +263,7 @@ int gpu_activity_start(void)
 	for (size_t i = 0; !result && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		result = cupti.ActivityEnable(kinds[i]);
 	if (!result)
-		cupti.FlushPeriod(FLUSH_PERIOD_MS); /* where it is refused, full buffers still come */
+		cupti.FlushPeriod(FLUSH_PERIOD_MS); /* refused: full buffers still come */
 	return result;
 }
 
