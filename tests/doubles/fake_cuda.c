@@ -356,3 +356,11 @@ int fake_other_tool_subscribes(void)
 
 	return e ? e->other_tool_subscribes() : -1;
 }
+
+void fake_other_tool_leaves(void)
+{
+	const struct fake_ears *e = find_ears();
+
+	if (e)
+		e->other_tool_leaves();
+}

@@ -44,5 +44,6 @@ FAKE_CUDA_EXPORT uint32_t fake_uninteresting(void);
 
 /* What another profiler gets that asks CUPTI for itself now; -1: CUPTI is not loaded. */
 FAKE_CUDA_EXPORT int fake_other_tool_subscribes(void);
+FAKE_CUDA_EXPORT void fake_other_tool_leaves(void);
 
 #endif

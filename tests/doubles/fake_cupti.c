@@ -297,5 +297,12 @@ static int other_tool_subscribes(void)
 	return cuptiSubscribe(&subscriber, other_callback, NULL);
 }
 
+static void other_tool_leaves(void)
+{
+	callback theirs = other_callback;
+
+	atomic_compare_exchange_strong(&subscriber_function, &theirs, (callback)NULL);
+}
+
 FAKE_EXPORT extern const struct fake_ears fake_cupti_ears;
-const struct fake_ears fake_cupti_ears = { call, did, other_tool_subscribes };
+const struct fake_ears fake_cupti_ears = { call, did, other_tool_subscribes, other_tool_leaves };

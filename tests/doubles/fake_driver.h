@@ -56,6 +56,7 @@ struct fake_ears {
 	void (*call)(const struct fake_call *c);
 	void (*did)(const struct fake_activity *a);
 	int (*other_tool_subscribes)(void); /* a CUptiResult */
+	void (*other_tool_leaves)(void);
 };
 
 uint64_t fake_monotonic(void);
