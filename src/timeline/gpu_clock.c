@@ -29,9 +29,8 @@
 #define WINDOW_CELL_NS 500000000 /* windows are two cells wide and move by one */
 #define WINDOW_CELLS_MAX 4096u
 #define FIT_ROUNDS 3        /* each looks for the tightest bounds along the line before */
-#define OUTLIER_SHARE 1000u /* one violation in so many pairs is a wrong pair, not a wrong clock \
-			     */
-#define PLAUSIBLE_NS 1e17   /* a correction beyond three years is no correction */
+#define OUTLIER_SHARE 1000u /* one violation in so many pairs is a wrong pair, no wrong clock */
+#define PLAUSIBLE_NS 1e17   /* a correction beyond three years is none */
 
 /* The activities of a process that have times. */
 struct merge {
@@ -252,6 +251,15 @@ struct windows {
 	int64_t low[WINDOW_CELLS_MAX], high[WINDOW_CELLS_MAX];
 };
 
+static size_t window_cell(const struct windows *w, int64_t t_ns)
+{
+	int64_t at = t_ns / w->cell_ns;
+
+	if (at < 0)
+		return 0;
+	return (size_t)at < w->count ? (size_t)at : w->count - 1;
+}
+
 static void windows_fill(const struct merge *m, struct windows *w)
 {
 	const struct gpu_clock *c = m->clock;
@@ -270,7 +278,7 @@ static void windows_fill(const struct merge *m, struct windows *w)
 	}
 	for (size_t i = 0; i < m->count; i++) {
 		const struct gpu_activity *a = &m->activities[i];
-		size_t at = (size_t)((a->start_ns - first_ns) / w->cell_ns);
+		size_t at = window_cell(w, a->start_ns - first_ns);
 
 		if (has_lower(a) && lower_of(m, a) > w->low[at] && !(sift && lower_of(m, a) > 0))
 			w->low[at] = lower_of(m, a);
@@ -343,8 +351,10 @@ static void waits_of(struct merge *m, uint32_t process)
 	const struct gpu_wait first = { .process = process, .all = true, .start_ns = INT64_MIN };
 	size_t at = wait_find(m->g->waits, m->g->wait_count, &first);
 
+	if (at == m->g->wait_count)
+		return;
 	m->waits = m->g->waits + at;
-	for (m->wait_count = 0; at + m->wait_count < m->g->wait_count; m->wait_count++)
+	for (; at + m->wait_count < m->g->wait_count; m->wait_count++)
 		if (m->waits[m->wait_count].process != process)
 			break;
 }
@@ -360,9 +370,10 @@ static void look_around(struct merge *m)
 	}
 }
 
-static int merge_process(struct gpu_timeline *g, size_t first, size_t count, int64_t *until_ns)
+/* m: what all processes share, the rest is set here. */
+static int merge_process(struct merge m, size_t first, size_t count)
 {
-	struct merge m = { .g = g, .until_ns = until_ns };
+	struct gpu_timeline *g = m.g;
 	struct clock_line none = { 0, 0 };
 
 	m.clock = array_grow(g->clocks, &g->clock_cap, g->clock_count + 1, sizeof(*m.clock));
@@ -393,21 +404,22 @@ static int merge_process(struct gpu_timeline *g, size_t first, size_t count, int
 
 int gpu_clock_merge(struct gpu_timeline *g)
 {
-	int64_t *until_ns = malloc((g->activity_count + 1) * sizeof(*until_ns));
-	int rc = until_ns ? 0 : -1;
+	struct merge m = { .g = g };
+	int rc;
 	size_t i = 0;
 
-	if (!rc)
-		waits_prepare(g);
+	m.until_ns = malloc((g->activity_count + 1) * sizeof(*m.until_ns));
+	rc = m.until_ns ? 0 : -1;
+	waits_prepare(g);
 	while (i < g->activity_count && !rc) {
 		size_t end = i + 1;
 
 		while (end < g->activity_count &&
 		       g->activities[end].process == g->activities[i].process)
 			end++;
-		rc = merge_process(g, i, end - i, until_ns);
+		rc = merge_process(m, i, end - i);
 		i = end;
 	}
-	free(until_ns);
+	free(m.until_ns);
 	return rc;
 }

@@ -16,7 +16,8 @@
 
 #define OPEN_CALLS 16u
 #define POSITIONS_MAX ((size_t)UINT32_MAX - 1)
-#define DEVICE_TIME_MAX ((uint64_t)1 << 62)
+/* Half of what the trace allows: a correction may still be added without overflow. */
+#define DEVICE_TIME_MAX ((uint64_t)1 << 61)
 
 /* A call that has not returned yet. */
 struct open_call {

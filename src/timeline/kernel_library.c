@@ -83,7 +83,7 @@ static bool tile_in_name(const char *name, char *out, size_t room)
 		end = number(end + 1, &n);
 		if (!end || m < 8 || n < 8)
 			continue;
-		if (*end == 'x' && (end = number(end + 1, &k)) != NULL)
+		if (*end == 'x' && number(end + 1, &k))
 			snprintf(out, room, " %ux%ux%u", m, n, k);
 		else
 			snprintf(out, room, " %ux%u", m, n);

@@ -26,7 +26,7 @@ static uint32_t find_pep626(const uint8_t *p, const uint8_t *end, int64_t line, 
 	uint64_t at = 0;
 
 	for (; end - p >= 2; p += 2) {
-		int delta = (int8_t)p[1];
+		int delta = p[1] < 128 ? p[1] : p[1] - 256;
 
 		at += p[0];
 		if (delta != -128)
@@ -67,7 +67,7 @@ static uint32_t find_pep657(const uint8_t *p, const uint8_t *end, int64_t line, 
 			line += signed_varint(p, end);
 		else if (form >= ONE_LINE && form < NO_COLUMNS)
 			line += form - ONE_LINE;
-		at += 2u * ((head & 7u) + 1);
+		at += ((head & 7u) + 1) * UINT64_C(2);
 		if (at > offset)
 			return form != NO_LOCATION ? line_or_none(line) : 0;
 		while (p < end && !(*p & 0x80))

@@ -59,7 +59,7 @@ static void simulate(struct simulated *r, const struct simulation *s)
 	wait = gpu_trace_string(&r->t, "cudaDeviceSynchronize");
 	copy = gpu_trace_string(&r->t, "cudaMemcpyAsync");
 	kernel = gpu_trace_string(&r->t, "kernel");
-	r->true_start_ns = malloc(s->steps * LAUNCHES * sizeof(*r->true_start_ns));
+	r->true_start_ns = calloc((size_t)s->steps * LAUNCHES, sizeof(*r->true_start_ns));
 	r->kernels = 0;
 	for (unsigned step = 0; step < s->steps; step++) {
 		for (unsigned i = 0; i < LAUNCHES; i++, correlation++) {
@@ -204,8 +204,10 @@ static void a_constant_offset_is_taken_out(void **state)
 	struct simulation s = { .steps = 500, .pause_ns = 9000000, .wait = CUDA_CALL_SYNC_DEVICE };
 
 	(void)state;
-	for (s.offset_ns = -50000; s.offset_ns <= 50000; s.offset_ns += 100000)
-		check_repaired(&s, 0);
+	s.offset_ns = -50000;
+	check_repaired(&s, 0);
+	s.offset_ns = 50000;
+	check_repaired(&s, 0);
 }
 
 static void a_correction_that_needs_no_drift_has_none(void **state)
@@ -225,10 +227,12 @@ static void drift_is_taken_out(void **state)
 	struct simulation s = { .steps = 1000, .pause_ns = 9000000, .wait = CUDA_CALL_SYNC_DEVICE };
 
 	(void)state;
-	for (s.drift_ppm = -100; s.drift_ppm <= 100; s.drift_ppm += 200)
-		check_repaired(&s, -s.drift_ppm);
+	s.drift_ppm = -100;
+	check_repaired(&s, 100);
+	s.drift_ppm = 100;
+	check_repaired(&s, -100);
 	s.offset_ns = 300000;
-	check_repaired(&s, -s.drift_ppm);
+	check_repaired(&s, -100);
 }
 
 static void blocking_copies_bound_the_clock(void **state)
@@ -297,9 +301,10 @@ static void a_few_wrong_pairs_do_not_move_the_clock(void **state)
 	struct simulated r;
 
 	(void)state;
-	for (s.offset_ns = 0; s.offset_ns <= 50000; s.offset_ns += 50000) {
+	for (int i = 0; i < 2; i++) {
 		const struct gpu_clock *c;
 
+		s.offset_ns = 50000 * i;
 		simulate(&r, &s);
 		c = clock_of(&r);
 		assert_in_range(c->violations_after, 1, 1000 * (LAUNCHES + 1) / 4001);

@@ -11,19 +11,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "timeline/line_tables.h"
 #include "timeline/user_code.h"
 
+static uint8_t hex_digit(char c)
+{
+	return (uint8_t)(isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10);
+}
+
 static size_t from_hex(const char *hex, uint8_t *out)
 {
 	size_t n = 0;
-	unsigned byte;
 
-	while (isxdigit((unsigned char)hex[2 * n]) && sscanf(hex + 2 * n, "%2x", &byte) == 1)
-		out[n++] = (uint8_t)byte;
+	for (; isxdigit((unsigned char)hex[2 * n]); n++)
+		out[n] = (uint8_t)(hex_digit(hex[2 * n]) << 4 | hex_digit(hex[2 * n + 1]));
 	return n;
 }
 
@@ -108,50 +114,80 @@ static void any_bytes_are_taken(void **state)
 	}
 }
 
+struct output {
+	pid_t pid;
+	FILE *file;
+};
+
+/* Runs a script of this tree; its standard output is read. */
+static void script_run(struct output *o, const char *python, const char *root, const char *script)
+{
+	char path[4096];
+	int ends[2];
+
+	snprintf(path, sizeof(path), "%s/%s", root, script);
+	assert_int_equal(pipe(ends), 0);
+	o->pid = fork();
+	if (!o->pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execlp(python, python, path, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	o->file = fdopen(ends[0], "r");
+	assert_non_null(o->file);
+}
+
+/* Its exit status. */
+static int script_end(struct output *o)
+{
+	int status = -1;
+
+	fclose(o->file);
+	waitpid(o->pid, &status, 0);
+	return status;
+}
+
+/* Separated by colons; NULL where there is no Python at all. */
 static char *python_list(const char *root)
 {
-	char command[4096], *line = NULL;
+	struct output o;
+	char *line = NULL;
 	size_t room = 0;
-	FILE *pipe;
+	ssize_t n;
 
-	snprintf(command, sizeof(command), "python3 '%s/scripts/find_pythons.py' 2>/dev/null",
-		 root);
-	pipe = popen(command, "r");
-	if (!pipe || getline(&line, &room, pipe) < 2) {
+	script_run(&o, "python3", root, "scripts/find_pythons.py");
+	n = getline(&line, &room, o.file);
+	if (script_end(&o) || n < 2) {
 		free(line);
-		line = NULL;
-	} else {
-		line[strcspn(line, "\n")] = 0;
+		return NULL;
 	}
-	if (pipe)
-		pclose(pipe);
+	line[n - 1] = 0;
 	return line;
 }
 
 static void check_python(const char *root, const char *python)
 {
-	char command[4096], *line = NULL;
 	size_t room = 0, tables = 0, offsets = 0;
-	FILE *pipe;
+	char *line = NULL;
+	struct output o;
 
-	snprintf(command, sizeof(command), "'%s' '%s/tests/unit/dump_line_tables.py'", python,
-		 root);
-	pipe = popen(command, "r");
-	assert_non_null(pipe);
-	while (getline(&line, &room, pipe) > 0) {
+	script_run(&o, python, root, "tests/unit/dump_line_tables.py");
+	while (getline(&line, &room, o.file) > 0) {
 		uint8_t *table = malloc(room);
-		uint32_t minor, first;
-		int hex_at, lines_at;
+		char *rest;
+		uint32_t minor = (uint32_t)strtoul(line, &rest, 10);
+		uint32_t first = (uint32_t)strtoul(rest, &rest, 10);
 
-		assert_int_equal(sscanf(line, "%u %u %n%*s%n", &minor, &first, &hex_at, &lines_at),
-				 2);
-		offsets += check_table(minor, first, table, from_hex(line + hex_at, table),
-				       line + lines_at);
+		offsets += check_table(minor, first, table, from_hex(rest + 1, table),
+				       rest + 1 + strcspn(rest + 1, " "));
 		tables++;
 		free(table);
 	}
 	free(line);
-	assert_int_equal(pclose(pipe), 0);
+	assert_int_equal(script_end(&o), 0);
 	assert_true(tables > 2000 && offsets > 100000);
 	printf("%s: %zu tables, %zu offsets\n", python, tables, offsets);
 }

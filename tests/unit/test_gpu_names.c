@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "timeline/kernel_names.h"
 
 static const struct {
@@ -149,22 +150,25 @@ static void names_are_demangled(void **state)
 static void a_name_that_explodes_is_cut(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	char mangled[1024] = "_Z1fISt4pairIiiE", full[4096];
 	struct timespec from, to;
+	struct buf name;
+	char full[4096];
+	const char *mangled;
 
 	(void)state;
-	for (int i = 1; i < 36; i++) {
-		char one[] = { 'S', digits[i], '_', 0 };
-
-		sprintf(mangled + strlen(mangled), "S0_I%s%sE", one, one);
-	}
-	strcat(mangled, "Evv");
+	buf_init(&name);
+	buf_add_str(&name, "_Z1fISt4pairIiiE");
+	for (int i = 1; i < 36; i++)
+		buf_printf(&name, "S0_IS%c_S%c_E", digits[i], digits[i]);
+	buf_add_str(&name, "Evv");
+	mangled = buf_string(&name);
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_int_equal(kernel_demangle(mangled, full, sizeof(full)), sizeof(full) - 1);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_int_equal(strlen(full), sizeof(full) - 1);
 	assert_memory_equal(full, "void f<std::pair<int, int>, std::pair<std::pair", 40);
 	assert_true(to.tv_sec - from.tv_sec < 2);
+	buf_release(&name);
 }
 
 static void any_text_gives_a_short_name(void **state)

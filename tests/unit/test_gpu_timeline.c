@@ -269,9 +269,9 @@ static void endless_nesting_gives_up_the_outermost(void **state)
 	(void)state;
 	gpu_trace_begin(&t);
 	for (uint32_t i = 1; i <= 40; i++)
-		add_call(&t, 1, CUDA_CALL_OTHER, "f", i, 10 * i, -1);
+		add_call(&t, 1, CUDA_CALL_OTHER, "f", i, (int64_t)i * 10, -1);
 	for (uint32_t i = 40; i > 0; i--)
-		gpu_trace_event(&t, 1, RECORD_CUDA_EXIT, i, 1000 + 10 * (40 - i));
+		gpu_trace_event(&t, 1, RECORD_CUDA_EXIT, i, 1000 + (int64_t)(40 - i) * 10);
 	gpu_trace_read(&t);
 	assert_true(gpu_call(t.gpu, 39)->ended);
 	assert_true(gpu_call(t.gpu, 30)->ended);
