@@ -7,17 +7,8 @@ static const struct calls_hook *hook_for_this_python(void)
 	return py.version >= 0x030c0000 ? &calls_monitoring : &calls_profile;
 }
 
-enum shm_refusal calls_start(void)
-{
-	enum shm_refusal refusal = codes_init() ? SHM_REFUSED_API : SHM_OK;
-	struct ring *r = session_ring();
-
-	if (!refusal && r)
-		calls_record_running(r);
-	return refusal ? refusal : hook_for_this_python()->start();
-}
-
-void calls_record_running(struct ring *r)
+/* The functions that the calling thread is in: named, and recorded so that their ends have a beginning. */
+static void see_running(struct ring *r, bool record)
 {
 	PyObject *sys = py.Import("sys");
 	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
@@ -36,13 +27,35 @@ void calls_record_running(struct ring *r)
 	while (n--) {
 		struct code_note *note = codes_note(r, codes[n]);
 
-		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
+		if (record)
+			ring_push(r, RECORD_RUNNING, note ? note->id : 0);
 		py_drop(codes[n]);
 	}
 	py_drop(frame);
 	py_drop(getframe);
 	py_drop(sys);
 	py.Err_Clear();
+}
+
+enum shm_refusal calls_start(void)
+{
+	enum shm_refusal refusal = codes_init() ? SHM_REFUSED_API : SHM_OK;
+	struct ring *r = session_ring();
+
+	if (!refusal && r)
+		see_running(r, true);
+	return refusal ? refusal : hook_for_this_python()->start(false);
+}
+
+enum shm_refusal calls_discover(void)
+{
+	struct ring *r = session_ring();
+
+	if (codes_init())
+		return SHM_REFUSED_API;
+	if (r)
+		see_running(r, false);
+	return hook_for_this_python()->start(true);
 }
 
 void calls_stop(void)

@@ -16,7 +16,7 @@
 
 /* One of the two ways of hooking in. */
 struct calls_hook {
-	enum shm_refusal (*start)(void);
+	enum shm_refusal (*start)(bool discover);
 	void (*stop)(void);
 };
 
@@ -25,8 +25,12 @@ extern const struct calls_hook calls_monitoring, calls_profile;
 /* Starts tracing in this process, in all threads.  With the GIL. */
 enum shm_refusal calls_start(void);
 
-/* Records the functions that the calling thread is in, so that their ends have a beginning. */
-void calls_record_running(struct ring *r);
+/*
+ * Calls are not recorded, but GPU work is to have its Python lines: sees each
+ * function once, to name it, and from then on costs nothing (3.12 and later;
+ * before, nothing is seen and those lines stay unknown).
+ */
+enum shm_refusal calls_discover(void);
 void calls_stop(void);
 
 /* note: NULL where memory ran out; the function then has no name. */

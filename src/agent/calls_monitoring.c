@@ -17,6 +17,17 @@ static int tool = -1;
 static PyObject *monitoring; /* the module-like namespace sys.monitoring */
 static PyObject *disable;    /* sys.monitoring.DISABLE */
 static bool left_disabled;   /* some locations were switched off when a recording ended */
+static bool discovering;     /* see calls_discover() */
+
+/* Only functions that are watched are of interest a second time. */
+static PyObject *discovered(uint8_t kind, const struct code_note *note, bool can_disable)
+{
+	if (note && note->watch)
+		watch_event(note->watch, kind);
+	else if (can_disable)
+		return py_new_ref(disable);
+	return py.None;
+}
 
 /* A callback's result needs no new reference: None and DISABLE outlive us, None is immortal. */
 static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
@@ -29,6 +40,8 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 		left_disabled = true; /* the recording is over: this location costs nothing from now on */
 		return py_new_ref(disable);
 	}
+	if (discovering)
+		return discovered(kind, codes_note(r, code), can_disable);
 	calls_record(r, kind, codes_note(r, code));
 	return py.None;
 }
@@ -49,14 +62,16 @@ CALLBACK(on_unwind, RECORD_UNWIND, false)
 
 static struct {
 	const char *event;
+	uint8_t kind;
 	struct py_method method;
 } callbacks[] = {
-#define ROW(event, function)                                                                       \
+#define ROW(event, kind, function)                                                                 \
 	{                                                                                          \
-		event, { "inferscope", (py_function)(void (*)(void))function, PY_FAST, NULL }      \
+		event, kind, { "inferscope", (py_function)(void (*)(void))function, PY_FAST, NULL } \
 	}
-	ROW("PY_START", on_start),   ROW("PY_RESUME", on_resume), ROW("PY_THROW", on_throw),
-	ROW("PY_RETURN", on_return), ROW("PY_YIELD", on_yield),	  ROW("PY_UNWIND", on_unwind),
+	ROW("PY_START", RECORD_CALL, on_start),	  ROW("PY_RESUME", RECORD_RESUME, on_resume),
+	ROW("PY_THROW", RECORD_THROW, on_throw),  ROW("PY_RETURN", RECORD_RETURN, on_return),
+	ROW("PY_YIELD", RECORD_YIELD, on_yield),  ROW("PY_UNWIND", RECORD_UNWIND, on_unwind),
 #undef ROW
 };
 
@@ -115,7 +130,10 @@ static bool register_callbacks(void)
 		if (!bit || !function ||
 		    monitoring_call("register_callback", py.Long_From(bit), function))
 			break;
-		all |= bit;
+		/* Seen once, each function's start and returns can be switched off; unwinding cannot. */
+		if (!discovering || callbacks[i].kind == RECORD_CALL ||
+		    callbacks[i].kind == RECORD_RETURN)
+			all |= bit;
 		if (i + 1 == CALLBACKS) {
 			py_drop(events);
 			return !monitoring_call("set_events", py.Long_From(all), NULL);
@@ -146,7 +164,7 @@ static void stop(void)
 	tool = -1;
 }
 
-static enum shm_refusal start(void)
+static enum shm_refusal start(bool discover)
 {
 	PyObject *sys = py.Import("sys");
 
@@ -160,6 +178,7 @@ static enum shm_refusal start(void)
 		return SHM_REFUSED_API;
 	}
 	stop();
+	discovering = discover;
 	if (!take_tool_id())
 		return SHM_REFUSED_NO_TOOL_ID;
 	if (!register_callbacks()) {
@@ -168,6 +187,7 @@ static enum shm_refusal start(void)
 	}
 	if (left_disabled)
 		restart_disabled();
+	left_disabled = discover;
 	return SHM_OK;
 }
 

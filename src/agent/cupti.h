@@ -146,8 +146,7 @@ typedef uint64_t (*cupti_timestamp)(void);
 	X(GetNextRecord, "cuptiActivityGetNextRecord",                                             \
 	  (uint8_t *, size_t, struct cupti_activity **))                                           \
 	X(GetDropped, "cuptiActivityGetNumDroppedRecords", (void *, uint32_t, size_t *))           \
-	X(FlushAll, "cuptiActivityFlushAll", (uint32_t))                                           \
-	X(FlushPeriod, "cuptiActivityFlushPeriod", (uint32_t))
+	X(FlushAll, "cuptiActivityFlushAll", (uint32_t))
 
 struct cupti {
 #define FIELD(name, symbol, args) int(*name) args;

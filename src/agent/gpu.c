@@ -2,6 +2,7 @@
 #include "agent/gpu.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,22 @@
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
 #define END_FLUSH_MS 2000 /* at most, at the end of the process */
+#define FLUSH_EVERY_MS 200
 
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
 
 static _Atomic int phase;
 static _Atomic int owner; /* pid: a forked child has no CUDA */
+static _Atomic int unflushed; /* calls were made since the last flush */
 
 bool gpu_is_on(void)
 {
 	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_ON;
+}
+
+void gpu_note_call(void)
+{
+	atomic_store_explicit(&unflushed, 1, memory_order_relaxed);
 }
 
 void gpu_say(enum gpu_state state, const char *text)
@@ -115,6 +123,37 @@ static int flush_within(int milliseconds)
 	return atomic_load(&result);
 }
 
+/*
+ * CUPTI keeps a buffer until it is full.  A process that is killed must not take
+ * with it what its device finished long ago, so finished work is fetched now and
+ * then; nothing is done while nothing happens.
+ */
+static void *flush_now_and_then(void *unused)
+{
+	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
+
+	(void)unused;
+	while (session_on()) {
+		nanosleep(&pause, NULL);
+		if (gpu_is_on() && atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed))
+			cupti.FlushAll(0);
+	}
+	return NULL;
+}
+
+/* A thread of ours must not be the one that takes the program's signals. */
+static void start_flushing(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, flush_now_and_then, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void at_process_end(void)
 {
 	int result;
@@ -150,7 +189,11 @@ void gpu_resume(void)
 	if (!atomic_compare_exchange_strong(&phase, &paused, GPU_ON))
 		return;
 	result = start();
-	if (result) {
+	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
+		/* A profiler that has run once keeps its subscription. */
+		gpu_say(GPU_STATE_RECORDING, "the other tool keeps CUPTI's callbacks: from here on "
+					     "the GPU is recorded without the calls that start its work");
+	} else if (result) {
 		atomic_store(&phase, GPU_OFF);
 		say_result(result);
 	} else {
@@ -189,5 +232,6 @@ int InitializeInjection(void)
 	gpu_say(GPU_STATE_RECORDING, version);
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(at_process_end);
+	start_flushing();
 	return 1;
 }

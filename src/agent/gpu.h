@@ -16,6 +16,9 @@
 /* In use by all that follows: is the GPU of this process being recorded now? */
 bool gpu_is_on(void);
 
+/* A CUDA call was made: there may be something to fetch. */
+void gpu_note_call(void);
+
 /* Writes a change of state; any thread. */
 void gpu_say(enum gpu_state state, const char *text);
 

@@ -18,7 +18,6 @@
  * arrive sooner, so a killed process loses less: about 300 kernels each.
  */
 #define BUFFER_BYTES (64u * 1024u)
-#define FLUSH_PERIOD_MS 200u
 #define KERNEL_NAME_MAX 4096u
 
 static const int kinds[] = {

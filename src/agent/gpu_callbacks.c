@@ -65,7 +65,7 @@ static uint64_t allocated_bytes(enum cuda_call what, const struct cupti_callback
 	size_t bytes = 0;
 
 	if ((what == CUDA_CALL_ALLOC || what == CUDA_CALL_HOST_ALLOC) && data->params &&
-	    !strstr(data->function, "Pitch") && !strstr(data->function, "3D"))
+	    data->function && !strstr(data->function, "Pitch") && !strstr(data->function, "3D"))
 		memcpy(&bytes, (const char *)data->params + sizeof(void *), sizeof(bytes));
 	return bytes;
 }
@@ -78,7 +78,10 @@ static void on_enter(struct ring *r, enum cuda_call what, const struct cupti_cal
 	n += varint_put(payload + n, data->correlation);
 	n += varint_put(payload + n, stacks_current(r));
 	n += varint_put(payload + n, allocated_bytes(what, data));
-	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, data->function), payload, (uint32_t)n);
+	/* A CUPTI older than the call has no name for it. */
+	ring_push_payload(r, RECORD_CUDA_ENTER,
+			  name_id(r, data->function ? data->function : "(unknown)"), payload,
+			  (uint32_t)n);
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *argument)
@@ -101,6 +104,7 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 	}
 	if (!depth || --depth) /* switched on in the middle of a call, or nested */
 		return;
+	gpu_note_call();
 	r = session_ring();
 	if (r)
 		ring_push(r, RECORD_CUDA_EXIT, data->correlation);

@@ -30,6 +30,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 		enum shm_refusal refusal = calls_start();
 
 		atomic_store_explicit(&session_process()->refusal, refusal, memory_order_relaxed);
+	} else if (collect & SHM_COLLECT_GPU) {
+		calls_discover();
 	}
 	if (collect & SHM_COLLECT_GC)
 		gc_pauses_start();
@@ -46,7 +48,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	(void)module;
 	(void)unused;
 	if (s) {
-		if (s->header->collect & SHM_COLLECT_CALLS)
+		if (s->header->collect & (SHM_COLLECT_CALLS | SHM_COLLECT_GPU))
 			calls_stop();
 		if (s->header->collect & SHM_COLLECT_GC)
 			gc_pauses_stop();
