@@ -13,37 +13,41 @@ static int64_t clamp(uint64_t n)
 	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
-/* Is `inner` the other itself, or inside it? */
-static bool encloses(const struct timeline *tl, const struct scope *outer,
-		     const struct scope *inner)
+/* Is the second, which begins inside the first on the same thread, a part of it? */
+static bool is_part(const struct timeline *tl, size_t outer, size_t inner)
 {
-	const struct scope *s = inner;
+	const struct scope *o = timeline_scope(tl, outer), *i = timeline_scope(tl, inner);
 
-	while (s->depth > outer->depth && s->parent != SCOPE_NONE)
-		s = timeline_scope(tl, s->parent);
-	return s == outer;
+	/* What runs in no task goes on only when the event loop inside it is done. */
+	return i->parent == outer || (!o->task && i->task && i->end_ns <= o->end_ns);
 }
 
 /*
  * Scopes that overlap on a thread without one being inside the other belong to
- * several asyncio tasks: all that touch each other are marked.
+ * several asyncio tasks: all that touch each other are marked.  `open` is room for
+ * as many as there are scopes: a stack of those around the moment, by index.
  */
-static void mark_interleaved(bool *marks, const struct timeline *tl)
+static void mark_interleaved(bool *marks, size_t *open, const struct timeline *tl)
 {
 	size_t n = timeline_scope_count(tl);
 
 	for (size_t i = 0, next; i < n; i = next) {
-		const struct scope *longest = timeline_scope(tl, i);
+		int64_t end_ns = timeline_scope(tl, i)->end_ns;
+		size_t depth = 1;
 		bool mixed = false;
 
+		open[0] = i;
 		for (next = i + 1; next < n; next++) {
 			const struct scope *s = timeline_scope(tl, next);
 
-			if (s->thread != longest->thread || s->start_ns >= longest->end_ns)
+			if (s->thread != timeline_scope(tl, i)->thread || s->start_ns >= end_ns)
 				break;
-			mixed |= !encloses(tl, longest, s);
-			if (s->end_ns > longest->end_ns)
-				longest = s;
+			while (depth && timeline_scope(tl, open[depth - 1])->end_ns <= s->start_ns)
+				depth--;
+			mixed |= depth && !is_part(tl, open[depth - 1], next);
+			open[depth++] = next;
+			if (s->end_ns > end_ns)
+				end_ns = s->end_ns;
 		}
 		for (size_t k = i; mixed && k < next; k++)
 			marks[k] = true;
@@ -80,6 +84,8 @@ static void sum_launches(struct gpu_launched *before, size_t n, const struct gpu
 int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const struct timeline *tl)
 {
 	size_t calls = gpu_call_count(gpu->timeline), scopes = timeline_scope_count(tl);
+	size_t *open = calloc(scopes + 1, sizeof(*open));
+	int rc = -1;
 
 	*s = (struct gpu_steps){
 		.gpu = gpu,
@@ -87,11 +93,13 @@ int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const st
 		.before = calloc(calls + 1, sizeof(*s->before)),
 		.interleaved = calloc(scopes + 1, sizeof(*s->interleaved)),
 	};
-	if (!s->before || !s->interleaved)
-		return -1;
-	sum_launches(s->before, calls, gpu->timeline);
-	mark_interleaved(s->interleaved, tl);
-	return 0;
+	if (open && s->before && s->interleaved) {
+		rc = 0;
+		sum_launches(s->before, calls, gpu->timeline);
+		mark_interleaved(s->interleaved, open, tl);
+	}
+	free(open);
+	return rc;
 }
 
 void gpu_steps_release(struct gpu_steps *s)

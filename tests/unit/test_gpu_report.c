@@ -144,12 +144,15 @@ static void interleaved_tasks_do_not_share_launches(void **state)
 	assert_false(a->steps[0].gpu.launches_known);
 	forget(&t);
 
-	/* One inside the other is no such thing. */
-	a = tell(&t, HEAD "1: [outer#1/7@20 [inner#2/7@30\n" WORK "1: ]#2@450 ]#1@500\n" END);
-	assert_int_equal(a->step_count, 2);
-	for (size_t i = 0; i < 2; i++) {
+	/* One inside the other is no such thing, nor is an event loop inside a scope. */
+	a = tell(&t, HEAD "1: [outer#1/0@20 [middle#2/7@25 [inner#3/7@30\n" WORK
+			  "1: ]#3@450 ]#2@480 [last#4/8@490 ]#4@495 ]#1@500\n" END);
+	assert_int_equal(a->step_count, 4);
+	for (size_t i = 0; i < a->step_count; i++) {
+		bool last = !strcmp(a->steps[i].name, "last");
+
 		assert_true(a->steps[i].gpu.launches_known);
-		assert_int_equal(a->steps[i].gpu.kernels, 2);
+		assert_int_equal(a->steps[i].gpu.kernels, last ? 0 : 2);
 	}
 	forget(&t);
 }
