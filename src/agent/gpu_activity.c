@@ -261,8 +261,6 @@ int gpu_activity_start(void)
 		result = cupti.RegisterCallbacks(on_request, on_complete);
 	for (size_t i = 0; !result && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		result = cupti.ActivityEnable(kinds[i]);
-	if (!result)
-		cupti.FlushPeriod(FLUSH_PERIOD_MS); /* refused: full buffers still come */
 	return result;
 }
 

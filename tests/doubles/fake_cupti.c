@@ -53,7 +53,6 @@ FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*now)(void));
 FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *n);
 FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag);
-FAKE_EXPORT int cuptiActivityFlushPeriod(uint32_t milliseconds);
 
 static _Atomic(callback) subscriber_function;
 static void *subscriber_user;
@@ -253,15 +252,6 @@ int cuptiActivityFlushAll(uint32_t flag)
 
 	if (!fault)
 		fake_buffers_flush(flag & 1);
-	return fault;
-}
-
-int cuptiActivityFlushPeriod(uint32_t milliseconds)
-{
-	int fault = fake_fault(__func__);
-
-	if (!fault)
-		fake_buffers_set_period(milliseconds);
 	return fault;
 }
 

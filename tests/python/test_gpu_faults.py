@@ -28,10 +28,9 @@ FUNCTIONS = [
     "cuptiGetVersion", "cuptiGetResultString", "cuptiSubscribe", "cuptiUnsubscribe",
     "cuptiEnableCallback", "cuptiActivityEnable", "cuptiActivityDisable",
     "cuptiActivityRegisterCallbacks", "cuptiActivityRegisterTimestampCallback",
-    "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords", "cuptiActivityFlushAll",
-    "cuptiActivityFlushPeriod"]
+    "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords", "cuptiActivityFlushAll"]
 HARMLESS = {"cuptiGetResultString", "cuptiUnsubscribe", "cuptiActivityDisable",
-            "cuptiActivityGetNumDroppedRecords", "cuptiActivityFlushPeriod"}
+            "cuptiActivityGetNumDroppedRecords"}
 
 
 def steps(record_gpu, **env):
@@ -161,12 +160,12 @@ def test_the_end_is_never_held_up(record_gpu, env):
     """, env=env)
     # Python's start, half a second of sleep, two seconds of patience.
     assert time.monotonic() - start < 3.5
-    assert [k.name for k in trace.kernels[:20]] == ["short"] * 20
-    if env:
-        assert len(trace.kernels) == 20
+    if env:  # a CUPTI that hands nothing over leaves nothing to record
+        assert not trace.kernels
         assert [state.state for state in trace.states] == [gpu_trace.RECORDING, gpu_trace.STOPPED]
         assert "2 seconds" in trace.states[1].text
     else:
+        assert [k.name for k in trace.kernels[:20]] == ["short"] * 20
         assert trace.kernels[20][:4] == ("endless", 1, 0, 0)
         assert only_state(trace).state == gpu_trace.RECORDING
 
