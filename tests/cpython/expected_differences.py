@@ -1,8 +1,8 @@
 """Tests of CPython that cannot have the same outcome under recording, and why.
 
-`test` is the test's id, or "(module)" for the exit status of the whole module.  Whoever adds a row has
-understood the difference: it must come from the test looking at what recording is, not from what
-it does to the program.
+`test` is the test's id, or "(module)" for the exit status of the whole module.  Whoever adds a row
+has understood the difference: it must come from the test looking at how recording works, not from
+what recording does to a program.
 """
 
 import collections
@@ -15,9 +15,9 @@ FRAME_AT_EVERY_EVENT = (
     " sys.setprofile(lambda *event: None) fails it in the same way.")
 
 DEAD_FREE_FUNCTION = (
-    "The module registers a ctypes callback as the free function of a co_extra slot, and lets it die"
-    " at exit. CPython calls it with NULL for every code object on which anybody else has set a slot"
-    " since, as the recorder does; all tests of the module pass before that.")
+    "The module registers a ctypes callback as the free function of a co_extra slot and lets it die"
+    " at exit. CPython calls it, with NULL, for every code object on which anybody has set any slot"
+    " since, as the recorder does; all tests of the module have passed by then.")
 
 EXPECTED = [
     Difference(("3.11",), "test_frame",

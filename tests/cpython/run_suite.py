@@ -1,6 +1,6 @@
 """CPython's own test suite, once alone and once under `inferscope run`: the outcomes must be equal.
 
-    run_suite.py [--bin INFERSCOPE] [--python PATH]... [--module NAME]... [--jobs N] [--keep DIRECTORY]
+    run_suite.py [--bin INFERSCOPE] [--python PATH]... [--module NAME]... [--jobs N] [--keep DIR]
 
 Every test of every module has an outcome (ok, FAIL, ERROR, skipped, ...); so has the module (its
 exit status).  A difference that expected_differences.py does not list fails, and so does a listed
@@ -64,6 +64,10 @@ SLOWER = 4
 
 Run = collections.namedtuple("Run", "outcomes log seconds")
 Python = collections.namedtuple("Python", "path version modules")
+
+
+def binary():
+    return os.environ.get("INFERSCOPE_BIN", os.path.join(ROOT, "build/stage/bin/inferscope"))
 
 
 def environment(scratch):
@@ -215,8 +219,7 @@ def run(pythons, modules, binary, keep, jobs):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--bin", default=os.environ.get(
-        "INFERSCOPE_BIN", os.path.join(ROOT, "build/stage/bin/inferscope")))
+    parser.add_argument("--bin", default=binary())
     parser.add_argument("--python", action="append")
     parser.add_argument("--module", action="append", choices=sorted(MODULES))
     parser.add_argument("--jobs", type=int, default=2)
