@@ -30,17 +30,21 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 ONE_MODULE = os.path.join(HERE, "one_module.py")
 WHOLE = "(module)"  # stands for the id of a test where the exit status is meant
 
-# Seconds that a module may take alone; under recording it may take four times as long.
+# Seconds that a module may take alone; under recording it may take twice as long.
 MODULES = {
     "test_asyncgen": 120,
     "test_asyncio": 900,
     "test_atexit": 120,
+    "test_audit": 120,
+    "test_bdb": 120,
+    "test_cmd_line": 300,
     "test_code": 120,
     "test_concurrent_futures": 900,
     "test_context": 120,
     "test_contextlib": 120,
     "test_contextlib_async": 120,
     "test_coroutines": 120,
+    "test_cprofile": 120,
     "test_descr": 120,
     "test_exceptions": 300,
     "test_faulthandler": 300,
@@ -49,18 +53,29 @@ MODULES = {
     "test_functools": 120,
     "test_gc": 120,
     "test_generators": 120,
+    "test_inspect": 120,
+    "test_interpreters": 300,
     "test_monitoring": 120,
     "test_multiprocessing_main_handling": 300,
+    "test_profile": 120,
+    "test_queue": 120,
+    "test_runpy": 120,
     "test_signal": 300,
     "test_site": 120,
     "test_subprocess": 600,
     "test_sys": 300,
     "test_sys_setprofile": 120,
+    "test_sys_settrace": 120,
     "test_thread": 120,
     "test_threading": 300,
+    "test_threading_local": 120,
+    "test_threadsignals": 120,
+    "test_trace": 120,
+    "test_traceback": 120,
     "test_with": 120,
+    "test_yield_from": 120,
 }
-SLOWER = 4
+SLOWER = 2
 
 Run = collections.namedtuple("Run", "outcomes log seconds")
 Python = collections.namedtuple("Python", "path version modules")
