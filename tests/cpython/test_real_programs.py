@@ -232,6 +232,7 @@ def test_output_errors_and_status_are_those_of_a_plain_run(python, name, tmp_pat
     program.write_text(text)
     command = [python] + [str(program) if word == "FILE" else word for word in arguments]
     report = str(tmp_path / "report.json")
-    recorder = [run_suite.binary(), "run", "--quiet", "--no-trace", "--report", report, "--"]
+    recorder = [run_suite.binary(), "run", "--quiet", "--log-level", "error", "--no-trace",
+                "--report", report, "--"]
     assert outcome(recorder + command, text, tmp_path) == outcome(command, text, tmp_path)
     assert os.path.exists(report)
