@@ -39,12 +39,12 @@ demo: build venv ## record PyTorch inference on the CPU, print the summary, leav
 
 .PHONY: test
 test: build venv ## every test but the long ones
-	$(call ctest,build)
-	$(call pytest,build)
+	@$(call ctest,build)
+	@$(call pytest,build)
 
 .PHONY: test-long
 test-long: test test-cpython ## the tests that take minutes as well
-	$(call pytest,build,-m long)
+	@$(call pytest,build,-m long)
 
 .PHONY: test-cpython
 test-cpython: build venv ## CPython's own test suite, alone and recorded: equal outcomes
@@ -83,21 +83,21 @@ format: ## clang-format everything in place
 .PHONY: check-asan
 check-asan: venv packages ## unit and program tests under the address and undefined sanitizers
 	$(call cmake,build-asan,-DINFERSCOPE_SANITIZE=address$(,)undefined)
-	$(call ctest,build-asan)
-	$(call pytest,build-asan)
+	@$(call ctest,build-asan)
+	@$(call pytest,build-asan)
 
 .PHONY: check-tsan
 check-tsan: packages ## unit tests under the thread sanitizer
 	$(call cmake,build-tsan,-DINFERSCOPE_SANITIZE=thread)
-	$(call ctest,build-tsan)
+	@$(call ctest,build-tsan)
 
 .PHONY: coverage
 coverage: venv packages ## line coverage of src/ by all tests; fails under 80 %
 	@scripts/packages.sh coverage
 	$(call cmake,build-cov,-DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic")
 	@find build-cov -name '*.gcda' -delete
-	$(call ctest,build-cov)
-	$(call pytest,build-cov)
+	@$(call ctest,build-cov)
+	@$(call pytest,build-cov)
 	gcovr --root . --filter src/ --print-summary --fail-under-line 80 \
 		--txt build-cov/coverage.txt build-cov
 

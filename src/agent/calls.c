@@ -42,6 +42,8 @@ enum shm_refusal calls_start(void)
 	enum shm_refusal refusal = codes_init() ? SHM_REFUSED_API : SHM_OK;
 	struct ring *r = session_ring();
 
+	if (!refusal)
+		codes_name_loaded();
 	if (!refusal && r)
 		see_running(r, true);
 	return refusal ? refusal : hook_for_this_python()->start(false);

@@ -178,7 +178,7 @@ static bool frame_is_as_expected(void)
 
 	if (code && lasti && layout->frame_code)
 		same = *(PyObject **)((char *)frame + layout->frame_code) == code &&
-		       *(int *)((char *)frame + layout->frame_lasti) * layout->lasti_unit ==
+		       (long)*(int *)((char *)frame + layout->frame_lasti) * layout->lasti_unit ==
 			       py.Long_As(lasti);
 	else if (code && lasti)
 		same = py.Frame_GetCode && py.Frame_GetLasti &&

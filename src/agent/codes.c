@@ -150,6 +150,69 @@ static void name_nested(PyObject *code, const char *outer, bool in_function, int
 	py.Err_Clear();
 }
 
+/* Is `name` the last part of `qualified`? */
+static bool is_last_part(const struct text *name, const struct text *qualified)
+{
+	uint32_t before = qualified->bytes - name->bytes;
+
+	return name->bytes <= qualified->bytes &&
+	       !memcmp(qualified->data + before, name->data, name->bytes) &&
+	       (!before || qualified->data[before - 1] == '.');
+}
+
+/*
+ * A decorator may have given the function the name of another; its code then
+ * gets its name from the function that it is nested in.
+ */
+static void name_function(PyObject *function)
+{
+	PyObject *code = py.GetAttr(function, "__code__");
+	PyObject *name = code ? py.GetAttr(code, "co_name") : NULL;
+	PyObject *qualified = py.GetAttr(function, "__qualname__");
+	struct text t = text_of(name, NAME_MAX_BYTES), q = text_of(qualified, NAME_MAX_BYTES);
+	struct code_note *note;
+	void *extra = NULL;
+
+	if (code && is_last_part(&t, &q)) {
+		py.Extra_Get(code, codes_slot, &extra);
+		note = extra ? extra : note_attach(code);
+		if (note && !note->name) {
+			note->name = strndup(q.data, q.bytes);
+			if (note->name)
+				name_nested(code, note->name, true, 0);
+		}
+	}
+	text_release(&t);
+	text_release(&q);
+	py_drop(code);
+	py_drop(name);
+	py_drop(qualified);
+	py.Err_Clear();
+}
+
+void codes_name_loaded(void)
+{
+	PyObject *gc, *get_objects, *objects;
+	ssize_t n;
+
+	if (py.version >= 0x030b0000)
+		return;
+	gc = py.Import("gc");
+	get_objects = gc ? py.GetAttr(gc, "get_objects") : NULL;
+	objects = get_objects ? py.Call(get_objects, NULL) : NULL;
+	n = objects ? py.List_Size(objects) : 0;
+	for (ssize_t i = 0; i < n; i++) {
+		PyObject *object = py.List_GetItem(objects, i);
+
+		if (object->type == py.FunctionType)
+			name_function(object);
+	}
+	py_drop(gc);
+	py_drop(get_objects);
+	py_drop(objects);
+	py.Err_Clear();
+}
+
 static bool is_module_body(PyObject *code)
 {
 	PyObject *name = py.GetAttr(code, "co_name");

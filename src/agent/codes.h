@@ -16,6 +16,12 @@
 int codes_init(void);
 
 /*
+ * Before 3.11, when a recording begins: names the functions that are loaded
+ * already, whose modules will not be seen.
+ */
+void codes_name_loaded(void);
+
+/*
  * What we keep of a code object.  Before 3.12 the profile callback also needs
  * to tell a generator's first entry from a resumption, and a yield from a
  * return: `bytecode` is a copy then, NULL for plain functions.

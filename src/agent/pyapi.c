@@ -2,7 +2,7 @@
 #include "agent/pyapi.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 struct pyapi py;
 
@@ -27,12 +27,18 @@ static bool find_object(void *library, PyObject **out, const char *symbol, bool 
 	return true;
 }
 
+/* 0x030c0100 of "3.12.1 (main, ...)" */
 static uint32_t parse_version(const char *text)
 {
-	unsigned major = 0, minor = 0, micro = 0;
+	uint32_t version = 0;
 
-	sscanf(text, "%u.%u.%u", &major, &minor, &micro);
-	return (major & 0xff) << 24 | (minor & 0xff) << 16 | (micro & 0xff) << 8;
+	for (int part = 0; part < 3; part++) {
+		char *end;
+
+		version = version << 8 | (uint32_t)(strtoul(text, &end, 10) & 0xff);
+		text = *end == '.' ? end + 1 : end;
+	}
+	return version << 8;
 }
 
 int pyapi_load(const void *inside)

@@ -120,6 +120,8 @@ typedef void (*py_free_function)(void *);
 	X(void, Err_SetObject, "PyErr_SetObject", (PyObject *, PyObject *))                        \
 	X(ssize_t, Tuple_Size, "PyTuple_Size", (PyObject *))                                       \
 	X(PyObject *, Tuple_GetItem, "PyTuple_GetItem", (PyObject *, ssize_t)) /* borrowed */      \
+	X(ssize_t, List_Size, "PyList_Size", (PyObject *))                                         \
+	X(PyObject *, List_GetItem, "PyList_GetItem", (PyObject *, ssize_t)) /* borrowed */        \
 	X(PyObject *, Dict_New, "PyDict_New", (void))                                              \
 	X(PyObject *, Dict_Get, "PyDict_GetItemWithError", (PyObject *, PyObject *))               \
 	X(PyObject *, Dict_GetString, "PyDict_GetItemString", (PyObject *, const char *))          \
@@ -171,6 +173,7 @@ typedef void (*py_free_function)(void *);
 	X(LongType, "PyLong_Type", false)                                                          \
 	X(FloatType, "PyFloat_Type", false)                                                        \
 	X(BoolType, "PyBool_Type", false)                                                          \
+	X(FunctionType, "PyFunction_Type", false)                                                  \
 	X(CodeType, "PyCode_Type", false)                                                          \
 	X(TypeError, "PyExc_TypeError", true)                                                      \
 	X(RuntimeError, "PyExc_RuntimeError", true)                                                \

@@ -5,9 +5,10 @@
 
 #include "agent/session.h"
 
+_Static_assert(sizeof(((struct shm_block *)0)->words) == RING_CAPACITY, "all of the words");
 _Static_assert(sizeof(struct record) == 16, "two words, as ring_push() writes them");
-_Static_assert(RECORD_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fits a block");
-_Static_assert(DEF_PAYLOAD_MAX + sizeof(struct record) <= RING_CAPACITY, "fits a block");
+_Static_assert(sizeof(struct record) + RECORD_PAYLOAD_MAX <= RING_CAPACITY, "fits");
+_Static_assert(sizeof(struct record) + DEF_PAYLOAD_MAX <= RING_CAPACITY, "fits");
 
 #define NO_BLOCK UINT32_MAX
 #define FAIR_SHARE 2u    /* sealed blocks that a thread may fill at the expense of others */

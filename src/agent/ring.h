@@ -17,7 +17,7 @@
 
 struct session;
 
-#define RING_CAPACITY (SHM_BLOCK_WORDS * 8u) /* bytes of records in a block */
+#define RING_CAPACITY (SHM_BLOCK_BYTES - 64u) /* bytes of records in a block */
 
 /* A thread's name is set a few calls after its first event (agent/thread_names.h). */
 #define RING_NAME_FIRST 16u

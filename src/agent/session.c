@@ -214,9 +214,24 @@ static bool header_is_sound(const struct shm_header *h, uint64_t file_bytes, uin
 	       table_fits(h, h->blocks_at, h->blocks, SHM_BLOCK_BYTES);
 }
 
+/* "PID.FD.NOTEFD.TOKEN" */
+static bool parse_where(const char *where, unsigned long numbers[3], unsigned long long *token)
+{
+	char *end;
+
+	for (int i = 0; i < 3; i++) {
+		numbers[i] = strtoul(where, &end, 10);
+		if (end == where || *end != '.')
+			return false;
+		where = end + 1;
+	}
+	*token = strtoull(where, &end, 16);
+	return end != where && !*end;
+}
+
 static struct session *session_map(const char *where)
 {
-	unsigned pid, fd_number, note_fd;
+	unsigned long numbers[3];
 	unsigned long long token;
 	struct shm_header *h;
 	struct session *s;
@@ -224,9 +239,9 @@ static struct session *session_map(const char *where)
 	char path[64];
 	int fd;
 
-	if (!where || sscanf(where, "%u.%u.%u.%llx", &pid, &fd_number, &note_fd, &token) != 4)
+	if (!where || !parse_where(where, numbers, &token))
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd_number);
+	snprintf(path, sizeof(path), "/proc/%lu/fd/%lu", numbers[0], numbers[1]);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;

@@ -268,7 +268,7 @@ static void write_threads(struct exported *x)
 		key_us(j, "start_us", t->start_ns);
 		key_end_us(j, t->end_ns);
 		key_uint(j, "produced", t->produced);
-		key_uint(j, "lost", t->lost);
+		key_uint(j, "lost", timeline_thread(x->examined, i)->lost);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -314,7 +314,8 @@ static void write_head(struct exported *x)
 		json_int(j, end->exit_status);
 	else
 		json_null(j);
-	key_string(j, "damage", trace_damage(x->trace));
+	key_string(j, "damage", trace_damage(x->trace) ? trace_damage(x->trace)
+							: timeline_damage(x->examined));
 	write_info(x);
 	write_processes(x);
 	write_threads(x);
@@ -352,6 +353,17 @@ static int pids_find(struct exported *x)
 	return 0;
 }
 
+/* The head says what cannot be read, so all events are read once before it is written. */
+static int examine(struct exported *x, struct err *err)
+{
+	const struct timeline_visitor nobody = { 0 };
+
+	return timeline_new(&x->examined, x->trace, err) ||
+			       timeline_walk(x->examined, &nobody, err)
+		       ? -1
+		       : 0;
+}
+
 static int export_json(const struct trace *t, int fd, struct err *err)
 {
 	struct exported x = { .trace = t, .fd = fd };
@@ -370,7 +382,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (timeline_new(&x.timeline, t, err))
+	if (examine(&x, err) || timeline_new(&x.timeline, t, err))
 		goto out;
 	json_object_begin(&x.json);
 	write_head(&x);
@@ -389,6 +401,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	}
 	rc = 0;
 out:
+	timeline_free(x.examined);
 	timeline_free(x.timeline);
 	free(x.pid_of);
 	buf_release(&x.text);

@@ -191,7 +191,8 @@ int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct ev
 		return err_set(err, "cannot read %s: out of memory", t->path);
 	if (block_payload_read(&m->payload, t->fd, block->offset, &block->header, &why) ||
 	    decode(b, m, &block->header))
-		return err_set(err, "%s is damaged at offset %llu: %s", t->path,
-			       (unsigned long long)block->offset, why);
+		return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
+			       (unsigned long long)block->offset,
+			       (unsigned long long)trace_byte_count(t), why);
 	return 0;
 }

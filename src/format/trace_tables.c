@@ -113,14 +113,22 @@ static int load_note(struct trace *t, struct cursor *c)
 	return 0;
 }
 
-/* The entry of an id in a table: the earlier one, or a new one that it is bound to. */
-static void *entry_for(struct table *table, struct idmap *at, uint32_t id, size_t bytes_each)
+/* The entry of an id in a table, or NULL. */
+static void *entry_find(const struct table *table, const struct idmap *at, uint32_t id,
+			size_t bytes_each)
 {
 	uint32_t i = idmap_find(at, id);
-	void *entry;
 
-	if (i != IDMAP_NONE)
-		return (char *)table->items + i * bytes_each;
+	return i == IDMAP_NONE ? NULL : (char *)table->items + i * bytes_each;
+}
+
+/* The earlier entry of an id, or a new one that it is bound to. */
+static void *entry_for(struct table *table, struct idmap *at, uint32_t id, size_t bytes_each)
+{
+	void *entry = entry_find(table, at, id, bytes_each);
+
+	if (entry)
+		return entry;
 	if (table->count >= IDMAP_NONE)
 		return NULL;
 	entry = table_add(table, bytes_each);
@@ -134,7 +142,7 @@ static void *entry_for(struct table *table, struct idmap *at, uint32_t id, size_
 static int load_process(struct trace *t, struct cursor *c)
 {
 	struct trace_process p = { 0 };
-	struct trace_process *slot;
+	struct trace_process *earlier, *slot;
 
 	p.id = take_u32(c);
 	p.pid = take_u32(c);
@@ -142,20 +150,19 @@ static int load_process(struct trace *t, struct cursor *c)
 	p.python_version = take_u32(c);
 	p.start_ns = take_time(c);
 	p.end_ns = take_time(c);
+	earlier = entry_find(&t->processes, &t->process_at, p.id, sizeof(*slot));
+	p.name = take_prefixed_text(t, c, earlier ? earlier->name : NULL);
 	slot = c->bad ? NULL : entry_for(&t->processes, &t->process_at, p.id, sizeof(*slot));
 	if (!slot)
 		return -1;
-	p.name = take_prefixed_text(t, c, slot->name);
-	if (!p.name)
-		p.name = "";
 	*slot = p;
-	return c->bad ? -1 : 0;
+	return 0;
 }
 
 static int load_thread(struct trace *t, struct cursor *c)
 {
 	struct trace_thread p = { 0 };
-	struct thread_entry *slot;
+	struct thread_entry *earlier, *slot;
 
 	p.id = take_u32(c);
 	p.process = take_u32(c);
@@ -164,16 +171,15 @@ static int load_thread(struct trace *t, struct cursor *c)
 	p.end_ns = take_time(c);
 	p.produced = take_varint(c, TRACE_INDEX_LIMIT);
 	p.lost = take_varint(c, TRACE_INDEX_LIMIT);
+	earlier = entry_find(&t->threads, &t->thread_at, p.id, sizeof(*slot));
+	p.name = take_prefixed_text(t, c, earlier ? earlier->public.name : NULL);
 	if (c->bad || idmap_find(&t->process_at, p.process) == IDMAP_NONE)
 		return -1;
 	slot = entry_for(&t->threads, &t->thread_at, p.id, sizeof(*slot));
 	if (!slot)
 		return -1;
-	p.name = take_prefixed_text(t, c, slot->public.name);
-	if (!p.name)
-		p.name = "";
 	slot->public = p;
-	return c->bad ? -1 : 0;
+	return 0;
 }
 
 /* To the end of the entry: innermost frame first. */

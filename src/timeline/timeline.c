@@ -220,8 +220,9 @@ static int walk_thread(struct walk *w, size_t position)
 	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
 	rc = walk_batches(w);
 	w->tally->end_ns = thread_end(w);
-	if (!rc && thread->produced > w->next_index && thread->lost > w->gap_lost)
-		rc = handle_gap(w, thread->lost - w->gap_lost, w->tally->end_ns);
+	/* What was produced behind the last readable event was overwritten, or cannot be read. */
+	if (!rc && thread->produced > w->next_index)
+		rc = handle_gap(w, thread->produced - w->next_index, w->tally->end_ns);
 	callstack_finish(&w->stack, w->tally->end_ns);
 	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;

@@ -61,7 +61,8 @@ class Recorder(unittest.TestResult):
 
     def fell(self, test, err, outcome):
         self.note(test, outcome)
-        sys.__stderr__.write("%s %s\n%s\n" % (outcome, test.id(), self._exc_info_to_string(err, test)))
+        text = self._exc_info_to_string(err, test)
+        sys.__stderr__.write("%s %s\n%s\n" % (outcome, test.id(), text))
 
 
 def make_room_for_the_recorder():

@@ -1,4 +1,4 @@
-"""A few quick modules of CPython's test suite under recording; `make test-cpython` runs them all."""
+"""A few quick modules of CPython's test suite under recording; `make test-cpython` runs all."""
 
 import os
 import sys
@@ -8,23 +8,17 @@ import pytest
 import run_suite
 from expected_differences import Difference
 
-ROOT = run_suite.ROOT
 MODULES = ["test_generators", "test_coroutines", "test_asyncgen", "test_contextlib",
            "test_sys_setprofile", "test_thread"]
 PATHS = os.environ.get("INFERSCOPE_PYTHONS", sys.executable).split(":")
 
 
-@pytest.fixture(scope="module")
-def binary():
-    return os.environ.get("INFERSCOPE_BIN", os.path.join(ROOT, "build/stage/bin/inferscope"))
-
-
 @pytest.mark.parametrize("path", PATHS)
-def test_same_outcomes_with_and_without_recording(path, binary, tmp_path):
+def test_same_outcomes_with_and_without_recording(path, tmp_path):
     python = run_suite.probe(path)
     if python is None:
         pytest.skip("%s has no test suite" % path)
-    verdicts = list(run_suite.run([python], MODULES, binary, str(tmp_path), jobs=2))
+    verdicts = list(run_suite.run([python], MODULES, run_suite.binary(), str(tmp_path), jobs=2))
     assert len(verdicts) == len(MODULES)
     assert all(verdict.good for verdict in verdicts), "\n".join(map(str, verdicts))
 

@@ -36,6 +36,18 @@ def version(python):
     return version_of(python)
 
 
+@pytest.fixture(scope="session")
+def python_with():
+    """An interpreter that has a package of others; the test is skipped where there is none."""
+    def find(module):
+        for python in PYTHONS:
+            if not subprocess.run([python, "-c", "import " + module],
+                                  stderr=subprocess.DEVNULL).returncode:
+                return python
+        pytest.skip("%s is not installed for any of the interpreters" % module)
+    return find
+
+
 @pytest.fixture
 def write(work):
     """Writes a program into the working directory; returns its path."""

@@ -1,7 +1,6 @@
 """A scope belongs to the asyncio task that opened it."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -85,11 +84,8 @@ def test_requests_do_run_into_each_other(python, record):
     assert overlapping > 90
 
 
-def test_uvloop(python, record):
-    probe = subprocess.run([python, "-c", "import uvloop"], stderr=subprocess.DEVNULL)
-    if probe.returncode:
-        pytest.skip("uvloop is not installed for %s" % python)
-    recording = record(python, SERVER + """
+def test_uvloop(record, python_with):
+    recording = record(python_with("uvloop"), SERVER + """
     import uvloop
     loop = uvloop.new_event_loop()
     loop.run_until_complete(main(100))

@@ -374,7 +374,8 @@ def test_collections_are_pauses_of_their_generation(python, record):
         collect()
     """)
     outer, = recording.calls("collect")
-    pauses = [e for e in recording.of("gc") if outer["start_us"] <= e["start_us"] <= outer["end_us"]]
+    pauses = [e for e in recording.of("gc")
+              if outer["start_us"] <= e["start_us"] <= outer["end_us"]]
     assert [e["generation"] for e in pauses] == [0, 1, 2, 2, 0, 2]
     assert pauses[-1]["collected"] >= 100
     assert all(e["start_us"] < e["end_us"] <= outer["end_us"] for e in pauses)

@@ -2,11 +2,6 @@
 
 import json
 import math
-import subprocess
-
-import pytest
-
-from conftest import PYTHONS
 
 PROGRAM = """
     import enum
@@ -89,15 +84,8 @@ def test_too_much_is_cut_and_marked(python, record):
                                                 for i in range(len(marks["many long"]["args"]))]
 
 
-def with_numpy():
-    for python in PYTHONS:
-        if not subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
-            return python
-    pytest.skip("numpy is not installed for any of the interpreters")
-
-
-def test_numpy_scalars_are_numbers(record):
-    recording = record(with_numpy(), """
+def test_numpy_scalars_are_numbers(record, python_with):
+    recording = record(python_with("numpy"), """
         import numpy as np
         from inferscope import mark_event
         mark_event("mark", i8=np.int8(-3), u64=np.uint64(2 ** 64 - 1), f16=np.float16(0.5),

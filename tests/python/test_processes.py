@@ -139,6 +139,8 @@ def test_a_child_that_lives_on_is_let_go(python, record, work):
             for fd in (0, 1, 2):
                 os.dup2(devnull, fd)
             os.close(devnull)
+            step()
+            open("running.txt", "w").close()
             end = time.time() + 3
             while time.time() < end and not os.path.exists("seen.txt"):
                 step()
@@ -147,6 +149,8 @@ def test_a_child_that_lives_on_is_let_go(python, record, work):
                 step()
             open("survived.txt", "w").close()
             os._exit(0)
+        while not os.path.exists("running.txt"):
+            time.sleep(0.01)
     """, notes=1)
     assert recording.head["notes"] == [
         "1 child process lived on and was let go (--wait-children waits for them)"]

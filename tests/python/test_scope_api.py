@@ -1,4 +1,4 @@
-"""scope, mark_event and is_recording behave the same, recorded or not, with or without the agent."""
+"""scope, mark_event and is_recording are the same, recorded or not, with or without the agent."""
 
 import os
 
@@ -362,6 +362,27 @@ def test_nothing_leaks(run):
     assert abs(more_blocks - blocks) < 1000, (blocks, more_blocks)
     loop.close()
     """)
+
+
+def test_the_memory_of_a_recorded_program_stays_flat(python, record):
+    recording = record(python, """
+        from inferscope import mark_event, scope
+
+        def own_kb():  # without the rings, which are shared
+            with open("/proc/self/status") as status:
+                return [int(line.split()[1]) for line in status if line.startswith("RssAnon")][0]
+
+        def work(n):
+            for i in range(n):
+                with scope("step", i=i, text="text"):
+                    mark_event("mark")
+
+        work(5000)
+        before = own_kb()
+        work(50000)
+        print(own_kb() - before)
+    """)
+    assert int(recording.done.stdout) < 1000
 
 
 def test_a_scope_is_not_copied_or_subclassed(python, plain, write):

@@ -176,7 +176,7 @@ def test_the_programs_sitecustomize_runs(both, work, where):
         assert out.decode().splitlines()[0] == str(custom / "sitecustomize.py")
 
 
-def test_the_sitecustomize_of_a_virtual_environment_runs(python, inferscope, write, tmp_path, plain):
+def test_the_sitecustomize_of_a_virtual_environment_runs(python, inferscope, write, tmp_path):
     venv = tmp_path / "venv"
     subprocess.run([python, "-m", "venv", "--without-pip", str(venv)], check=True)
     site, = (venv / "lib").glob("python*/site-packages")

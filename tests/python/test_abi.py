@@ -1,0 +1,125 @@
+"""src/agent/pyapi.h repeats CPython's stable ABI: compare it with the real headers."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+# ours (struct, fields) and CPython's
+STRUCTS = [
+    ("struct py_method", "PyMethodDef", [
+        ("name", "ml_name"), ("function", "ml_meth"), ("flags", "ml_flags"), ("doc", "ml_doc")]),
+    ("struct py_module_def", "PyModuleDef", [
+        ("init", "m_base.m_init"), ("index", "m_base.m_index"), ("copy", "m_base.m_copy"),
+        ("name", "m_name"), ("doc", "m_doc"), ("size", "m_size"), ("methods", "m_methods"),
+        ("slots", "m_slots"), ("traverse", "m_traverse"), ("clear", "m_clear"),
+        ("free", "m_free")]),
+    ("struct py_slot", "PyType_Slot", [("id", "slot"), ("value", "pfunc")]),
+    ("struct py_type_spec", "PyType_Spec", [
+        ("name", "name"), ("size", "basicsize"), ("item_size", "itemsize"), ("flags", "flags"),
+        ("slots", "slots")]),
+    ("struct py_getset", "PyGetSetDef", [
+        ("name", "name"), ("get", "get"), ("set", "set"), ("doc", "doc"),
+        ("closure", "closure")]),
+    ("struct our_PyObject", "PyObject", [("refcount", "ob_refcnt"), ("type", "ob_type")]),
+]
+CONSTANTS = {
+    "PY_KEYWORDS": "METH_KEYWORDS", "PY_NO_ARGS": "METH_NOARGS", "PY_ONE_ARG": "METH_O",
+    "PY_FAST": "METH_FASTCALL",
+    "PY_TP_DEALLOC": "Py_tp_dealloc", "PY_TP_CALL": "Py_tp_call", "PY_TP_DOC": "Py_tp_doc",
+    "PY_TP_ITERNEXT": "Py_tp_iternext", "PY_TP_METHODS": "Py_tp_methods",
+    "PY_TP_NEW": "Py_tp_new", "PY_TP_REPR": "Py_tp_repr", "PY_TP_GETSET": "Py_tp_getset",
+    "PY_AM_AWAIT": "Py_am_await",
+    "PY_TRACE_CALL": "PyTrace_CALL", "PY_TRACE_RETURN": "PyTrace_RETURN",
+    "PY_TRACE_C_RETURN": "PyTrace_C_RETURN",
+    "PY_ABI_VERSION": "PYTHON_ABI_VERSION", "PY_TPFLAGS_DEFAULT": "Py_TPFLAGS_HAVE_VERSION_TAG",
+}
+
+
+def declarations(root):
+    """pyapi.h, its own PyObject renamed so that it can stand beside Python.h."""
+    with open("%s/src/agent/pyapi.h" % root) as file:
+        return re.sub(r"\bPyObject\b", "our_PyObject", file.read())
+
+
+def checks():
+    for ours, theirs, fields in STRUCTS:
+        yield 'same("sizeof %s", sizeof(%s), sizeof(%s));' % (theirs, ours, theirs)
+        for our_field, their_field in fields:
+            yield 'same("%s.%s", offsetof(%s, %s), offsetof(%s, %s));' % (
+                theirs, their_field, ours, our_field, theirs, their_field)
+    for ours, theirs in CONSTANTS.items():
+        yield 'same("%s", (long)%s, (long)%s);' % (theirs, ours, theirs)
+
+
+@pytest.fixture
+def headers(python):
+    folder = subprocess.check_output(
+        [python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"],
+        universal_newlines=True).strip()
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    if subprocess.run(["test", "-r", folder + "/Python.h"]).returncode:
+        pytest.skip("no headers of %s" % python)
+    return folder
+
+
+def compile_and_run(folder, text, tmp_path):
+    (tmp_path / "compare.c").write_text(text)
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-I", folder, "compare.c", "-o",
+                    "compare"], cwd=str(tmp_path), check=True)
+    return subprocess.run([str(tmp_path / "compare")], stdout=subprocess.PIPE,
+                          universal_newlines=True)
+
+
+def test_declarations_agree_with_the_headers(root, headers, tmp_path):
+    done = compile_and_run(headers, """
+#include <Python.h>
+#include <stdio.h>
+%s
+static int differences;
+static void same(const char *what, long ours, long theirs)
+{
+	if (ours == theirs)
+		return;
+	printf("%%s: ours %%ld, Python's %%ld\\n", what, ours, theirs);
+	differences++;
+}
+int main(void)
+{
+	%s
+	return differences != 0;
+}
+""" % (declarations(root), "\n\t".join(checks())), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_constant_of_ours_is_compared(root):
+    text = declarations(root)
+    enums = re.findall(r"enum py_\w+ \{(.*?)\}", text, re.S)
+    names = {name for body in enums for name in re.findall(r"\b(PY_\w+)\s*=", body)}
+    names |= set(re.findall(r"^#define (PY_\w+) ", text, re.M))
+    assert len(names) > 10
+    assert names <= set(CONSTANTS)
+    structs = set(re.findall(r"^struct (py_\w+) \{", text, re.M)) - {"pyapi"}
+    assert structs == {ours.split()[1] for ours, _, _ in STRUCTS} - {"our_PyObject"}
+
+
+def test_every_function_takes_as_many_arguments_as_declared(root, headers, tmp_path):
+    """The compiler compares: a call of the real function with that many must be right."""
+    text = declarations(root).replace("\\\n", "")
+    table = text[text.index("#define PYAPI_REQUIRED"):text.index("#define PYAPI_OPTIONAL")]
+    rows = re.findall(r'X\([^,]+, \w+, "(\w+)",\s*\(([^()]*)\)\)', table)
+    assert len(rows) == len(re.findall(r"\bX\([^)]", table)) > 40
+    calls = []
+    for symbol, arguments in rows:
+        count = 0 if arguments == "void" else arguments.count(",") + 1
+        calls.append("%s(%s);" % (symbol, ", ".join(["0"] * count)))
+    (tmp_path / "calls.c").write_text(
+        "#include <Python.h>\nvoid all(void);\nvoid all(void)\n{\n\t%s\n}\n" % "\n\t".join(calls))
+    done = subprocess.run(
+        ["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-Werror=implicit-function-declaration",
+         "-fsyntax-only", "-I", headers, "calls.c"], cwd=str(tmp_path), stderr=subprocess.PIPE,
+        universal_newlines=True)
+    assert (done.returncode, done.stderr) == (0, "")
