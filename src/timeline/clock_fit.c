@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SLACK_NS 0.5        /* a line through a bound keeps to it, rounding or not */
+#define DRIFT_LEAVES 2.0    /* times the room that a plain offset leaves, or there is no drift */
 #define OUTLIERS_ONE_IN 64u /* of a cell's bounds may be wrong when they are not trusted */
 
 void clock_cells_init(struct clock_cells *c, double span_ns, bool trusting)
@@ -166,9 +167,16 @@ static double widest_slope(const struct corridor *c)
 	return (left + right) / 2;
 }
 
+static double slope_needed(const struct corridor *c)
+{
+	double slope = widest_slope(c);
+
+	return width_for(c, slope) > DRIFT_LEAVES * fmax(width_for(c, 0), 0) ? slope : 0;
+}
+
 static struct clock_line middle(const struct corridor *c)
 {
-	double slope = width_for(c, 0) >= 0 ? 0 : widest_slope(c);
+	double slope = slope_needed(c);
 	double low, high;
 
 	offsets_for(c, slope, &low, &high);

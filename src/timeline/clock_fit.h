@@ -5,7 +5,8 @@
  * Bounds are reduced to the tightest of each cell of time, so that memory does
  * not grow with them.  Some may be wrong: the line passes between as many cells'
  * bounds as it can, and in the middle of those it passes, where it is farthest
- * from being wrong.  A plain offset is taken wherever it does as well.
+ * from being wrong.  A plain offset is taken unless a drift leaves far more room:
+ * what a drift hides would make the bounds look closer than they are.
  */
 #ifndef TIMELINE_CLOCK_FIT_H
 #define TIMELINE_CLOCK_FIT_H

@@ -116,6 +116,11 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static int64_t until_of(const struct merge *m, const struct gpu_activity *a)
 {
 	const struct gpu_call *c = a->call != GPU_NONE ? &m->g->calls[a->call] : NULL;
@@ -193,16 +198,19 @@ static void bounds_collect(const struct merge *m, const struct clock_line *l,
 	}
 }
 
+static double span_of(const struct merge *m)
+{
+	return (double)m->activities[m->count - 1].start_ns - (double)m->activities[0].start_ns;
+}
+
 static struct clock_line fit(const struct merge *m, struct clock_cells *cells, bool trusting)
 {
-	double span_ns =
-		(double)m->activities[m->count - 1].start_ns - (double)m->activities[0].start_ns;
 	struct clock_line line = { 0, 0 };
 
 	for (int i = 0; i < FIT_ROUNDS; i++) {
 		struct clock_line more;
 
-		clock_cells_init(cells, span_ns, trusting);
+		clock_cells_init(cells, span_of(m), trusting);
 		bounds_collect(m, &line, cells);
 		more = clock_cells_fit(cells);
 		line.offset_ns += more.offset_ns;
@@ -248,6 +256,7 @@ static int correct(struct merge *m)
 struct windows {
 	size_t count;
 	int64_t cell_ns;
+	double slope; /* of the line that the bounds are taken along */
 	int64_t low[WINDOW_CELLS_MAX], high[WINDOW_CELLS_MAX];
 };
 
@@ -280,11 +289,15 @@ static void windows_fill(const struct merge *m, struct windows *w)
 		const struct gpu_activity *a = &m->activities[i];
 		size_t at = window_cell(w, a->start_ns - first_ns);
 
-		if (has_lower(a) && lower_of(m, a) > w->low[at] && !(sift && lower_of(m, a) > 0))
-			w->low[at] = lower_of(m, a);
-		if (m->until_ns[i] != INT64_MAX && m->until_ns[i] - a->end_ns < w->high[at] &&
+		int64_t along_ns = llround(w->slope * (double)(a->start_ns - first_ns));
+
+		if (has_lower(a) && lower_of(m, a) - along_ns > w->low[at] &&
+		    !(sift && lower_of(m, a) > 0))
+			w->low[at] = lower_of(m, a) - along_ns;
+		if (m->until_ns[i] != INT64_MAX &&
+		    m->until_ns[i] - a->end_ns - along_ns < w->high[at] &&
 		    !(sift && m->until_ns[i] < a->end_ns))
-			w->high[at] = m->until_ns[i] - a->end_ns;
+			w->high[at] = m->until_ns[i] - a->end_ns - along_ns;
 	}
 }
 
@@ -316,33 +329,50 @@ static void errors_set(struct gpu_clock *c, const struct windows *w)
 		size_t next = i + 1 < w->count ? i + 1 : i;
 		int64_t low = w->low[i] > w->low[next] ? w->low[i] : w->low[next];
 		int64_t high = earlier(w->high[i], w->high[next]);
-		int64_t half, farthest;
+		int64_t half;
 
 		if (low == INT64_MIN || high == INT64_MAX) {
 			c->error_ns = c->farthest_ns = -1;
 			return;
 		}
 		half = llabs(high / 2 - low / 2);
-		farthest = llabs(low) > llabs(high) ? llabs(low) : llabs(high);
 		if (half > c->error_ns)
 			c->error_ns = half;
-		if (farthest > c->farthest_ns)
-			c->farthest_ns = farthest;
+		for (size_t edge = i; edge <= next + 1; edge++) {
+			int64_t along_ns = llround(w->slope * (double)edge * (double)w->cell_ns);
+
+			c->farthest_ns = later(c->farthest_ns, llabs(low + along_ns));
+			c->farthest_ns = later(c->farthest_ns, llabs(high + along_ns));
+		}
 	}
+}
+
+/* A drift too small to break causality still makes bounds of different times look close. */
+static double remaining_slope(const struct merge *m, struct clock_cells *cells)
+{
+	const struct clock_line none = { 0, 0 };
+
+	clock_cells_init(cells, span_of(m), !m->clock->violations_after);
+	bounds_collect(m, &none, cells);
+	return clock_cells_fit(cells).slope;
 }
 
 static int measure(struct merge *m)
 {
+	struct clock_cells *cells = malloc(sizeof(*cells));
 	struct windows *w = malloc(sizeof(*w));
+	int rc = cells && w ? 0 : -1;
 
-	if (!w)
-		return -1;
-	windows_fill(m, w);
-	fill_holes(w->low, w->count, INT64_MIN);
-	fill_holes(w->high, w->count, INT64_MAX);
-	errors_set(m->clock, w);
+	if (!rc) {
+		w->slope = remaining_slope(m, cells);
+		windows_fill(m, w);
+		fill_holes(w->low, w->count, INT64_MIN);
+		fill_holes(w->high, w->count, INT64_MAX);
+		errors_set(m->clock, w);
+	}
 	free(w);
-	return 0;
+	free(cells);
+	return rc;
 }
 
 /* The run of waits that belong to a process; they are sorted by it. */
