@@ -40,13 +40,13 @@ static int collect_stretches(struct gpu_section *s, const struct gpu_timeline *g
 }
 
 /* Before CUDA was initialised, the process had no work for the device: that is no pause. */
-static int collect_pauses(struct gpu_section *s, const struct gpu_change *const *changes, size_t n)
+static int collect_pauses(struct gpu_section *s, const struct gpu_change_ref *changes, size_t n)
 {
 	bool recording = true;
 	size_t cap = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct gpu_change *c = changes[i];
+		const struct gpu_change *c = changes[i].change;
 		struct gpu_pause *grown;
 
 		if (recording == (c->state == GPU_STATE_RECORDING))
@@ -66,7 +66,7 @@ static int collect_pauses(struct gpu_section *s, const struct gpu_change *const 
 }
 
 int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
-		     const struct gpu_change *const *changes, size_t change_count)
+		     const struct gpu_change_ref *changes, size_t change_count)
 {
 	if (collect_stretches(s, g, begin, end) || collect_pauses(s, changes, change_count))
 		return -1;

@@ -10,7 +10,7 @@
  * of time.  -1: out of memory.
  */
 int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
-		     const struct gpu_change *const *changes, size_t change_count);
+		     const struct gpu_change_ref *changes, size_t change_count);
 
 /* Busy time between two moments. */
 int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns);

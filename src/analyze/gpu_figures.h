@@ -58,6 +58,14 @@ struct gpu_line_figures {
 	int64_t api_ns, longest_ns; /* in the calls */
 };
 
+struct gpu_line_ref {
+	const struct gpu_line_figures *line;
+};
+
+struct gpu_change_ref {
+	const struct gpu_change *change;
+};
+
 /* A stretch without a moment of rest; before_ns: busy time of all stretches before it. */
 struct gpu_stretch {
 	int64_t start_ns, end_ns;
@@ -74,7 +82,7 @@ struct gpu_section {
 	uint32_t pid;
 	const char *name; /* of the process */
 	size_t device_count;
-	const struct gpu_device **devices;
+	struct gpu_device *devices;
 	const struct gpu_clock *clock; /* NULL: nothing to compare */
 
 	int64_t first_ns, last_ns; /* of all activity; equal: none */
@@ -97,8 +105,8 @@ struct gpu_section {
 	size_t call_count;
 	struct gpu_call_figures *calls;
 	size_t line_count;
-	struct gpu_line_figures *lines; /* that started work: kernels, graphs, copies, memsets */
-	const struct gpu_line_figures **most_calls; /* the same, most calls first */
+	struct gpu_line_figures *lines;  /* that started work: kernels, graphs, copies, memsets */
+	struct gpu_line_ref *most_calls; /* the same, most calls first */
 	size_t sync_count;
 	struct gpu_line_figures *syncs; /* that waited for the device */
 };

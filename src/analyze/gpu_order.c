@@ -148,8 +148,8 @@ int gpu_sync_order(const void *a, const void *b)
 
 int gpu_most_calls_first(const void *a, const void *b)
 {
-	const struct gpu_line_figures *x = *(const struct gpu_line_figures *const *)a;
-	const struct gpu_line_figures *y = *(const struct gpu_line_figures *const *)b;
+	const struct gpu_line_figures *x = ((const struct gpu_line_ref *)a)->line;
+	const struct gpu_line_figures *y = ((const struct gpu_line_ref *)b)->line;
 
 	BY_MORE(x->calls, y->calls);
 	return gpu_line_order(x, y);
@@ -177,8 +177,8 @@ int gpu_section_order(const void *a, const void *b)
 
 int gpu_change_order(const void *a, const void *b)
 {
-	const struct gpu_change *x = *(const struct gpu_change *const *)a;
-	const struct gpu_change *y = *(const struct gpu_change *const *)b;
+	const struct gpu_change *x = ((const struct gpu_change_ref *)a)->change;
+	const struct gpu_change *y = ((const struct gpu_change_ref *)b)->change;
 
 	BY_LESS(x->process, y->process);
 	BY_LESS(x->time_ns, y->time_ns);
@@ -186,21 +186,21 @@ int gpu_change_order(const void *a, const void *b)
 	return 0;
 }
 
-const struct gpu_change *const *gpu_changes_of(const struct gpu_change **changes, size_t n,
-					       uint32_t process, size_t *count)
+const struct gpu_change_ref *gpu_changes_of(const struct gpu_change_ref *changes, size_t n,
+					    uint32_t process, size_t *count)
 {
 	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (changes[mid]->process < process)
+		if (changes[mid].change->process < process)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (high = low; high < n && changes[high]->process == process;)
+	for (high = low; high < n && changes[high].change->process == process;)
 		high++;
 	*count = high - low;
-	return (const struct gpu_change *const *)changes + low;
+	return changes + low;
 }

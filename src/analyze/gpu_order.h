@@ -24,14 +24,14 @@ int gpu_line_identity(const void *a, const void *b);
 void gpu_line_add(void *into, const void *from);
 int gpu_line_order(const void *a, const void *b);       /* most GPU time first */
 int gpu_sync_order(const void *a, const void *b);       /* most time in the calls first */
-int gpu_most_calls_first(const void *a, const void *b); /* of pointers to lines */
+int gpu_most_calls_first(const void *a, const void *b); /* of struct gpu_line_ref */
 
 int gpu_stream_order(const void *a, const void *b);
 int gpu_section_order(const void *a, const void *b);
-int gpu_change_order(const void *a, const void *b); /* of pointers: by process, then by time */
+int gpu_change_order(const void *a, const void *b); /* of refs: by process, then by time */
 
 /* Those of one process in a list in that order. */
-const struct gpu_change *const *gpu_changes_of(const struct gpu_change **changes, size_t n,
-					       uint32_t process, size_t *count);
+const struct gpu_change_ref *gpu_changes_of(const struct gpu_change_ref *changes, size_t n,
+					    uint32_t process, size_t *count);
 
 #endif

@@ -225,7 +225,7 @@ static int list_most_calls(struct gpu_section *s)
 	if (!s->most_calls)
 		return -1;
 	for (size_t i = 0; i < s->line_count; i++)
-		s->most_calls[i] = &s->lines[i];
+		s->most_calls[i].line = &s->lines[i];
 	qsort(s->most_calls, s->line_count, sizeof(*s->most_calls), gpu_most_calls_first);
 	return 0;
 }
@@ -283,7 +283,7 @@ static int count_activities(struct collector *c, const struct trace *t)
 	for (size_t i = 0, next; i < n; i = next) {
 		uint32_t process = gpu_activity(c->timeline, i)->process;
 		size_t at = section_of(c, t, process), change_count;
-		const struct gpu_change *const *changes;
+		const struct gpu_change_ref *changes;
 
 		if (at == SIZE_MAX)
 			return -1;
@@ -316,13 +316,19 @@ static int count_calls(struct collector *c, const struct trace *t)
 	return 0;
 }
 
+static struct gpu_section *section_at(struct collector *c, uint32_t process)
+{
+	uint32_t at = idmap_find(&c->at, process);
+
+	return at < c->gpu->section_count ? &c->gpu->sections[at] : NULL;
+}
+
 static int add_devices(struct collector *c)
 {
 	for (size_t i = 0; i < gpu_device_count(c->timeline); i++) {
 		const struct gpu_device *d = gpu_device(c->timeline, i);
-		uint32_t at = idmap_find(&c->at, d->process);
-		struct gpu_section *s = at != IDMAP_NONE ? &c->gpu->sections[at] : NULL;
-		const struct gpu_device **grown;
+		struct gpu_section *s = section_at(c, d->process);
+		struct gpu_device *grown;
 
 		if (!s)
 			continue;
@@ -330,16 +336,20 @@ static int add_devices(struct collector *c)
 		if (!grown)
 			return -1;
 		s->devices = grown;
-		grown[s->device_count++] = d;
-	}
-	for (size_t i = 0; i < gpu_clock_count(c->timeline); i++) {
-		const struct gpu_clock *clock = gpu_clock(c->timeline, i);
-		uint32_t at = idmap_find(&c->at, clock->process);
-
-		if (at != IDMAP_NONE)
-			c->gpu->sections[at].clock = clock;
+		grown[s->device_count++] = *d;
 	}
 	return 0;
+}
+
+static void add_clocks(struct collector *c)
+{
+	for (size_t i = 0; i < gpu_clock_count(c->timeline); i++) {
+		const struct gpu_clock *clock = gpu_clock(c->timeline, i);
+		struct gpu_section *s = section_at(c, clock->process);
+
+		if (s)
+			s->clock = clock;
+	}
 }
 
 static int list_changes(struct analysis_gpu *gpu)
@@ -350,7 +360,7 @@ static int list_changes(struct analysis_gpu *gpu)
 	if (!gpu->changes)
 		return -1;
 	for (size_t i = 0; i < n; i++)
-		gpu->changes[i] = gpu_change(gpu->timeline, i);
+		gpu->changes[i].change = gpu_change(gpu->timeline, i);
 	gpu->change_count = n;
 	qsort(gpu->changes, n, sizeof(*gpu->changes), gpu_change_order);
 	return 0;
@@ -368,6 +378,7 @@ int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct
 	idmap_init(&c.at);
 	if (list_changes(gpu) || count_activities(&c, t) || count_calls(&c, t) || add_devices(&c))
 		goto out;
+	add_clocks(&c);
 	for (size_t i = 0; i < gpu->section_count; i++)
 		if (builder_finish(&c.builders[i], &gpu->sections[i], c.timeline))
 			goto out;

@@ -12,7 +12,7 @@ struct analysis_gpu {
 	size_t section_count;
 	struct gpu_section *sections;
 	size_t change_count;
-	const struct gpu_change **changes; /* by process, then by time */
+	struct gpu_change_ref *changes; /* by process, then by time */
 };
 
 /* -1: text set.  In any case gpu_sections_release() gives everything back. */

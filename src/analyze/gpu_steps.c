@@ -177,10 +177,10 @@ static void fill(struct gpu_step_figures *out, const struct sheet *sheet)
 	out->launched_ns = median(sheet->columns[LAUNCHED], n);
 }
 
-int gpu_steps_measure(const struct gpu_steps *s, const struct scope *const *series, size_t n,
+int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series, size_t n,
 		      size_t skip, struct gpu_step_figures *out)
 {
-	const struct gpu_section *section = gpu_section_find(s->gpu, series[0]->process);
+	const struct gpu_section *section = gpu_section_find(s->gpu, series[0].scope->process);
 	const struct scope *first = timeline_scope(s->timeline, 0);
 	struct sheet sheet = { 0 };
 	int64_t *values;
@@ -194,7 +194,7 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct scope *const *seri
 	for (size_t i = 0; i < COLUMNS; i++)
 		sheet.columns[i] = values + i * n;
 	for (size_t i = 0; i < n; i++) {
-		const struct scope *scope = series[i];
+		const struct scope *scope = series[i].scope;
 
 		if (!scope->ended)
 			continue;

@@ -8,6 +8,10 @@
 #include "analyze/gpu_sections.h"
 #include "timeline/timeline.h"
 
+struct step_scope {
+	const struct scope *scope;
+};
+
 /* Up to a call: what all calls before it, of all threads, launched. */
 struct gpu_launched {
 	uint64_t kernels, copies, h2d_bytes, d2h_bytes;
@@ -29,7 +33,7 @@ void gpu_steps_release(struct gpu_steps *s);
  * Figures of a series of scopes of one process in order of their begin, without
  * its first `skip` ended ones.  -1: out of memory.
  */
-int gpu_steps_measure(const struct gpu_steps *s, const struct scope *const *series, size_t n,
+int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series, size_t n,
 		      size_t skip, struct gpu_step_figures *out);
 
 /* The figures of a whole run of a process. */

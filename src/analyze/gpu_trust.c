@@ -53,7 +53,7 @@ static const char *or_unknown(const char *text)
 }
 
 /* A program that uses another profiler in each step has many of them: one note for all. */
-static void note_pauses(struct notes *n, const struct gpu_change *const *changes, size_t count,
+static void note_pauses(struct notes *n, const struct gpu_change_ref *changes, size_t count,
 			const char *of)
 {
 	const struct gpu_change *first = NULL;
@@ -62,20 +62,22 @@ static void note_pauses(struct notes *n, const struct gpu_change *const *changes
 	int64_t paused_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (changes[i]->state != GPU_STATE_PAUSED)
+		if (changes[i].change->state != GPU_STATE_PAUSED)
 			continue;
-		first = first ? first : changes[i];
+		first = first ? first : changes[i].change;
 		pauses++;
 		ended = i + 1 < count;
 		if (ended)
-			paused_ns = stats_add(paused_ns, gpu_length(changes[i]->time_ns,
-								    changes[i + 1]->time_ns));
+			paused_ns =
+				stats_add(paused_ns, gpu_length(changes[i].change->time_ns,
+								changes[i + 1].change->time_ns));
 	}
 	if (!first)
 		return;
 	if (!ended)
 		notes_add(n, "GPU recording%s paused from %.3f s on and did not resume: %s", of,
-			  (double)changes[count - 1]->time_ns / 1e9, or_unknown(first->text));
+			  (double)changes[count - 1].change->time_ns / 1e9,
+			  or_unknown(first->text));
 	if (pauses > !ended)
 		notes_add(
 			n, "GPU recording%s paused %zu time%s, %.3f s in all, first at %.3f s: %s",
@@ -85,15 +87,15 @@ static void note_pauses(struct notes *n, const struct gpu_change *const *changes
 
 static void note_changes(struct notes *n, const struct analysis_gpu *gpu, const struct trace *t)
 {
-	const struct gpu_change *const *changes = (const struct gpu_change *const *)gpu->changes;
+	const struct gpu_change_ref *changes = gpu->changes;
 	char of[WHOSE];
 
 	for (size_t i = 0, next; i < gpu->change_count; i = next) {
-		whose(of, t, changes[i]->process);
+		whose(of, t, changes[i].change->process);
 		for (next = i; next < gpu->change_count; next++) {
-			const struct gpu_change *c = changes[next];
+			const struct gpu_change *c = changes[next].change;
 
-			if (c->process != changes[i]->process)
+			if (c->process != changes[i].change->process)
 				break;
 			if (c->state == GPU_STATE_UNAVAILABLE)
 				notes_add(n, "the GPU%s was not recorded: %s", of,

@@ -13,8 +13,8 @@
 
 static int by_series(const void *a, const void *b)
 {
-	const struct scope *x = *(const struct scope *const *)a;
-	const struct scope *y = *(const struct scope *const *)b;
+	const struct scope *x = ((const struct step_scope *)a)->scope;
+	const struct scope *y = ((const struct step_scope *)b)->scope;
 	int order;
 
 	if (x->process != y->process)
@@ -84,16 +84,16 @@ static void fill_figures(struct analysis_step *s, int64_t *durations, int64_t *s
 }
 
 /* The series in scopes[0..n); false when none of them ended. */
-static bool step_of_series(struct analysis_step *s, const struct scope *const *scopes, size_t n,
+static bool step_of_series(struct analysis_step *s, const struct step_scope *scopes, size_t n,
 			   int64_t *durations, int64_t *scratch)
 {
 	bool sequential = true;
 	int64_t busy_until_ns = INT64_MIN;
 	uint64_t depths = 0;
 
-	*s = (struct analysis_step){ .name = scopes[0]->name, .source = STEP_SCOPE };
+	*s = (struct analysis_step){ .name = scopes[0].scope->name, .source = STEP_SCOPE };
 	for (size_t i = 0; i < n; i++) {
-		const struct scope *scope = scopes[i];
+		const struct scope *scope = scopes[i].scope;
 
 		if (!scope->ended) {
 			s->unended++;
@@ -114,7 +114,7 @@ static bool step_of_series(struct analysis_step *s, const struct scope *const *s
 	return true;
 }
 
-static int collect_series(struct analysis *a, const struct scope *const *scopes, size_t n,
+static int collect_series(struct analysis *a, const struct step_scope *scopes, size_t n,
 			  int64_t *durations, int64_t *scratch, const struct gpu_steps *gpu,
 			  const struct trace *t)
 {
@@ -127,14 +127,14 @@ static int collect_series(struct analysis *a, const struct scope *const *scopes,
 		if (!grown)
 			return -1;
 		a->steps = grown;
-		for (next = i + 1; next < n && same_series(scopes[i], scopes[next]);)
+		for (next = i + 1; next < n && same_series(scopes[i].scope, scopes[next].scope);)
 			next++;
 		grown += a->step_count;
 		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
 			continue;
 		if (gpu_steps_measure(gpu, scopes + i, next - i, grown->warmup, &grown->gpu))
 			return -1;
-		grown->pid = pid_of(t, scopes[i]->process);
+		grown->pid = pid_of(t, scopes[i].scope->process);
 		a->step_count++;
 	}
 	return 0;
@@ -168,7 +168,7 @@ static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const stru
 int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
 {
 	size_t n = timeline_scope_count(tl);
-	const struct scope **scopes = calloc(n + 1, sizeof(*scopes));
+	struct step_scope *scopes = calloc(n + 1, sizeof(*scopes));
 	int64_t *durations = calloc(n + 1, sizeof(*durations));
 	int64_t *scratch = calloc(n + 1, sizeof(*scratch));
 	struct gpu_steps gpu;
@@ -177,9 +177,9 @@ int steps_collect(struct analysis *a, const struct timeline *tl, const struct tr
 	if (gpu_steps_init(&gpu, &a->gpu, tl) || !scopes || !durations || !scratch)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		scopes[i] = timeline_scope(tl, i);
+		scopes[i].scope = timeline_scope(tl, i);
 	qsort(scopes, n, sizeof(*scopes), by_series);
-	if (collect_series(a, (const struct scope *const *)scopes, n, durations, scratch, &gpu, t))
+	if (collect_series(a, scopes, n, durations, scratch, &gpu, t))
 		goto out;
 	if (a->step_count)
 		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);

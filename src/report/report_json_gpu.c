@@ -23,7 +23,7 @@ static void put_devices(struct json *j, const struct gpu_section *s)
 	begin_array(j, "devices");
 	for (size_t i = 0; i < s->device_count; i++) {
 		json_object_begin(j);
-		put_device(j, s->devices[i]);
+		put_device(j, &s->devices[i]);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -223,7 +223,7 @@ void json_put_run_gpu(struct json *j, const struct analysis_gpu *gpu)
 {
 	begin_object(j, "gpu");
 	if (gpu->section_count && gpu->sections[0].device_count)
-		put_device(j, gpu->sections[0].devices[0]);
+		put_device(j, &gpu->sections[0].devices[0]);
 	json_object_end(j);
 }
 

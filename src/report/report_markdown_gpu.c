@@ -9,7 +9,7 @@ static void add_devices(struct buf *out, const struct gpu_section *s)
 	char f[TEXT_FIGURE];
 
 	for (size_t i = 0; i < s->device_count; i++) {
-		const struct gpu_device *d = s->devices[i];
+		const struct gpu_device *d = &s->devices[i];
 
 		buf_printf(out, "- Device %" PRIu32 ": ", d->number);
 		markdown_code(out, d->name, false);
@@ -133,11 +133,11 @@ static void add_lines(struct buf *out, const struct gpu_section *s, const char *
 		add_launch(out, &s->lines[i], cwd);
 	markdown_more(out, rows, s->line_count);
 	for (size_t i = 0; i < most; i++)
-		same_order &= s->most_calls[i] == &s->lines[i];
+		same_order &= s->most_calls[i].line == &s->lines[i];
 	if (!same_order && detail != DETAIL_FULL) {
 		buf_add_str(out, "\nBy number of launches:\n\n" LAUNCH_TABLE);
 		for (size_t i = 0; i < most; i++)
-			add_launch(out, s->most_calls[i], cwd);
+			add_launch(out, s->most_calls[i].line, cwd);
 	}
 	buf_add_str(out, "\nLaunches: of kernels, graphs, copies and memsets. GPU: time of all "
 			 "that they started. The innermost line of the user's own code.\n");

@@ -217,7 +217,7 @@ static void say_gpu(struct buf *out, const struct analysis_gpu *gpu)
 		   text_duration(f[1], recorded_ns), text_count(f[2], g->kernel_sum.count),
 		   g->kernel_sum.count == 1 ? "" : "s");
 	if (g->device_count)
-		buf_printf(out, ", %s", g->devices[0]->name);
+		buf_printf(out, ", %s", g->devices[0].name);
 	if (gpu->section_count > 1)
 		buf_printf(out, "; %zu more process%s", gpu->section_count - 1,
 			   gpu->section_count == 2 ? "" : "es");
