@@ -1,5 +1,7 @@
 #include "agent/intern.h"
 
+#include <stdbool.h>
+
 #include "agent/session.h"
 
 #define PROBES 64u
@@ -12,13 +14,30 @@ static void empty(struct intern *t)
 		atomic_store_explicit(&t->slots[i].id, 0, memory_order_relaxed);
 	}
 	atomic_store_explicit(&t->used, 0, memory_order_relaxed);
-	t->epoch = session_epoch;
+	/* Pairs with the acquire in intern_find(): the ids of another recording are gone. */
+	atomic_store_explicit(&t->epoch, session_epoch, memory_order_release);
+}
+
+static uint64_t id_word(uint64_t hash, uint32_t id)
+{
+	return hash << 32 | id;
+}
+
+/* The id in a word, if it is for this hash; else 0. */
+static uint32_t id_for(uint64_t hash, uint64_t word)
+{
+	return word >> 32 == (uint32_t)hash ? (uint32_t)word : 0;
+}
+
+static bool is_current(const struct intern *t)
+{
+	return atomic_load_explicit(&t->epoch, memory_order_acquire) == session_epoch;
 }
 
 uint32_t intern_find(struct intern *t, uint64_t hash)
 {
 	hash |= 1;
-	if (t->epoch != session_epoch)
+	if (!is_current(t))
 		return 0;
 	for (uint32_t n = 0; n < PROBES; n++) {
 		uint32_t at = (uint32_t)(hash >> 40) + n;
@@ -26,8 +45,8 @@ uint32_t intern_find(struct intern *t, uint64_t hash)
 						      memory_order_acquire);
 
 		if (found == hash)
-			return atomic_load_explicit(&t->slots[at % INTERN_SLOTS].id,
-						    memory_order_acquire);
+			return id_for(hash, atomic_load_explicit(&t->slots[at % INTERN_SLOTS].id,
+								 memory_order_acquire));
 		if (!found)
 			return 0;
 	}
@@ -37,21 +56,26 @@ uint32_t intern_find(struct intern *t, uint64_t hash)
 void intern_put(struct intern *t, uint64_t hash, uint32_t id)
 {
 	hash |= 1;
-	if (t->epoch != session_epoch ||
+	if (!is_current(t) ||
 	    atomic_load_explicit(&t->used, memory_order_relaxed) > INTERN_SLOTS / 4 * 3)
 		empty(t);
 	for (uint32_t n = 0; n < PROBES; n++) {
 		uint32_t at = ((uint32_t)(hash >> 40) + n) % INTERN_SLOTS;
-		uint64_t unused = 0;
+		_Atomic uint64_t *word = &t->slots[at].id;
+		uint64_t there = 0;
 
-		if (atomic_compare_exchange_strong_explicit(&t->slots[at].hash, &unused, hash,
+		if (atomic_compare_exchange_strong_explicit(&t->slots[at].hash, &there, hash,
 							    memory_order_acq_rel,
 							    memory_order_acquire)) {
-			atomic_store_explicit(&t->slots[at].id, id, memory_order_release);
 			atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
+			there = hash;
+		}
+		if (there == hash) {
+			/* Pairs with the acquire in intern_find(): the id is defined. */
+			if (!id_for(hash, atomic_load_explicit(word, memory_order_acquire)))
+				atomic_store_explicit(word, id_word(hash, id),
+						      memory_order_release);
 			return;
 		}
-		if (unused == hash)
-			return;
 	}
 }

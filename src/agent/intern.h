@@ -13,11 +13,16 @@
 #define INTERN_SLOTS 65536u
 
 struct intern {
-	uint32_t epoch; /* the recording that the ids belong to */
+	_Atomic uint32_t epoch; /* the recording that the ids belong to */
 	_Atomic uint32_t used;
 	struct {
 		_Atomic uint64_t hash; /* 0: free */
-		_Atomic uint32_t id;   /* 0: its finder is about to define it */
+		/*
+		 * The id, and above it the low half of the hash that it is for.  They
+		 * differ: its finder is about to say, or a slow one said it of a hash
+		 * that was here before the table was emptied.
+		 */
+		_Atomic uint64_t id;
 	} slots[INTERN_SLOTS];
 };
 
