@@ -1,13 +1,14 @@
 #include "agent/code_table.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #define FIRST_SIZE 4096u
 
 struct entry {
-	_Atomic uintptr_t code; /* 0: free; GONE: was in use */
+	_Atomic uintptr_t code; /* 0: free; GONE: was in use, and is on the way to others */
 	_Atomic uintptr_t note;
 };
 
@@ -28,13 +29,44 @@ static size_t slot_of(const struct table *t, uintptr_t code)
 static void put(struct table *t, uintptr_t code, uintptr_t note)
 {
 	size_t at = slot_of(t, code);
+	uintptr_t there;
 
-	while (atomic_load_explicit(&t->entries[at].code, memory_order_relaxed))
+	/* The place of one that is gone will do: nobody looks for that one any more. */
+	while ((there = atomic_load_explicit(&t->entries[at].code, memory_order_relaxed)) > GONE)
 		at = (at + 1) & (t->size - 1);
 	atomic_store_explicit(&t->entries[at].note, note, memory_order_relaxed);
 	/* Pairs with the acquire in code_table_find(): the note is there before its key. */
 	atomic_store_explicit(&t->entries[at].code, code, memory_order_release);
-	t->used++;
+	t->used += !there;
+}
+
+/* Does the way from an entry's own place to where it lies lead over this one? */
+static bool is_passed(const struct table *t, size_t at)
+{
+	size_t mask = t->size - 1, next = (at + 1) & mask;
+	uintptr_t code;
+
+	for (; (code = atomic_load_explicit(&t->entries[next].code, memory_order_relaxed));
+	     next = (next + 1) & mask) {
+		if (code > GONE && ((next - slot_of(t, code)) & mask) >= ((next - at) & mask))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A place is free again when no reader of another entry comes by; so a program
+ * that makes and drops functions all day does not fill the table.
+ */
+static void release(struct table *t, size_t at)
+{
+	atomic_store_explicit(&t->entries[at].code, GONE, memory_order_relaxed);
+	while (atomic_load_explicit(&t->entries[at].code, memory_order_relaxed) == GONE &&
+	       !is_passed(t, at)) {
+		atomic_store_explicit(&t->entries[at].code, 0, memory_order_relaxed);
+		t->used--;
+		at = (at - 1) & (t->size - 1);
+	}
 }
 
 static struct table *grow(struct table *old)
@@ -93,11 +125,11 @@ static struct entry *find(struct table *t, uintptr_t code)
 
 void code_table_remove(const void *code)
 {
-	struct entry *e =
-		find(atomic_load_explicit(&current, memory_order_relaxed), (uintptr_t)code);
+	struct table *t = atomic_load_explicit(&current, memory_order_relaxed);
+	struct entry *e = find(t, (uintptr_t)code);
 
 	if (e)
-		atomic_store_explicit(&e->code, GONE, memory_order_relaxed);
+		release(t, (size_t)(e - t->entries));
 }
 
 void *code_table_find(const void *code)

@@ -1,9 +1,9 @@
 /*
  * From the address of a code object to our note on it, without the GIL.
  *
- * Changed only with the GIL, read at any time by anybody.  A table that is
- * outgrown stays, because a reader may still be in it; together they take at
- * most twice the memory of the newest.
+ * Changed only with the GIL, read at any time by anybody, but only for code that
+ * cannot go away meanwhile.  A table that is outgrown stays, because a reader may
+ * still be in it; together they take at most twice the memory of the newest.
  */
 #ifndef AGENT_CODE_TABLE_H
 #define AGENT_CODE_TABLE_H
