@@ -16,6 +16,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 
 #define END_FLUSH_MS 2000 /* at most, at the end of the process */
 #define FLUSH_EVERY_MS 200
+#define FLUSH_QUIET_TURNS 3u /* every third time where no call was made */
 
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
 
@@ -126,16 +127,19 @@ static int flush_within(int milliseconds)
 /*
  * CUPTI keeps a buffer until it is full.  A process that is killed must not take
  * with it what its device finished long ago, so finished work is fetched now and
- * then; nothing is done while nothing happens.
+ * then: soon after a call, and seldom without one, because long work may end
+ * after the last.
  */
 static void *flush_now_and_then(void *unused)
 {
 	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
+	unsigned quiet = 0;
 
 	(void)unused;
 	while (session_on()) {
 		nanosleep(&pause, NULL);
-		if (gpu_is_on() && atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed))
+		quiet = atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed) ? 0 : quiet + 1;
+		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
 			cupti.FlushAll(0);
 	}
 	return NULL;
