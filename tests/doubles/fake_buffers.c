@@ -25,7 +25,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static struct buffer *oldest; /* the newest is the one being filled, unless full */
 static uint64_t buffers_made;
 static size_t dropped;
-static uint32_t period_ms;
 static fake_request request_buffer;
 static fake_complete complete_buffer;
 
@@ -177,29 +176,14 @@ void fake_buffers_flush(bool forced)
 	deliver(forced ? ALL : DONE_ONES);
 }
 
-void fake_buffers_set_period(uint32_t milliseconds)
-{
-	pthread_mutex_lock(&lock);
-	period_ms = milliseconds;
-	pthread_mutex_unlock(&lock);
-}
-
+/* Like the real one's: a buffer that is not full stays until somebody flushes. */
 static void *work(void *unused)
 {
 	struct timespec tick = { 0, WORKER_TICK_MS * 1000000 };
-	uint32_t waited_ms = 0;
 
 	for (;;) {
-		bool due;
-
 		nanosleep(&tick, NULL);
-		waited_ms += WORKER_TICK_MS;
-		pthread_mutex_lock(&lock);
-		due = period_ms && waited_ms >= period_ms;
-		pthread_mutex_unlock(&lock);
-		if (due)
-			waited_ms = 0;
-		deliver(due ? DONE_ONES : FULL_ONES);
+		deliver(FULL_ONES);
 	}
 	return unused;
 }

@@ -1,5 +1,6 @@
 """CUDA starts late or never, the program ends one way or another, forks, or needs no Python."""
 
+import sys
 import time
 
 import pytest
@@ -32,6 +33,20 @@ def test_every_way_to_end(python, record_gpu, wait, end, status):
     trace = record_gpu(python, MANY + "    " + end, wait, status=status)
     assert len(trace.kernels) == 1000 and len(trace.calls) == 1001
     assert only_state(trace).state == gpu_trace.RECORDING
+
+
+@pytest.mark.parametrize("wait", ["time.sleep(0.5)", "fake_cuda.free_gil.fake_sync_device()"])
+def test_long_work_that_was_done_before_the_kill(record_gpu, wait):
+    """It was under way when the finished work was fetched, and no call follows it."""
+    trace = record_gpu(sys.executable, """
+        import fake_cuda, os, signal, time
+        fake_cuda.init()
+        fake_cuda.launch("long", ns=500 * 10**6)
+        %s
+        time.sleep(1.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """ % wait, status=137)
+    assert [(k.name, k.duration) for k in trace.kernels] == [("long", 500 * 10**6)]
 
 
 def test_an_exception_ends_the_program(python, inferscope, gpu_env, write, work):
