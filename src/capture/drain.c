@@ -1,6 +1,7 @@
 /* The blocks: copy, check, parse, write, give back.  See drain.h and format/shm.h. */
 #include "capture/drain.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,13 @@ static const struct record *record_at(const struct copied *c, uint32_t at, uint3
 	return r;
 }
 
+static void note_gpu_state(struct drain *d, const struct record *r)
+{
+	if (!*d->gpu_refusal && (r->id == GPU_STATE_UNAVAILABLE || r->id == GPU_STATE_STOPPED))
+		snprintf(d->gpu_refusal, sizeof(d->gpu_refusal), "%.*s", (int)r->payload_bytes,
+			 (const char *)(r + 1));
+}
+
 static int write_events(struct drain *d, const struct copied *c, struct err *err)
 {
 	struct drain_thread *t = &d->threads[c->thread];
@@ -128,6 +136,8 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 		if (trace_write_event(d->writer, t->entry.id, index, r->kind, r->id,
 				      ticks_ns(d->ticks, r->stamp), r + 1, r->payload_bytes, err))
 			return -1;
+		if (r->kind == RECORD_GPU_STATE)
+			note_gpu_state(d, r);
 		at += record_bytes(r->payload_bytes);
 		index++;
 		t->stored++;
@@ -304,6 +314,11 @@ int drain_finish(struct drain *d, struct err *err)
 const char *drain_refusal(const struct drain *d)
 {
 	return *d->refusal ? d->refusal : NULL;
+}
+
+const char *drain_gpu_refusal(const struct drain *d)
+{
+	return *d->gpu_refusal ? d->gpu_refusal : NULL;
 }
 
 struct drain_totals drain_totals(const struct drain *d)

@@ -50,6 +50,9 @@ uint32_t drain_living(const struct drain *d, uint32_t except);
 /* Why a process could not be recorded, the first that said so; NULL: none did.  Borrowed. */
 const char *drain_refusal(const struct drain *d);
 
+/* Likewise, why a GPU could not be recorded, or not to the end. */
+const char *drain_gpu_refusal(const struct drain *d);
+
 struct drain_totals drain_totals(const struct drain *d);
 
 #endif

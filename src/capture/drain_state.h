@@ -59,6 +59,7 @@ struct drain {
 	struct drain_totals totals;
 	off_t notes_read;
 	char refusal[1024]; /* the first one; "": none */
+	char gpu_refusal[1024]; /* likewise */
 	uint32_t process_limit, thread_limit; /* see drain_tables_update() */
 	struct drain_process *processes;
 	struct drain_thread *threads;

@@ -134,11 +134,24 @@ void begun_release(struct begun *b)
 	b->trace_fd = -1;
 }
 
+/* The report has it as well; here it is said even to who reads none. */
+static void tell_gpu_refusal(struct begun *b)
+{
+	const char *text = drain_gpu_refusal(recording_drain(b->recording));
+
+	if (!text)
+		return;
+	b->fell_short = true;
+	if (strcmp(config_text(b->config, &setting_log_level), "error") != 0)
+		complain(0, "%s", text);
+}
+
 int finish_recording(struct begun *b, int status)
 {
 	struct err err;
 
 	recording_end(b->recording, status);
+	tell_gpu_refusal(b);
 	if (recording_trouble(b->recording)) {
 		b->fell_short = true;
 		b->finish.known_partial = true;

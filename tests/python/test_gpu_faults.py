@@ -170,7 +170,8 @@ def test_the_end_is_never_held_up(record_gpu, env):
         assert only_state(trace).state == gpu_trace.RECORDING
 
 
-def test_a_second_device_ends_the_recording_of_the_gpu(record_gpu):
+@pytest.mark.parametrize("options, status", [([], 0), (["--strict"], 4)])
+def test_a_second_device_ends_the_recording_of_the_gpu(record_gpu, options, status):
     program = """
         import fake_cuda, sys, time
         fake_cuda.init()
@@ -183,13 +184,22 @@ def test_a_second_device_ends_the_recording_of_the_gpu(record_gpu):
         fake_cuda.free_gil.fake_sync_device()
         print("done")
     """
-    trace = record_gpu(PYTHON, program)
+    trace = record_gpu(PYTHON, program, options=options, status=status)
     assert trace.done.stdout == "done\n"
     assert {k.device for k in trace.kernels} == {0} and len(trace.kernels) == 10
     assert [state.state for state in trace.states] == [gpu_trace.RECORDING, gpu_trace.STOPPED]
     for word in ("second GPU", "CUDA_VISIBLE_DEVICES"):
         assert word in trace.states[1].text
     assert calls_of(trace, "step") == 20
+
+
+def test_strict_is_not_content_with_less(inferscope, gpu_env, write):
+    write("import fake_cuda\nfake_cuda.init()\nfake_cuda.launch('k')\n")
+    for env, status in (({}, 0), ({"FAKE_CUPTI_FAIL": "cuptiSubscribe:39"}, 4)):
+        done = inferscope("run", "--quiet", "--strict", "--python", PYTHON, "program.py",
+                          env={**gpu_env, **env})
+        assert done.returncode == status
+        assert ("another tool" in done.stderr) == bool(env)
 
 
 def test_two_contexts_of_one_device(record_gpu):
