@@ -51,6 +51,7 @@ int cupti_load(char *text, size_t bytes)
 			 "PyTorch's wheels and the CUDA toolkit), or name it in " CUPTI_ENV);
 		return -1;
 	}
+	*(void **)&cupti.GetStreamId = dlsym(library, "cuptiGetStreamIdEx");
 	missing = missing_symbol(library);
 	if (missing) {
 		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed", missing);

@@ -152,6 +152,8 @@ struct cupti {
 #define FIELD(name, symbol, args) int(*name) args;
 	CUPTI_FUNCTIONS(FIELD)
 #undef FIELD
+	/* Optional: the number of a stream, as activities have it. */
+	int (*GetStreamId)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
 	uint32_t version;
 };
 

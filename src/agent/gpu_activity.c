@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "agent/cupti.h"
-#include "agent/gpu.h"
+#include "agent/gpu_recording.h"
 #include "agent/intern.h"
 #include "agent/session.h"
 #include "base/varint.h"

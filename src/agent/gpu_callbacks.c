@@ -6,7 +6,7 @@
 
 #include "agent/cuda_calls.h"
 #include "agent/cupti.h"
-#include "agent/gpu.h"
+#include "agent/gpu_recording.h"
 #include "agent/intern.h"
 #include "agent/session.h"
 #include "agent/stacks.h"
@@ -70,14 +70,29 @@ static uint64_t allocated_bytes(enum cuda_call what, const struct cupti_callback
 	return bytes;
 }
 
+/* 1 + the number of the stream that is waited for; 0: unknown. */
+static uint64_t stream_waited_for(const struct cupti_callback_data *data)
+{
+	bool per_thread = data->function && strstr(data->function, "_ptsz");
+	uint32_t id = 0;
+	void *stream;
+
+	if (!cupti.GetStreamId || !data->params || !data->context)
+		return 0;
+	memcpy(&stream, data->params, sizeof(stream)); /* the only argument */
+	return cupti.GetStreamId(data->context, stream, per_thread, &id) ? 0 : 1ull + id;
+}
+
 static void on_enter(struct ring *r, enum cuda_call what, const struct cupti_callback_data *data)
 {
-	uint8_t payload[4 * VARINT_MAX];
+	uint8_t payload[5 * VARINT_MAX];
 	size_t n = varint_put(payload, what);
 
 	n += varint_put(payload + n, data->correlation);
 	n += varint_put(payload + n, stacks_current(r));
 	n += varint_put(payload + n, allocated_bytes(what, data));
+	if (what == CUDA_CALL_SYNC_STREAM)
+		n += varint_put(payload + n, stream_waited_for(data));
 	/* A CUPTI older than the call has no name for it. */
 	ring_push_payload(r, RECORD_CUDA_ENTER,
 			  name_id(r, data->function ? data->function : "(unknown)"), payload,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "agent/gpu.h"
+#include "agent/gpu_recording.h"
 #include "format/record.h"
 
 enum watch { WATCH_NOTHING, WATCH_PROFILER_BEGINS, WATCH_PROFILER_ENDS };

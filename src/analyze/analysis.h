@@ -107,6 +107,7 @@ struct analysis_trust {
 				 */
 	uint64_t causality_violations_before, causality_violations; /* by merging the clocks */
 	uint64_t unmatched_launches, unmatched_activities, untimed_activities;
+	uint64_t ambiguous_activities, malformed_gpu_records;
 	uint64_t cupti_dropped;
 	int64_t cupti_overhead_ns; /* as CUPTI says */
 	bool partial;              /* a part of the file could not be read, or its end is missing */

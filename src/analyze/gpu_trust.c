@@ -31,6 +31,8 @@ static void count(struct analysis_trust *trust, const struct analysis_gpu *gpu)
 	}
 	trust->unmatched_launches = gpu_unmatched_launches(g);
 	trust->unmatched_activities = gpu_unmatched_activities(g);
+	trust->ambiguous_activities = gpu_ambiguous_activities(g);
+	trust->malformed_gpu_records = gpu_malformed(g);
 	trust->untimed_activities = gpu_untimed_activities(g);
 	trust->cupti_dropped = gpu_dropped(g);
 	trust->cupti_overhead_ns = gpu_overhead_ns(g);
@@ -151,6 +153,12 @@ static void note_missing(struct notes *n, const struct analysis_trust *trust)
 			"and no step's figures",
 			trust->unmatched_activities, trust->unmatched_activities == 1 ? "y" : "ies",
 			trust->unmatched_activities == 1 ? "it" : "them");
+	if (trust->ambiguous_activities)
+		notes_add(n, "CUPTI gave different calls the same number, so nothing is known of who "
+			     "started which GPU work: its libcupti is older than the program's CUDA");
+	if (trust->malformed_gpu_records)
+		notes_add(n, "%" PRIu64 " GPU records make no sense and are in no figure",
+			  trust->malformed_gpu_records);
 	if (trust->unmatched_launches)
 		notes_add(n, "%" PRIu64 " launch%s of which no GPU activity was recorded",
 			  trust->unmatched_launches, trust->unmatched_launches == 1 ? "" : "es");

@@ -137,6 +137,8 @@ const struct gpu_change *gpu_change(const struct gpu_timeline *g, size_t i);
 
 uint64_t
 gpu_unmatched_activities(const struct gpu_timeline *g); /* without the call that started them */
+/* ... of those: several calls have the number that should tell which. */
+uint64_t gpu_ambiguous_activities(const struct gpu_timeline *g);
 uint64_t
 gpu_unmatched_launches(const struct gpu_timeline *g); /* without anything started; not captured */
 uint64_t gpu_untimed_activities(const struct gpu_timeline *g);

@@ -61,12 +61,25 @@ static void sort_activities(struct gpu_timeline *g, uint32_t *order)
 	permute(g->activities, order, n);
 }
 
+/*
+ * A libcupti that is older than the program's CUDA may give many calls the same
+ * number (11.8 under CUDA 13 does): then nothing can be said of who started what.
+ */
+#define AMBIGUOUS (IDMAP_NONE - 1)
+
 /* Calls of each process by correlation. */
 struct call_index {
 	struct idmap process_at;
 	struct idmap *by_process;
 	size_t count;
 };
+
+static int call_index_add(struct idmap *calls, uint32_t correlation, uint32_t call)
+{
+	bool taken = idmap_find(calls, correlation) != IDMAP_NONE;
+
+	return idmap_put(calls, correlation, taken ? AMBIGUOUS : call);
+}
 
 static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 {
@@ -88,7 +101,7 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 		uint32_t process = idmap_find(&x->process_at, c->process);
 
 		if (c->correlation &&
-		    idmap_put(&x->by_process[process], c->correlation, (uint32_t)i))
+		    call_index_add(&x->by_process[process], c->correlation, (uint32_t)i))
 			return -1;
 	}
 	return 0;
@@ -113,8 +126,9 @@ static void join(struct gpu_timeline *g, const struct call_index *x)
 		uint32_t process = idmap_find(&x->process_at, a->process);
 		uint32_t call = idmap_find(&x->by_process[process], a->correlation);
 
-		if (call == IDMAP_NONE) {
+		if (call == IDMAP_NONE || call == AMBIGUOUS) {
 			g->unmatched_activities++;
+			g->ambiguous += call == AMBIGUOUS;
 			continue;
 		}
 		a->call = call;

@@ -51,6 +51,7 @@ struct gpu_timeline {
 	size_t device_count, device_cap;
 	struct gpu_change *changes;
 	size_t change_count, change_cap;
+	uint64_t ambiguous; /* of the unmatched: several calls have their number */
 	uint64_t unmatched_activities, unmatched_launches, untimed, malformed, dropped;
 	int64_t overhead_ns;
 };

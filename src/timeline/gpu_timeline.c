@@ -110,6 +110,11 @@ uint64_t gpu_unmatched_activities(const struct gpu_timeline *g)
 	return g->unmatched_activities;
 }
 
+uint64_t gpu_ambiguous_activities(const struct gpu_timeline *g)
+{
+	return g->ambiguous;
+}
+
 uint64_t gpu_unmatched_launches(const struct gpu_timeline *g)
 {
 	return g->unmatched_launches;

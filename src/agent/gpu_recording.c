@@ -1,5 +1,5 @@
 /* The life of the GPU recording in a process; see gpu.h. */
-#include "agent/gpu.h"
+#include "agent/gpu_recording.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -6,8 +6,8 @@
  * programs alike; a program that never does never loads CUPTI.  Whatever goes
  * wrong is one RECORD_GPU_STATE with a text for the report; the program runs on.
  */
-#ifndef AGENT_GPU_H
-#define AGENT_GPU_H
+#ifndef AGENT_GPU_RECORDING_H
+#define AGENT_GPU_RECORDING_H
 
 #include <stdbool.h>
 
