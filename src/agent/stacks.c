@@ -3,6 +3,7 @@
 #include "agent/codes.h"
 #include "agent/frames.h"
 #include "agent/intern.h"
+#include "agent/line_pack.h"
 #include "base/varint.h"
 
 static struct intern known;
@@ -10,7 +11,7 @@ static struct intern known;
 /* Once in a recording for each function: what turns its instruction offsets into lines. */
 static void define_lines(struct ring *r, struct code_note *note)
 {
-	uint8_t minor = (uint8_t)(py.version >> 16);
+	uint8_t minor = (uint8_t)(py.version >> 16), packed[DEF_PAYLOAD_MAX];
 	const uint8_t *table;
 	uint32_t bytes;
 
@@ -18,6 +19,11 @@ static void define_lines(struct ring *r, struct code_note *note)
 						  memory_order_relaxed) == session_epoch)
 		return;
 	table = frames_line_table(note->code, &bytes);
+	if (table && bytes >= DEF_PAYLOAD_MAX && minor > LINE_PACK_MINOR) {
+		bytes = line_pack(packed, DEF_PAYLOAD_MAX - 1, table, bytes);
+		table = bytes ? packed : NULL;
+		minor = LINE_PACK_MINOR;
+	}
 	/* A table that does not fit is left out: without it the function's first line is shown. */
 	if (table && bytes < DEF_PAYLOAD_MAX)
 		ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes);
@@ -38,8 +44,8 @@ uint32_t stacks_current(struct ring *r)
 		struct code_note *note = codes_lookup(frames[i].code);
 
 		notes[i] = note && note->epoch == session_epoch ? note : NULL;
-		hash = intern_mix(hash, (uint64_t)(notes[i] ? notes[i]->id : 0) << 32 |
-						frames[i].offset);
+		hash = intern_mix(hash,
+				  (uint64_t)(notes[i] ? notes[i]->id : 0) << 32 | frames[i].offset);
 	}
 	id = intern_find(&known, hash);
 	if (id)

@@ -133,7 +133,11 @@ enum def_kind {
 	DEF_CODE = RECORD_PAYLOAD | 2,
 	/* A Python stack, innermost first, to the end: varint code id (0: unknown), varint instruction offset in bytes */
 	DEF_STACK = RECORD_PAYLOAD | 3,
-	/* Lines of a code object (id = code id): varint Python minor version, rest: its raw line table */
+	/*
+	 * Lines of a code object (id = code id): varint Python minor version, rest: a
+	 * raw line table of that version.  A long one of a later version is written
+	 * as 3.10 would have.
+	 */
 	DEF_LINES = RECORD_PAYLOAD | 4,
 };
 

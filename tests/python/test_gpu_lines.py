@@ -183,6 +183,16 @@ def test_large_functions(python, record_gpu):
     assert trace.stack(call)[1][::2] == ("large", line)
 
 
+@pytest.mark.parametrize("lines", [300, 3000])
+def test_long_scripts(python, record_gpu, lines):
+    """Much code in one function makes a line table that does not fit as it is."""
+    trace = record_gpu(python, "import fake_cuda\nfake_cuda.init()\ni = 0\n" + "".join(
+        "x = len(str(i), ) + min(2, i, len('abc'))\n" + "\n" * (300 * (n == 50))
+        for n in range(lines)) + "fake_cuda.launch('k')\n")
+    call, = trace.calls
+    assert trace.stack(call)[1][::2] == ("<module>", 3 + lines + 300 + 1)
+
+
 def test_a_thread_that_c_code_made(python, record_gpu):
     """Before 3.12 such a thread is found when another one looks around."""
     trace = record_gpu(python, """

@@ -1,0 +1,18 @@
+/*
+ * Line tables of 3.11 and later say columns too, which nobody here needs and
+ * which make those of large functions too long for a definition.
+ */
+#ifndef AGENT_LINE_PACK_H
+#define AGENT_LINE_PACK_H
+
+#include <stdint.h>
+
+#define LINE_PACK_MINOR 10u /* the CPython 3 whose format the result has */
+
+/*
+ * Writes the table (of 3.11 or later) as 3.10 would have, without columns, to
+ * `out`.  Returns its bytes; 0: more than `max`, or not a line table.
+ */
+uint32_t line_pack(uint8_t *out, uint32_t max, const uint8_t *table, uint32_t bytes);
+
+#endif
