@@ -13,6 +13,7 @@ struct entry {
 };
 
 struct table {
+	struct table *outgrown; /* by this one; a reader may still be in it */
 	size_t size, used; /* a power of two; entries that are not free */
 	struct entry entries[];
 };
@@ -81,6 +82,7 @@ static struct table *grow(struct table *old)
 	t = calloc(1, sizeof(*t) + size * sizeof(struct entry));
 	if (!t)
 		return NULL;
+	t->outgrown = old;
 	t->size = size;
 	for (size_t i = 0; old && i < old->size; i++) {
 		uintptr_t code = atomic_load_explicit(&old->entries[i].code, memory_order_relaxed);

@@ -10,7 +10,7 @@ enum watch { WATCH_NOTHING, WATCH_PROFILER_BEGINS, WATCH_PROFILER_ENDS };
 static const struct {
 	const char *file; /* how it ends */
 	const char *name;
-	enum watch watch;
+	uint8_t watch; /* enum watch */
 } watched[] = {
 	{ "torch/autograd/profiler.py", "profile._prepare_trace", WATCH_PROFILER_BEGINS },
 	{ "torch/autograd/profiler.py", "profile.__exit__", WATCH_PROFILER_ENDS },

@@ -269,7 +269,7 @@ static void call(const struct fake_call *c)
 	};
 
 	if (function && atomic_load(&wanted[c->domain == FAKE_RUNTIME_API][c->id]))
-		function(subscriber_user, c->domain, c->id, &data);
+		function(subscriber_user, (int)c->domain, c->id, &data);
 }
 
 static void other_callback(void *user, int domain, uint32_t id, const void *data)
