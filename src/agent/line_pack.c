@@ -1,6 +1,7 @@
 #include "agent/line_pack.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* What an entry of 3.11 begins with: 1, four bits of enum form, code units - 1 in three bits. */
 enum form {
@@ -107,10 +108,11 @@ static void put_run(struct writer *w, struct run run)
 uint32_t line_pack(uint8_t *out, uint32_t max, const uint8_t *table, uint32_t bytes)
 {
 	struct reader r = { table, table + bytes, false };
-	struct writer w = { out, 0, max, 0 };
+	struct writer w = { NULL, 0, max, 0 };
 	struct run run = { 0, 0, true };
 	int32_t line = 0;
 
+	w.out = out;
 	while (r.at < r.end && !r.broken) {
 		uint8_t first = next_byte(&r);
 		uint32_t form = first >> 3 & 15u;

@@ -179,7 +179,7 @@ void fake_buffers_flush(bool forced)
 /* Like the real one's: a buffer that is not full stays until somebody flushes. */
 static void *work(void *unused)
 {
-	struct timespec tick = { 0, WORKER_TICK_MS * 1000000 };
+	struct timespec tick = { 0, WORKER_TICK_MS * 1000000L };
 
 	for (;;) {
 		nanosleep(&tick, NULL);

@@ -87,16 +87,17 @@ static const char *keep_name(const char *name)
 		struct kept *next;
 		char text[];
 	} * all;
+	size_t bytes = strlen(name) + 1;
 	struct kept *k = all;
 
-	while (k && strcmp(k->text, name))
+	while (k && strcmp(k->text, name) != 0)
 		k = k->next;
 	if (k)
 		return k->text;
-	k = malloc(sizeof(*k) + strlen(name) + 1);
+	k = malloc(sizeof(*k) + bytes);
 	if (!k)
 		abort();
-	strcpy(k->text, name);
+	memcpy(k->text, name, bytes);
 	k->next = all;
 	all = k;
 	return k->text;

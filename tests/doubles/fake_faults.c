@@ -2,7 +2,6 @@
 #include "fake_faults.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -55,13 +54,16 @@ int fake_fault(const char *function)
 	if (!strcmp(setting("FAKE_CUPTI_HANG"), function))
 		nanosleep(&hour, NULL);
 	while (*at) {
-		char name[64] = "";
-		unsigned long only = 0;
-		int code = 0;
+		size_t n = strcspn(at, ":,");
 
-		if (sscanf(at, "%63[^:]:%d:%lu", name, &code, &only) >= 2 &&
-		    !strcmp(name, function) && (!only || only == nth))
-			return code;
+		if (at[n] == ':' && n == strlen(function) && !memcmp(at, function, n)) {
+			char *end;
+			long code = strtol(at + n + 1, &end, 10);
+			unsigned long only = *end == ':' ? strtoul(end + 1, NULL, 10) : 0;
+
+			if (!only || only == nth)
+				return (int)code;
+		}
 		at += strcspn(at, ",");
 		at += *at == ',';
 	}
