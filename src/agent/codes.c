@@ -22,6 +22,7 @@ enum code_flags {
 };
 
 ssize_t codes_slot = -1;
+_Atomic uint64_t codes_freed;
 
 static void note_free(void *extra)
 {
@@ -29,6 +30,8 @@ static void note_free(void *extra)
 
 	if (!note)
 		return;
+	/* Before the memory can be another function's: pairs with the acquire in raw_hash(). */
+	atomic_fetch_add_explicit(&codes_freed, 1, memory_order_release);
 	code_table_remove(note->code);
 	free(note->name);
 	free(note->bytecode);

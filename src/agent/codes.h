@@ -38,6 +38,7 @@ struct code_note {
 };
 
 extern ssize_t codes_slot;
+extern _Atomic uint64_t codes_freed; /* code objects that are gone: addresses may have come back */
 
 /* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note);

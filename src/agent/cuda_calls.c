@@ -276,17 +276,20 @@ const struct cuda_call_row cuda_call_rows[] = {
 };
 /* clang-format on */
 
-static uint8_t what[2][CUDA_CALL_IDS]; /* enum cuda_call + 1; 0: not of interest */
+_Static_assert(sizeof(cuda_call_rows) / sizeof(cuda_call_rows[0]) <= CUDA_CALL_ROWS_MAX,
+	       "CUDA_CALL_ROWS_MAX in cuda_calls.h");
+
+static const struct cuda_call_row *rows[2][CUDA_CALL_IDS];
 
 void cuda_calls_init(void)
 {
 	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++)
-		what[row->domain == RUNTIME][row->id] = (uint8_t)(row->what + 1);
+		rows[row->domain == RUNTIME][row->id] = row;
 }
 
-int cuda_call_what(int domain, uint32_t id)
+const struct cuda_call_row *cuda_call_find(int domain, uint32_t id)
 {
 	if ((domain != RUNTIME && domain != DRIVER) || id >= CUDA_CALL_IDS)
-		return -1;
-	return what[domain == RUNTIME][id] - 1;
+		return NULL;
+	return rows[domain == RUNTIME][id];
 }

@@ -15,11 +15,13 @@ struct cuda_call_row {
 	const char *name; /* as in CUPTI's headers; NULL ends the table */
 };
 
+#define CUDA_CALL_ROWS_MAX 512u
+
 extern const struct cuda_call_row cuda_call_rows[];
 
 void cuda_calls_init(void);
 
-/* enum cuda_call, or -1: not of interest. */
-int cuda_call_what(int domain, uint32_t id);
+/* NULL: not of interest. */
+const struct cuda_call_row *cuda_call_find(int domain, uint32_t id);
 
 #endif

@@ -15,9 +15,13 @@
 
 /*
  * A buffer reaches us when it is full and all its work is done.  Small ones
- * arrive sooner, so a killed process loses less: about 300 kernels each.
+ * arrive sooner, so a killed process loses less; large ones cost less.  So each
+ * is made to last for a tenth of a second or so: 40 kernels, or 2500.
  */
-#define BUFFER_BYTES (64u * 1024u)
+#define BUFFER_BYTES_MIN (8u * 1024u)
+#define BUFFER_BYTES_MAX (512u * 1024u)
+#define BUFFER_NS_MIN 50000000
+#define BUFFER_NS_MAX 200000000
 #define KERNEL_NAME_MAX 4096u
 
 static const int kinds[] = {
@@ -220,13 +224,30 @@ static void on_record(struct ring *r, const struct cupti_activity *a)
 	}
 }
 
+/* From how long the last one lasted. */
+static size_t next_buffer_bytes(void)
+{
+	static _Atomic size_t bytes = BUFFER_BYTES_MIN;
+	static _Atomic uint64_t last_ns;
+	uint64_t now = stamp_monotonic();
+	uint64_t lasted = now - atomic_exchange_explicit(&last_ns, now, memory_order_relaxed);
+	size_t n = atomic_load_explicit(&bytes, memory_order_relaxed);
+
+	if (lasted < BUFFER_NS_MIN && n < BUFFER_BYTES_MAX)
+		n *= 2;
+	else if (lasted > BUFFER_NS_MAX && n > BUFFER_BYTES_MIN)
+		n /= 2;
+	atomic_store_explicit(&bytes, n, memory_order_relaxed);
+	return n;
+}
+
 static void on_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
+	size_t n = next_buffer_bytes();
+
 	*buffer = NULL;
 	*max_records = 0;
-	*bytes = 0;
-	if (posix_memalign((void **)buffer, 8, BUFFER_BYTES) == 0)
-		*bytes = BUFFER_BYTES;
+	*bytes = posix_memalign((void **)buffer, 8, n) ? 0 : n;
 }
 
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)

@@ -7,13 +7,11 @@
 #include "agent/cuda_calls.h"
 #include "agent/cupti.h"
 #include "agent/gpu_recording.h"
-#include "agent/intern.h"
 #include "agent/session.h"
 #include "agent/stacks.h"
 #include "base/varint.h"
 
 static cupti_subscriber subscriber;
-static struct intern names;
 
 /*
  * The runtime implements its calls by driver calls; those are part of the same
@@ -37,43 +35,50 @@ static void forget_old_depth(void)
 	depth_subscription = now;
 }
 
-/* "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once. */
-static uint32_t name_id(struct ring *r, const char *function)
+/* By row of the table: the recording, and the id that the name has in it. */
+static _Atomic uint64_t name_ids[CUDA_CALL_ROWS_MAX];
+
+/*
+ * "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once.  Our own table has
+ * the names: for a call that is newer than the CUPTI in use, CUPTI's is not to be trusted.
+ */
+static uint32_t name_id(struct ring *r, const struct cuda_call_row *row)
 {
-	size_t n = strlen(function);
-	const char *suffix = strstr(function, "_v");
-	uint64_t hash = 0;
+	_Atomic uint64_t *known = &name_ids[row - cuda_call_rows];
+	uint64_t found = atomic_load_explicit(known, memory_order_relaxed);
+	const char *suffix = strchr(row->name, '_');
 	uint32_t id;
 
-	if (suffix && suffix[2] >= '0' && suffix[2] <= '9')
-		n = (size_t)(suffix - function);
-	for (size_t i = 0; i < n; i++)
-		hash = intern_mix(hash, (uint8_t)function[i]);
-	id = intern_find(&names, hash);
-	if (id)
-		return id;
+	if (found >> 32 == session_epoch)
+		return (uint32_t)found;
+	if (suffix == row->name) /* __cudaLaunchKernel */
+		suffix = strchr(row->name + 2, '_');
 	id = session_next_id(r->session);
-	if (!ring_define(r, DEF_STRING, id, function, (uint32_t)n, NULL, 0))
+	if (!ring_define(r, DEF_STRING, id, row->name,
+			 (uint32_t)(suffix ? (size_t)(suffix - row->name) : strlen(row->name)), NULL,
+			 0))
 		return 0;
-	intern_put(&names, hash, id);
+	atomic_store_explicit(known, (uint64_t)session_epoch << 32 | id, memory_order_relaxed);
 	return id;
 }
 
 /* cudaMalloc(void **, size_t, ...) and its kin have the size in second place. */
-static uint64_t allocated_bytes(enum cuda_call what, const struct cupti_callback_data *data)
+static uint64_t allocated_bytes(const struct cuda_call_row *row,
+				const struct cupti_callback_data *data)
 {
 	size_t bytes = 0;
 
-	if ((what == CUDA_CALL_ALLOC || what == CUDA_CALL_HOST_ALLOC) && data->params &&
-	    data->function && !strstr(data->function, "Pitch") && !strstr(data->function, "3D"))
+	if ((row->what == CUDA_CALL_ALLOC || row->what == CUDA_CALL_HOST_ALLOC) && data->params &&
+	    !strstr(row->name, "Pitch") && !strstr(row->name, "3D"))
 		memcpy(&bytes, (const char *)data->params + sizeof(void *), sizeof(bytes));
 	return bytes;
 }
 
 /* 1 + the number of the stream that is waited for; 0: unknown. */
-static uint64_t stream_waited_for(const struct cupti_callback_data *data)
+static uint64_t stream_waited_for(const struct cuda_call_row *row,
+				  const struct cupti_callback_data *data)
 {
-	bool per_thread = data->function && strstr(data->function, "_ptsz");
+	bool per_thread = strstr(row->name, "_ptsz") != NULL;
 	uint32_t id = 0;
 	void *stream;
 
@@ -83,30 +88,28 @@ static uint64_t stream_waited_for(const struct cupti_callback_data *data)
 	return cupti.GetStreamId(data->context, stream, per_thread, &id) ? 0 : 1ull + id;
 }
 
-static void on_enter(struct ring *r, enum cuda_call what, const struct cupti_callback_data *data)
+static void on_enter(struct ring *r, const struct cuda_call_row *row,
+		     const struct cupti_callback_data *data)
 {
 	uint8_t payload[5 * VARINT_MAX];
-	size_t n = varint_put(payload, what);
+	size_t n = varint_put(payload, row->what);
 
 	n += varint_put(payload + n, data->correlation);
 	n += varint_put(payload + n, stacks_current(r));
-	n += varint_put(payload + n, allocated_bytes(what, data));
-	if (what == CUDA_CALL_SYNC_STREAM)
-		n += varint_put(payload + n, stream_waited_for(data));
-	/* A CUPTI older than the call has no name for it. */
-	ring_push_payload(r, RECORD_CUDA_ENTER,
-			  name_id(r, data->function ? data->function : "(unknown)"), payload,
-			  (uint32_t)n);
+	n += varint_put(payload + n, allocated_bytes(row, data));
+	if (row->what == CUDA_CALL_SYNC_STREAM)
+		n += varint_put(payload + n, stream_waited_for(row, data));
+	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, row), payload, (uint32_t)n);
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *argument)
 {
 	const struct cupti_callback_data *data = argument;
-	int what = cuda_call_what(domain, id);
+	const struct cuda_call_row *row = cuda_call_find(domain, id);
 	struct ring *r;
 
 	(void)user;
-	if (what < 0 || !gpu_is_on())
+	if (!row || !gpu_is_on())
 		return;
 	forget_old_depth();
 	if (data->site == CUPTI_ENTER) {
@@ -114,7 +117,7 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 			return;
 		r = session_ring();
 		if (r)
-			on_enter(r, (enum cuda_call)what, data);
+			on_enter(r, row, data);
 		return;
 	}
 	if (!depth || --depth) /* switched on in the middle of a call, or nested */

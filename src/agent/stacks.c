@@ -6,7 +6,8 @@
 #include "agent/line_pack.h"
 #include "base/varint.h"
 
-static struct intern known;
+static struct intern known; /* by what the frames are */
+static struct intern seen;  /* by how they lie in memory: the short way to the same ids */
 
 /* Once in a recording for each function: what turns its instruction offsets into lines. */
 static void define_lines(struct ring *r, struct code_note *note)
@@ -29,21 +30,32 @@ static void define_lines(struct ring *r, struct code_note *note)
 		ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes);
 }
 
-uint32_t stacks_current(struct ring *r)
+/* As it lies in memory: right until a code object is freed, for its address may come back. */
+static uint64_t raw_hash(const struct frame_ref *frames, size_t n)
 {
-	struct frame_ref frames[STACK_FRAMES_MAX];
+	uint64_t hash = intern_mix(n, atomic_load_explicit(&codes_freed, memory_order_acquire));
+
+	for (size_t i = 0; i < n; i++)
+		hash = intern_mix(hash, (uint64_t)(uintptr_t)frames[i].code >> 4 ^
+						(uint64_t)frames[i].offset << 43);
+	return hash;
+}
+
+/* Names every frame and finds or defines the stack.  *complete: all its functions are known. */
+static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_t n, bool *complete)
+{
 	struct code_note *notes[STACK_FRAMES_MAX];
 	uint8_t payload[STACK_FRAMES_MAX * 2 * 5];
-	size_t n = frames_read(frames, STACK_FRAMES_MAX), bytes = 0;
 	uint64_t hash = n;
+	size_t bytes = 0;
 	uint32_t id;
 
-	if (!n)
-		return 0;
+	*complete = true;
 	for (size_t i = 0; i < n; i++) {
 		struct code_note *note = codes_lookup(frames[i].code);
 
 		notes[i] = note && note->epoch == session_epoch ? note : NULL;
+		*complete &= notes[i] != NULL;
 		hash = intern_mix(hash,
 				  (uint64_t)(notes[i] ? notes[i]->id : 0) << 32 | frames[i].offset);
 	}
@@ -60,5 +72,25 @@ uint32_t stacks_current(struct ring *r)
 	if (!ring_define(r, DEF_STACK, id, payload, (uint32_t)bytes, NULL, 0))
 		return 0;
 	intern_put(&known, hash, id);
+	return id;
+}
+
+uint32_t stacks_current(struct ring *r)
+{
+	struct frame_ref frames[STACK_FRAMES_MAX];
+	size_t n = frames_read(frames, STACK_FRAMES_MAX);
+	uint64_t hash;
+	bool complete;
+	uint32_t id;
+
+	if (!n)
+		return 0;
+	hash = raw_hash(frames, n);
+	id = intern_find(&seen, hash);
+	if (id)
+		return id;
+	id = name_stack(r, frames, n, &complete);
+	if (id && complete)
+		intern_put(&seen, hash, id);
 	return id;
 }

@@ -48,6 +48,8 @@ const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
 	return line_table;
 }
 
+_Atomic uint64_t codes_freed;
+
 struct code_note *codes_lookup(const void *code)
 {
 	return code ? (struct code_note *)(uintptr_t)code : NULL;
