@@ -7,7 +7,7 @@ static const struct calls_hook *hook_for_this_python(void)
 	return py.version >= 0x030c0000 ? &calls_monitoring : &calls_profile;
 }
 
-/* The functions that the calling thread is in: named, and recorded so that their ends have a beginning. */
+/* The functions that the thread is in: named, and recorded so that their ends have a beginning. */
 static void see_running(struct ring *r, bool record)
 {
 	PyObject *sys = py.Import("sys");

@@ -37,7 +37,8 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	if (__builtin_expect(!r, 0)) {
 		if (session_on() || !can_disable)
 			return py.None;
-		left_disabled = true; /* the recording is over: this location costs nothing from now on */
+		/* The recording is over: this location costs nothing from now on. */
+		left_disabled = true;
 		return py_new_ref(disable);
 	}
 	if (discovering)
@@ -46,11 +47,11 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	return py.None;
 }
 
-#define CALLBACK(name, kind, can_disable)                                                          \
-	static PyObject *name(PyObject *self, PyObject *const *args, ssize_t n)                    \
-	{                                                                                          \
-		(void)self;                                                                        \
-		return n < 1 ? py.None : record(kind, args[0], can_disable);                       \
+#define CALLBACK(name, kind, can_disable)                                       \
+	static PyObject *name(PyObject *self, PyObject *const *args, ssize_t n) \
+	{                                                                       \
+		(void)self;                                                     \
+		return n < 1 ? py.None : record(kind, args[0], can_disable);    \
 	}
 
 CALLBACK(on_start, RECORD_CALL, true)
@@ -65,19 +66,22 @@ static struct {
 	uint8_t kind;
 	struct py_method method;
 } callbacks[] = {
-#define ROW(event, kind, function)                                                                 \
-	{                                                                                          \
-		event, kind, { "inferscope", (py_function)(void (*)(void))function, PY_FAST, NULL } \
+#define ROW(event, kind, function)                                                         \
+	{                                                                                  \
+		event, kind,                                                               \
+		{                                                                          \
+			"inferscope", (py_function)(void (*)(void))function, PY_FAST, NULL \
+		}                                                                          \
 	}
-	ROW("PY_START", RECORD_CALL, on_start),	  ROW("PY_RESUME", RECORD_RESUME, on_resume),
-	ROW("PY_THROW", RECORD_THROW, on_throw),  ROW("PY_RETURN", RECORD_RETURN, on_return),
-	ROW("PY_YIELD", RECORD_YIELD, on_yield),  ROW("PY_UNWIND", RECORD_UNWIND, on_unwind),
+	ROW("PY_START", RECORD_CALL, on_start),  ROW("PY_RESUME", RECORD_RESUME, on_resume),
+	ROW("PY_THROW", RECORD_THROW, on_throw), ROW("PY_RETURN", RECORD_RETURN, on_return),
+	ROW("PY_YIELD", RECORD_YIELD, on_yield), ROW("PY_UNWIND", RECORD_UNWIND, on_unwind),
 #undef ROW
 };
 
 #define CALLBACKS (sizeof(callbacks) / sizeof(callbacks[0]))
 
-/* sys.monitoring.NAME(tool, second[, third]); drops its arguments' references; -1 on an exception. */
+/* sys.monitoring.NAME(tool, second[, third]); drops its arguments; -1 on an exception. */
 static int monitoring_call(const char *name, PyObject *second, PyObject *third)
 {
 	PyObject *function = py.GetAttr(monitoring, name);
@@ -130,7 +134,8 @@ static bool register_callbacks(void)
 		if (!bit || !function ||
 		    monitoring_call("register_callback", py.Long_From(bit), function))
 			break;
-		/* Seen once, each function's start and returns can be switched off; unwinding cannot. */
+		/* Seen once, each function's start and returns can be switched off; unwinding
+		 * cannot. */
 		if (!discovering || callbacks[i].kind == RECORD_CALL ||
 		    callbacks[i].kind == RECORD_RETURN)
 			all |= bit;

@@ -35,7 +35,8 @@ static const struct layout layouts[] = {
 #define TRACE_FUNCTION_AFTER 8u  /* c_tracefunc behind c_profilefunc */
 #define PROFILE_OBJECT_AFTER 16u /* c_profileobj likewise */
 
-enum opcode { /* that 3.8 to 3.11 agree on, where they have them */
+/* That 3.8 to 3.11 agree on, where they have them. */
+enum opcode {
 	OP_YIELD_FROM = 72,
 	OP_RETURN_GENERATOR = 75,
 	OP_YIELD_VALUE = 86,
@@ -102,9 +103,8 @@ static void detach_all_threads(void)
 /* The instruction that a generator's frame is at; NULL where it cannot be told. */
 static const uint8_t *instruction(const struct code_note *note, PyObject *frame)
 {
-	int64_t at = layout->frame_lasti
-			     ? *(int *)((char *)frame + layout->frame_lasti)
-			     : py.Frame_GetLasti(frame);
+	int64_t at = layout->frame_lasti ? *(int *)((char *)frame + layout->frame_lasti)
+					 : py.Frame_GetLasti(frame);
 
 	at *= layout->lasti_unit;
 	return at >= 0 && at + 1 < note->bytecode_bytes ? note->bytecode + at : NULL;
@@ -123,7 +123,7 @@ static uint8_t entry_kind(const struct code_note *note, PyObject *frame)
 		return RECORD_RESUME;
 	/* 3.11 enters a new generator at RESUME 0, or at its creation when closed unused. */
 	return op[0] == OP_RETURN_GENERATOR || (op[0] == OP_RESUME && op[1] == 0) ? RECORD_CALL
-										   : RECORD_RESUME;
+										  : RECORD_RESUME;
 }
 
 static uint8_t exit_kind(const struct code_note *note, PyObject *frame, PyObject *value)
@@ -134,7 +134,7 @@ static uint8_t exit_kind(const struct code_note *note, PyObject *frame, PyObject
 		return RECORD_UNWIND;
 	op = note && note->bytecode ? instruction(note, frame) : NULL;
 	return op && (op[0] == OP_YIELD_VALUE || op[0] == OP_YIELD_FROM) ? RECORD_YIELD
-									   : RECORD_RETURN;
+									 : RECORD_RETURN;
 }
 
 static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
@@ -157,7 +157,8 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 	code = layout->frame_code ? *(PyObject **)((char *)frame + layout->frame_code)
 				  : (owned = py.Frame_GetCode(frame));
 	note = codes_note(r, code);
-	calls_record(r, what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
+	calls_record(r,
+		     what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
 		     note);
 	if (owned)
 		py.DecRef(owned);

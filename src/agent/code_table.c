@@ -14,7 +14,7 @@ struct entry {
 
 struct table {
 	struct table *outgrown; /* by this one; a reader may still be in it */
-	size_t size, used; /* a power of two; entries that are not free */
+	size_t size, used;      /* a power of two; entries that are not free */
 	struct entry entries[];
 };
 

@@ -30,9 +30,9 @@ static void *open_library(void)
 
 static const char *missing_symbol(void *library)
 {
-#define LOAD(name, symbol, args)                                                                   \
-	*(void **)&cupti.name = dlsym(library, symbol);                                            \
-	if (!cupti.name)                                                                           \
+#define LOAD(name, symbol, args)                        \
+	*(void **)&cupti.name = dlsym(library, symbol); \
+	if (!cupti.name)                                \
 		return symbol;
 	CUPTI_FUNCTIONS(LOAD)
 #undef LOAD
@@ -47,21 +47,24 @@ int cupti_load(char *text, size_t bytes)
 
 	if (!library) {
 		snprintf(text, bytes,
-			 "libcupti was not found: install the CUPTI of your CUDA version (it comes with "
+			 "libcupti was not found: install the CUPTI of your CUDA version (it comes "
+			 "with "
 			 "PyTorch's wheels and the CUDA toolkit), or name it in " CUPTI_ENV);
 		return -1;
 	}
 	*(void **)&cupti.GetStreamId = dlsym(library, "cuptiGetStreamIdEx");
 	missing = missing_symbol(library);
 	if (missing) {
-		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed", missing);
+		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed",
+			 missing);
 		return -1;
 	}
 	result = cupti.GetVersion(&cupti.version);
 	if (result) {
 		snprintf(text, bytes,
 			 "libcupti does not say its version (%d): install the CUPTI of your CUDA "
-			 "version, or name it in INFERSCOPE_CUPTI", result);
+			 "version, or name it in INFERSCOPE_CUPTI",
+			 result);
 		return -1;
 	}
 	if (cupti.version < CUPTI_VERSION_MIN) {

@@ -15,8 +15,8 @@
 
 enum cupti_result {
 	CUPTI_OK = 0,
-	CUPTI_NO_MORE_RECORDS = 12,       /* CUPTI_ERROR_MAX_LIMIT_REACHED */
-	CUPTI_TAKEN = 39,                 /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+	CUPTI_NO_MORE_RECORDS = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+	CUPTI_TAKEN = 39,           /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 	CUPTI_INSUFFICIENT_PRIVILEGES = 35,
 };
 
@@ -113,7 +113,7 @@ struct cupti_device { /* CUpti_ActivityDevice4, 5 */
 };
 
 struct cupti_callback_data { /* CUpti_CallbackData */
-	uint32_t site; /* enum cupti_site */
+	uint32_t site;       /* enum cupti_site */
 	const char *function;
 	const void *params;
 	void *result;
@@ -132,20 +132,20 @@ typedef void (*cupti_buffer_complete)(void *context, uint32_t stream, uint8_t *b
 typedef uint64_t (*cupti_timestamp)(void);
 
 /* X(name in the table, symbol, arguments); all return enum cupti_result. */
-#define CUPTI_FUNCTIONS(X)                                                                         \
-	X(GetVersion, "cuptiGetVersion", (uint32_t *))                                             \
-	X(GetResultString, "cuptiGetResultString", (int, const char **))                           \
-	X(Subscribe, "cuptiSubscribe", (cupti_subscriber *, cupti_callback, void *))               \
-	X(Unsubscribe, "cuptiUnsubscribe", (cupti_subscriber))                                     \
-	X(EnableCallback, "cuptiEnableCallback", (uint32_t, cupti_subscriber, int, uint32_t))      \
-	X(ActivityEnable, "cuptiActivityEnable", (int))                                            \
-	X(ActivityDisable, "cuptiActivityDisable", (int))                                          \
-	X(RegisterCallbacks, "cuptiActivityRegisterCallbacks",                                     \
-	  (cupti_buffer_request, cupti_buffer_complete))                                           \
-	X(RegisterTimestamp, "cuptiActivityRegisterTimestampCallback", (cupti_timestamp))          \
-	X(GetNextRecord, "cuptiActivityGetNextRecord",                                             \
-	  (uint8_t *, size_t, struct cupti_activity **))                                           \
-	X(GetDropped, "cuptiActivityGetNumDroppedRecords", (void *, uint32_t, size_t *))           \
+#define CUPTI_FUNCTIONS(X)                                                                    \
+	X(GetVersion, "cuptiGetVersion", (uint32_t *))                                        \
+	X(GetResultString, "cuptiGetResultString", (int, const char **))                      \
+	X(Subscribe, "cuptiSubscribe", (cupti_subscriber *, cupti_callback, void *))          \
+	X(Unsubscribe, "cuptiUnsubscribe", (cupti_subscriber))                                \
+	X(EnableCallback, "cuptiEnableCallback", (uint32_t, cupti_subscriber, int, uint32_t)) \
+	X(ActivityEnable, "cuptiActivityEnable", (int))                                       \
+	X(ActivityDisable, "cuptiActivityDisable", (int))                                     \
+	X(RegisterCallbacks, "cuptiActivityRegisterCallbacks",                                \
+	  (cupti_buffer_request, cupti_buffer_complete))                                      \
+	X(RegisterTimestamp, "cuptiActivityRegisterTimestampCallback", (cupti_timestamp))     \
+	X(GetNextRecord, "cuptiActivityGetNextRecord",                                        \
+	  (uint8_t *, size_t, struct cupti_activity **))                                      \
+	X(GetDropped, "cuptiActivityGetNumDroppedRecords", (void *, uint32_t, size_t *))      \
 	X(FlushAll, "cuptiActivityFlushAll", (uint32_t))
 
 struct cupti {

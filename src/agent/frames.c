@@ -13,7 +13,10 @@ struct layout {
 	/* In a frame. */
 	uint16_t code, previous, instruction;
 	uint8_t owner; /* 0: frames have none */
-	/* Where bytecode starts in a code object; 0: `instruction` is an index already, in units of */
+	/*
+	 * Where bytecode starts in a code object; 0: `instruction` is an index already, in
+	 * units of
+	 */
 	uint16_t bytecode;
 	uint8_t unit;
 	uint16_t line_table; /* in a code object */

@@ -20,7 +20,10 @@ struct frame_ref {
 /* With the GIL, from a function that Python called.  -1: this interpreter is laid out otherwise. */
 int frames_init(void);
 
-/* Innermost first; returns how many.  0 in threads that run no Python, and without frames_init(). */
+/*
+ * Innermost first; returns how many.  0 in threads that run no Python, and without
+ * frames_init().
+ */
 size_t frames_read(struct frame_ref *out, size_t max);
 
 /* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */

@@ -39,9 +39,8 @@ static PyObject *on_gc(PyObject *self, PyObject *const *args, ssize_t n)
 	return py_new_ref(py.None);
 }
 
-static struct py_method method = {
-	"inferscope_gc", (py_function)(void (*)(void))on_gc, PY_FAST, NULL
-};
+static struct py_method method = { "inferscope_gc", (py_function)(void (*)(void))on_gc, PY_FAST,
+				   NULL };
 
 /* gc.callbacks.METHOD(callback) */
 static void change_callbacks(const char *method_name)

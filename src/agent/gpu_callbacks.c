@@ -55,8 +55,8 @@ static uint32_t name_id(struct ring *r, const struct cuda_call_row *row)
 		suffix = strchr(row->name + 2, '_');
 	id = session_next_id(r->session);
 	if (!ring_define(r, DEF_STRING, id, row->name,
-			 (uint32_t)(suffix ? (size_t)(suffix - row->name) : strlen(row->name)), NULL,
-			 0))
+			 (uint32_t)(suffix ? (size_t)(suffix - row->name) : strlen(row->name)),
+			 NULL, 0))
 		return 0;
 	atomic_store_explicit(known, (uint64_t)session_epoch << 32 | id, memory_order_relaxed);
 	return id;

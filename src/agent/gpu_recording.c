@@ -21,7 +21,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
 
 static _Atomic int phase;
-static _Atomic int owner; /* pid: a forked child has no CUDA */
+static _Atomic int owner;     /* pid: a forked child has no CUDA */
 static _Atomic int unflushed; /* calls were made since the last flush */
 
 bool gpu_is_on(void)
@@ -138,7 +138,8 @@ static void *flush_now_and_then(void *unused)
 	(void)unused;
 	while (session_on()) {
 		nanosleep(&pause, NULL);
-		quiet = atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed) ? 0 : quiet + 1;
+		quiet = atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed) ? 0
+										      : quiet + 1;
 		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
 			cupti.FlushAll(0);
 	}
@@ -195,8 +196,9 @@ void gpu_resume(void)
 	result = start();
 	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
 		/* A profiler that has run once keeps its subscription. */
-		gpu_say(GPU_STATE_RECORDING, "the other tool keeps CUPTI's callbacks: from here on "
-					     "the GPU is recorded without the calls that start its work");
+		gpu_say(GPU_STATE_RECORDING,
+			"the other tool keeps CUPTI's callbacks: from here on "
+			"the GPU is recorded without the calls that start its work");
 	} else if (result) {
 		atomic_store(&phase, GPU_OFF);
 		say_result(result);

@@ -67,7 +67,8 @@ static PyObject *is_recording(PyObject *module, PyObject *unused)
 #define FUNCTION(f) ((py_function)(void (*)(void))(f))
 
 static struct py_method methods[] = {
-	{ "attach", attach, PY_ONE_ARG, "Join the recording that the text names; True on success." },
+	{ "attach", attach, PY_ONE_ARG,
+	  "Join the recording that the text names; True on success." },
 	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
 	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },
 	{ "scope", FUNCTION(scope_new), PY_FAST | PY_KEYWORDS,
@@ -88,8 +89,7 @@ PyObject *PyInit__agent(void)
 {
 	if (pyapi_load(__builtin_return_address(0))) {
 		if (py.Err_SetString && py.ImportError)
-			py.Err_SetString(py.ImportError,
-					 "inferscope needs CPython 3.8 or newer");
+			py.Err_SetString(py.ImportError, "inferscope needs CPython 3.8 or newer");
 		return NULL;
 	}
 	if (scope_init())

@@ -7,7 +7,7 @@
 #define NAMES_MAX 65536
 #define NAME_MAX_BYTES 4096u
 
-static PyObject *known; /* dict: str -> int */
+static PyObject *known;      /* dict: str -> int */
 static uint32_t known_epoch; /* the recording that these ids belong to */
 
 static uint32_t define(struct ring *r, PyObject *name)

@@ -51,14 +51,14 @@ int pyapi_load(const void *inside)
 		return 0;
 	if (dladdr(inside, &info) && info.dli_fname)
 		library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-#define LOAD(type, name, symbol, args)                                                             \
-	*(void **)&py.name = find(library, symbol);                                                \
+#define LOAD(type, name, symbol, args)              \
+	*(void **)&py.name = find(library, symbol); \
 	complete &= py.name != NULL;
 	PYAPI_REQUIRED(LOAD)
 #undef LOAD
-#define LOAD(type, name, symbol, older, args)                                                      \
-	*(void **)&py.name = find(library, symbol);                                                \
-	if (!py.name && (const char *)older)                                                       \
+#define LOAD(type, name, symbol, older, args)       \
+	*(void **)&py.name = find(library, symbol); \
+	if (!py.name && (const char *)older)        \
 		*(void **)&py.name = find(library, older);
 	PYAPI_OPTIONAL(LOAD)
 #undef LOAD

@@ -149,35 +149,35 @@ typedef void (*py_free_function)(void *);
 	X(PyObject *, Interpreter_Main, "PyInterpreterState_Main", (void))                         \
 	X(char *, Interpreter_ThreadHead, "PyInterpreterState_ThreadHead", (PyObject *))           \
 	X(char *, ThreadState_Next, "PyThreadState_Next", (char *))                                \
-	X(char *, ThreadState_OfThis, "PyGILState_GetThisThreadState", (void)) /* no GIL needed */  \
+	X(char *, ThreadState_OfThis, "PyGILState_GetThisThreadState", (void)) /* no GIL needed */ \
 	X(char *, ThreadState_Get, "PyThreadState_Get", (void))                                    \
 	X(void, SetProfile, "PyEval_SetProfile", (py_trace_function, PyObject *))
 
 /* The first symbol that exists is taken; both may be absent. */
-#define PYAPI_OPTIONAL(X)                                                                          \
-	X(ssize_t, Extra_Index, "PyUnstable_Eval_RequestCodeExtraIndex",                           \
-	  "_PyEval_RequestCodeExtraIndex", (py_free_function))                                     \
-	X(int, Extra_Get, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra",                          \
-	  (PyObject *, ssize_t, void **))                                                          \
-	X(int, Extra_Set, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra",                          \
-	  (PyObject *, ssize_t, void *))                                                           \
-	X(PyObject *, Frame_GetCode, "PyFrame_GetCode", NULL, (PyObject *))                        \
+#define PYAPI_OPTIONAL(X)                                                   \
+	X(ssize_t, Extra_Index, "PyUnstable_Eval_RequestCodeExtraIndex",    \
+	  "_PyEval_RequestCodeExtraIndex", (py_free_function))              \
+	X(int, Extra_Get, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra",   \
+	  (PyObject *, ssize_t, void **))                                   \
+	X(int, Extra_Set, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra",   \
+	  (PyObject *, ssize_t, void *))                                    \
+	X(PyObject *, Frame_GetCode, "PyFrame_GetCode", NULL, (PyObject *)) \
 	X(int, Frame_GetLasti, "PyFrame_GetLasti", NULL, (PyObject *))
 
 /* X(name in the table, symbol, is it a pointer to an object rather than an object) */
-#define PYAPI_OBJECTS(X)                                                                           \
-	X(None, "_Py_NoneStruct", false)                                                           \
-	X(True, "_Py_TrueStruct", false)                                                           \
-	X(False, "_Py_FalseStruct", false)                                                         \
-	X(UnicodeType, "PyUnicode_Type", false)                                                    \
-	X(LongType, "PyLong_Type", false)                                                          \
-	X(FloatType, "PyFloat_Type", false)                                                        \
-	X(BoolType, "PyBool_Type", false)                                                          \
-	X(FunctionType, "PyFunction_Type", false)                                                  \
-	X(CodeType, "PyCode_Type", false)                                                          \
-	X(TypeError, "PyExc_TypeError", true)                                                      \
-	X(RuntimeError, "PyExc_RuntimeError", true)                                                \
-	X(ImportError, "PyExc_ImportError", true)                                                  \
+#define PYAPI_OBJECTS(X)                            \
+	X(None, "_Py_NoneStruct", false)            \
+	X(True, "_Py_TrueStruct", false)            \
+	X(False, "_Py_FalseStruct", false)          \
+	X(UnicodeType, "PyUnicode_Type", false)     \
+	X(LongType, "PyLong_Type", false)           \
+	X(FloatType, "PyFloat_Type", false)         \
+	X(BoolType, "PyBool_Type", false)           \
+	X(FunctionType, "PyFunction_Type", false)   \
+	X(CodeType, "PyCode_Type", false)           \
+	X(TypeError, "PyExc_TypeError", true)       \
+	X(RuntimeError, "PyExc_RuntimeError", true) \
+	X(ImportError, "PyExc_ImportError", true)   \
 	X(StopIteration, "PyExc_StopIteration", true)
 
 struct pyapi {
@@ -195,7 +195,8 @@ struct pyapi {
 
 extern struct pyapi py;
 
-/* Fills the table from the libpython that `inside`, an address in it, belongs to.  -1: something is missing. */
+/* Fills the table from the libpython that `inside`, an address in it, belongs to.  -1: something is
+ * missing. */
 int pyapi_load(const void *inside);
 
 /* Is object of this type or one derived from it? */

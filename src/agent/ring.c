@@ -11,9 +11,9 @@ _Static_assert(sizeof(struct record) + RECORD_PAYLOAD_MAX <= RING_CAPACITY, "fit
 _Static_assert(sizeof(struct record) + DEF_PAYLOAD_MAX <= RING_CAPACITY, "fits");
 
 #define NO_BLOCK UINT32_MAX
-#define FAIR_SHARE 2u    /* sealed blocks that a thread may fill at the expense of others */
+#define FAIR_SHARE 2u     /* sealed blocks that a thread may fill at the expense of others */
 #define RETRY_EVENTS 256u /* a search costs too much to be made for each event */
-#define STEAL_ATTEMPTS 8 /* each fails only because somebody else succeeded */
+#define STEAL_ATTEMPTS 8  /* each fails only because somebody else succeeded */
 
 size_t ring_bytes(const struct session *s)
 {
@@ -44,8 +44,10 @@ static uint32_t pool_take(struct session *s)
 		while (bits) {
 			uint64_t bit = bits & -bits;
 
-			/* Acquire pairs with the release in drain_free(): it no longer reads the block. */
-			bits = atomic_fetch_and_explicit(&s->free_map[w], ~bit, memory_order_acquire);
+			/* Acquire pairs with the release in drain_free(): it no longer reads the
+			 * block. */
+			bits = atomic_fetch_and_explicit(&s->free_map[w], ~bit,
+							 memory_order_acquire);
 			if (bits & bit) {
 				uint32_t index = w * 64u + (uint32_t)__builtin_ctzll(bit);
 
@@ -93,9 +95,9 @@ static uint32_t take_back_oldest(struct ring *r)
 		uint64_t taken = shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, r->oldest_seq);
 
 		order_drop_oldest(r);
-		if (atomic_compare_exchange_strong_explicit(
-			    &r->session->block_state[index], &expected, taken,
-			    memory_order_acq_rel, memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&r->session->block_state[index],
+							    &expected, taken, memory_order_acq_rel,
+							    memory_order_relaxed))
 			return index;
 	}
 	return NO_BLOCK;
@@ -155,11 +157,10 @@ static uint32_t take_from_the_rich(struct ring *r)
 		if (most <= r->sealed)
 			return NO_BLOCK;
 		index = oldest_block_of(s, thread, &state);
-		if (index != NO_BLOCK &&
-		    atomic_compare_exchange_strong_explicit(
-			    &s->block_state[index], &state,
-			    shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, 0),
-			    memory_order_acq_rel, memory_order_relaxed))
+		if (index != NO_BLOCK && atomic_compare_exchange_strong_explicit(
+						 &s->block_state[index], &state,
+						 shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, 0),
+						 memory_order_acq_rel, memory_order_relaxed))
 			return index;
 	}
 	return NO_BLOCK;
@@ -245,7 +246,8 @@ _Atomic uint64_t *ring_turn(struct ring *r)
 		return NULL;
 	}
 	begin(r, &r->events, index, 0);
-	return r->events.block->words; /* every record fits an empty block: see the assertions above */
+	return r->events.block
+		->words; /* every record fits an empty block: see the assertions above */
 }
 
 static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)

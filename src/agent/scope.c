@@ -54,8 +54,8 @@ static uint64_t last_instance;
 /* Takes over the reference to the name. */
 static struct scope *scope_alloc(PyObject *name)
 {
-	struct scope *s = free_count ? free_list[--free_count]
-				     : py.Object_Malloc(sizeof(struct scope));
+	struct scope *s =
+		free_count ? free_list[--free_count] : py.Object_Malloc(sizeof(struct scope));
 
 	if (!s) {
 		py_drop(name);
@@ -127,7 +127,8 @@ PyObject *scope_new(PyObject *module, PyObject *const *args, ssize_t n, PyObject
 		struct args encoded;
 
 		args_encode(&encoded, names, args + n);
-		copy_args(s, encoded.data, encoded.bytes); /* out of memory: the scope goes without */
+		copy_args(s, encoded.data,
+			  encoded.bytes); /* out of memory: the scope goes without */
 	}
 	return s ? &s->head : NULL;
 }
@@ -373,9 +374,12 @@ static struct py_getset scope_getset[] = {
 };
 
 static struct py_slot scope_slots[] = {
-	{ PY_TP_DEALLOC, (void *)scope_dealloc }, { PY_TP_METHODS, scope_methods },
-	{ PY_TP_GETSET, scope_getset },		  { PY_TP_CALL, (void *)scope_call },
-	{ PY_TP_REPR, (void *)scope_repr },	  { PY_TP_NEW, (void *)scope_refuse_new },
+	{ PY_TP_DEALLOC, (void *)scope_dealloc },
+	{ PY_TP_METHODS, scope_methods },
+	{ PY_TP_GETSET, scope_getset },
+	{ PY_TP_CALL, (void *)scope_call },
+	{ PY_TP_REPR, (void *)scope_repr },
+	{ PY_TP_NEW, (void *)scope_refuse_new },
 	{ 0, NULL },
 };
 

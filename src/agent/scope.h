@@ -9,7 +9,10 @@
 /* Creates the types; -1 with an exception set. */
 int scope_init(void);
 
-/* scope(name, /, **metadata) and mark_event(name, /, **metadata), as METH_FASTCALL | METH_KEYWORDS. */
+/*
+ * scope(name, /, **metadata) and mark_event(name, /, **metadata), as METH_FASTCALL |
+ * METH_KEYWORDS.
+ */
 PyObject *scope_new(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names);
 PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names);
 

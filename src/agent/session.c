@@ -3,8 +3,8 @@
  *
  * A forked child shares the mapping but not the rings: its first event
  * registers it as a process of its own and claims a thread entry, so that one
- * that only executes another program leaves no trace.  A thread that ends seals its ring from a pthread key destructor; a
- * process that ends does nothing, the recorder sees it die.
+ * that only executes another program leaves no trace.  A thread that ends seals its ring from a
+ * pthread key destructor; a process that ends does nothing, the recorder sees it die.
  */
 #include "agent/session.h"
 

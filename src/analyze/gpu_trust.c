@@ -154,8 +154,9 @@ static void note_missing(struct notes *n, const struct analysis_trust *trust)
 			trust->unmatched_activities, trust->unmatched_activities == 1 ? "y" : "ies",
 			trust->unmatched_activities == 1 ? "it" : "them");
 	if (trust->ambiguous_activities)
-		notes_add(n, "CUPTI gave different calls the same number, so nothing is known of who "
-			     "started which GPU work: its libcupti is older than the program's CUDA");
+		notes_add(n,
+			  "CUPTI gave different calls the same number, so nothing is known of who "
+			  "started which GPU work: its libcupti is older than the program's CUDA");
 	if (trust->malformed_gpu_records)
 		notes_add(n, "%" PRIu64 " GPU records make no sense and are in no figure",
 			  trust->malformed_gpu_records);

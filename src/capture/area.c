@@ -110,7 +110,8 @@ void area_release(struct area *a)
 {
 	if (a->header) {
 		munmap(a->header, a->bytes);
-		/* Agents that live on keep their mapping: take the pages out of it.  Zeros mean "over". */
+		/* Agents that live on keep their mapping: take the pages out of it.  Zeros mean
+		 * "over". */
 		fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)a->bytes);
 	}
 	if (a->fd >= 0)

@@ -76,8 +76,7 @@ static bool drain_copy(struct drain *d, const struct listed *l, struct copied *c
 	c->bytes = head > cursor->at ? head - cursor->at : 0;
 	c->index = cursor->index;
 	for (uint32_t i = 0; i < c->bytes / 8u; i++)
-		c->words[i] =
-			atomic_load_explicit(&b->words[c->at / 8u + i], memory_order_acquire);
+		c->words[i] = atomic_load_explicit(&b->words[c->at / 8u + i], memory_order_acquire);
 	/* Unchanged now means unchanged all the while: a sequence number is never used again. */
 	if ((atomic_load_explicit(state, memory_order_acquire) & ~3ull) != identity)
 		return false;
@@ -144,7 +143,10 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 		d->totals.stored++;
 	}
 	t->next_index = index;
-	/* A block that was given back may hold definitions by now, and drain_defs() has begun them. */
+	/*
+	 * A block that was given back may hold definitions by now, and drain_defs() has begun
+	 * them.
+	 */
 	if (cursor->identity == (c->state & ~3ull)) {
 		cursor->at = c->at + c->bytes;
 		cursor->index = index;

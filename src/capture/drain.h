@@ -41,7 +41,10 @@ int drain_finish(struct drain *d, struct err *err);
 /* A process is known to be dead (its parent has waited for it). */
 void drain_process_died(struct drain *d, uint32_t pid);
 
-/* The living process with this pid, once it has joined; else NULL.  Borrowed until the next call. */
+/*
+ * The living process with this pid, once it has joined; else NULL.  Borrowed until the next
+ * call.
+ */
 const struct trace_process *drain_find_process(const struct drain *d, uint32_t pid);
 
 /* Processes that have joined and still live, without `except`. */

@@ -4,7 +4,8 @@
 
 #include "capture/drain.h"
 
-#define DRAIN_BATCH 64u /* blocks copied before their definitions are fetched and they are written */
+#define DRAIN_BATCH \
+	64u /* blocks copied before their definitions are fetched and they are written */
 
 #define GAP_MAX (1ull << 40) /* more records than this are not lost at once */
 
@@ -28,7 +29,7 @@ struct drain_process {
 
 struct drain_thread {
 	bool known, named;
-	bool ended; /* it had ended when this cycle began */
+	bool ended;    /* it had ended when this cycle began */
 	uint32_t slot; /* of its process */
 	uint64_t next_index, stored;
 	struct trace_thread entry;
@@ -39,8 +40,8 @@ struct drain_thread {
 struct copied {
 	uint32_t block, thread;
 	uint32_t at, bytes;
-	uint64_t index;      /* of its first record */
-	uint64_t state;      /* as it was before the copy */
+	uint64_t index; /* of its first record */
+	uint64_t state; /* as it was before the copy */
 	uint64_t words[SHM_BLOCK_WORDS];
 };
 
@@ -58,14 +59,14 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
-	char refusal[1024]; /* the first one; "": none */
-	char gpu_refusal[1024]; /* likewise */
+	char refusal[1024];                   /* the first one; "": none */
+	char gpu_refusal[1024];               /* likewise */
 	uint32_t process_limit, thread_limit; /* see drain_tables_update() */
 	struct drain_process *processes;
 	struct drain_thread *threads;
 	struct cursor *cursors;
-	struct listed *list;    /* room for every block */
-	struct copied *copies;  /* DRAIN_BATCH + 1: the last one is for definitions */
+	struct listed *list;   /* room for every block */
+	struct copied *copies; /* DRAIN_BATCH + 1: the last one is for definitions */
 };
 
 /* Notices processes and threads that joined, and what they have to say. */

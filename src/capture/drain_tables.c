@@ -129,8 +129,7 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 		if (write_refusal(d, text, err))
 			return -1;
 	}
-	if (!p->noted_displaced &&
-	    atomic_load_explicit(&shared->displaced, memory_order_relaxed)) {
+	if (!p->noted_displaced && atomic_load_explicit(&shared->displaced, memory_order_relaxed)) {
 		p->noted_displaced = true;
 		snprintf(text, sizeof(text),
 			 "process %u: another tool uses the profile function of a thread: "
@@ -208,8 +207,8 @@ static int update_processes(struct drain *d, struct err *err)
 	d->process_limit = raise_limit(d->process_limit, 0, d->area->process_count);
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		/* Acquire: pairs with register_process(). */
-		uint32_t state = atomic_load_explicit(&d->area->processes[i].state,
-						      memory_order_acquire);
+		uint32_t state =
+			atomic_load_explicit(&d->area->processes[i].state, memory_order_acquire);
 
 		if (state != SHM_LIVE && state != SHM_ENDED)
 			continue;
@@ -273,9 +272,8 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 	uint64_t end = atomic_load_explicit(&shared->end_stamp, memory_order_relaxed);
 
 	/* What a hostile writer says is believed only as far as it can be true. */
-	t->entry.produced = said > t->next_index && said - t->next_index <= GAP_MAX
-				    ? said
-				    : t->next_index;
+	t->entry.produced =
+		said > t->next_index && said - t->next_index <= GAP_MAX ? said : t->next_index;
 	t->entry.lost = t->entry.produced - t->stored;
 	if (end)
 		t->entry.end_ns = stamp_ns(d, end);
@@ -295,8 +293,7 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 {
 	struct shm_process *shared = &d->area->processes[slot];
-	unsigned long long names =
-		atomic_load_explicit(&shared->defs_lost, memory_order_relaxed);
+	unsigned long long names = atomic_load_explicit(&shared->defs_lost, memory_order_relaxed);
 	unsigned long long homeless =
 		atomic_load_explicit(&shared->no_thread, memory_order_relaxed);
 	char text[256];

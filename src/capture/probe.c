@@ -42,7 +42,8 @@ static void probe_buffer(struct probe_result *out)
 		snprintf(out->found, sizeof(out->found), "%s: %s",
 			 fd < 0 ? "no memory files" : "/proc/PID/fd cannot be opened",
 			 strerror_r(errno, text, sizeof(text)));
-		snprintf(out->fix, sizeof(out->fix), "mount /proc, and allow memfd_create (Linux 3.17)");
+		snprintf(out->fix, sizeof(out->fix),
+			 "mount /proc, and allow memfd_create (Linux 3.17)");
 	} else {
 		snprintf(out->found, sizeof(out->found), "memory files, shared through /proc");
 	}

@@ -41,7 +41,8 @@ static void ask_driver(struct probe_result *out)
 	code = init && version && count && name ? init(0) : -1;
 	if (code) {
 		out->level = PROBE_PROBLEM;
-		snprintf(out->found, sizeof(out->found), "the driver does not start (error %d)", code);
+		snprintf(out->found, sizeof(out->found), "the driver does not start (error %d)",
+			 code);
 		snprintf(out->fix, sizeof(out->fix),
 			 "check nvidia-smi; in a container, pass the GPU through");
 		return;
@@ -54,7 +55,8 @@ static void ask_driver(struct probe_result *out)
 		 number % 1000 / 10, devices, devices == 1 ? "" : "s", devices ? ": " : "", first);
 	if (!devices) {
 		out->level = PROBE_PROBLEM;
-		snprintf(out->fix, sizeof(out->fix), "CUDA_VISIBLE_DEVICES hides all GPUs, or there is none");
+		snprintf(out->fix, sizeof(out->fix),
+			 "CUDA_VISIBLE_DEVICES hides all GPUs, or there is none");
 	}
 }
 
@@ -74,8 +76,8 @@ static void ask_cupti(struct probe_result *out)
 		snprintf(out->found, sizeof(out->found),
 			 "not among the system's libraries (PyTorch brings its own)");
 		if (asked && *asked)
-			snprintf(out->fix, sizeof(out->fix), CUPTI_ENV " names %.150s, which cannot be loaded",
-				 asked);
+			snprintf(out->fix, sizeof(out->fix),
+				 CUPTI_ENV " names %.150s, which cannot be loaded", asked);
 		return;
 	}
 	*(void **)&get_version = dlsym(library, "cuptiGetVersion");
@@ -110,7 +112,8 @@ static void ask_in_a_child(void (*ask)(struct probe_result *), struct probe_resu
 		memset(out, 0, sizeof(*out));
 		out->level = PROBE_PROBLEM;
 		snprintf(out->found, sizeof(out->found), "no answer, or a crash");
-		snprintf(out->fix, sizeof(out->fix), "check nvidia-smi and the driver's installation");
+		snprintf(out->fix, sizeof(out->fix),
+			 "check nvidia-smi and the driver's installation");
 	}
 	close(fds[0]);
 	if (pid > 0) {

@@ -76,7 +76,8 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		int wait_status;
 		pid_t pid;
 
-		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) > 0) {
+		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) >
+		       0) {
 			drain_process_died(recording_drain(r), (uint32_t)pid);
 			if (pid == workload) {
 				running = false;

@@ -12,8 +12,8 @@
 #include "capture/recording.h"
 
 struct supervisor {
-	int signals;      /* signalfd */
-	sigset_t before;  /* our mask, before it was taken over */
+	int signals;     /* signalfd */
+	sigset_t before; /* our mask, before it was taken over */
 	bool wait_children;
 	/* Called now and then; NULL: not. */
 	void (*tick)(void *context, struct recording *r);

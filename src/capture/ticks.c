@@ -62,8 +62,8 @@ void ticks_sync(struct ticks *t)
 {
 	struct ticks_point p = take_point(t);
 
-	if (t->count && (p.ticks <= t->points[t->count - 1].ticks ||
-			 p.ns <= t->points[t->count - 1].ns))
+	if (t->count &&
+	    (p.ticks <= t->points[t->count - 1].ticks || p.ns <= t->points[t->count - 1].ns))
 		return;
 	if (t->count == TICKS_POINTS_MAX)
 		thin_out(t);

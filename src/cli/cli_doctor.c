@@ -84,7 +84,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.operands = "[--json]",
 	.summary = "tell what can be recorded on this machine, and how to mend the rest",
-	.details = "Exit status: 0 when nothing is wrong (what is merely absent is not wrong), else 1.",
+	.details = "Exit status: 0 when nothing is wrong (what is merely absent is not wrong), "
+		   "else 1.",
 	.scope = SETTING_FOR_DOCTOR,
 	.run = run,
 };

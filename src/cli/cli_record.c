@@ -118,7 +118,8 @@ static int run(const struct command *self, int argc, char **argv)
 	if (config_load(&c, self->scope, argc - 2, argv + 2, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (detach())
-		status = complain(EXIT_NOT_EXECUTABLE, "record: cannot detach: %s", strerror(errno));
+		status =
+			complain(EXIT_NOT_EXECUTABLE, "record: cannot detach: %s", strerror(errno));
 	else
 		status = record(c, pid);
 	config_free(c);

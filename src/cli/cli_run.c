@@ -56,7 +56,8 @@ static void note_other_injection(struct begun *b)
 		return;
 	snprintf(text, sizeof(text),
 		 "the GPU is not recorded: " LAUNCH_INJECTION " is set to another tool (%.200s); "
-		 "unset it to record the GPU", other);
+		 "unset it to record the GPU",
+		 other);
 	b->fell_short = true;
 	(void)trace_write_note(recording_writer(b->recording), text, &err);
 	complain(0, "%s", text);
@@ -153,13 +154,16 @@ const struct command command_run = {
 	.operands = "[options] script.py [args]\n"
 		    "[options] -- command [args]",
 	.summary = "run a workload, record it and write a report",
-	.details = "Runs the script with python3 (--python chooses another), or any command behind '--',\n"
-		   "and records it and the processes it starts.  Input, output, signals and the exit\n"
-		   "status are the workload's own.  The summary goes to standard error.\n"
-		   "\n"
-		   "Exit status: the workload's, 128 + N when signal N killed it; 126 or 127 when it\n"
-		   "cannot be executed or found; 2 for a mistake in the options; 4 with --strict when\n"
-		   "something asked for could not be recorded.",
+	.details =
+		"Runs the script with python3 (--python chooses another), or any command behind "
+		"'--',\n"
+		"and records it and the processes it starts.  Input, output, signals and the exit\n"
+		"status are the workload's own.  The summary goes to standard error.\n"
+		"\n"
+		"Exit status: the workload's, 128 + N when signal N killed it; 126 or 127 when it\n"
+		"cannot be executed or found; 2 for a mistake in the options; 4 with --strict "
+		"when\n"
+		"something asked for could not be recorded.",
 	.scope = SETTING_FOR_RUN,
 	.run = run,
 };

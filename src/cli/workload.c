@@ -95,8 +95,10 @@ static int check_command(const char *name, struct err *err)
 	int status = find_program(name);
 
 	if (status)
-		err_set(err, status == EXIT_NOT_FOUND ? "cannot run %s: not found"
-						      : "cannot run %s: not executable", name);
+		err_set(err,
+			status == EXIT_NOT_FOUND ? "cannot run %s: not found"
+						 : "cannot run %s: not executable",
+			name);
 	return status;
 }
 

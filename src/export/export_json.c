@@ -314,8 +314,8 @@ static void write_head(struct exported *x)
 		json_int(j, end->exit_status);
 	else
 		json_null(j);
-	key_string(j, "damage", trace_damage(x->trace) ? trace_damage(x->trace)
-							: timeline_damage(x->examined));
+	key_string(j, "damage",
+		   trace_damage(x->trace) ? trace_damage(x->trace) : timeline_damage(x->examined));
 	write_info(x);
 	write_processes(x);
 	write_threads(x);
@@ -333,7 +333,9 @@ static int pids_find(struct exported *x)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t process = trace_thread(x->trace, i)->process;
 
-		/* Processes are in order of their ids, but threads not in that of their processes.
+		/*
+		 * Processes are in order of their ids, but threads not in that of their
+		 * processes.
 		 */
 		if (trace_process(x->trace, last)->id != process) {
 			size_t low = 0, high = trace_process_count(x->trace);
@@ -358,8 +360,7 @@ static int examine(struct exported *x, struct err *err)
 {
 	const struct timeline_visitor nobody = { 0 };
 
-	return timeline_new(&x->examined, x->trace, err) ||
-			       timeline_walk(x->examined, &nobody, err)
+	return timeline_new(&x->examined, x->trace, err) || timeline_walk(x->examined, &nobody, err)
 		       ? -1
 		       : 0;
 }

@@ -13,7 +13,7 @@ struct exported {
 	const struct trace *trace;
 	struct timeline *timeline;
 	struct timeline *examined; /* all events, read before the head is written */
-	uint32_t *pid_of; /* by position of the thread */
+	uint32_t *pid_of;          /* by position of the thread */
 	struct buf text;
 	struct json json;
 	int fd;

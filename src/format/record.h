@@ -65,7 +65,7 @@ enum record_kind {
 
 	/* CUPTI's own overhead: varint start, varint duration; id = its kind. */
 	RECORD_GPU_OVERHEAD = RECORD_PAYLOAD | 19,
-	/* The GPU recording of this process changed; id = enum gpu_state, payload: a text for the user. */
+	/* The GPU recording of this process changed; id = enum gpu_state, payload: a text. */
 	RECORD_GPU_STATE = RECORD_PAYLOAD | 20,
 	RECORD_GPU_DROPPED = 21, /* id = records that CUPTI dropped since the last one of these */
 	/*
@@ -79,16 +79,16 @@ enum record_kind {
 /* What a CUDA call does, as far as the analysis cares. */
 enum cuda_call {
 	CUDA_CALL_OTHER = 0,
-	CUDA_CALL_LAUNCH = 1,       /* a kernel */
+	CUDA_CALL_LAUNCH = 1, /* a kernel */
 	CUDA_CALL_GRAPH_LAUNCH = 2,
-	CUDA_CALL_COPY = 3,         /* returns when it likes: see RECORD_GPU_COPY */
+	CUDA_CALL_COPY = 3, /* returns when it likes: see RECORD_GPU_COPY */
 	CUDA_CALL_MEMSET = 4,
-	CUDA_CALL_SYNC_DEVICE = 5,  /* waits for all work of the context */
-	CUDA_CALL_SYNC_STREAM = 6,  /* waits for a stream */
-	CUDA_CALL_SYNC_EVENT = 7,   /* waits for an event */
-	CUDA_CALL_ALLOC = 8,        /* device memory */
+	CUDA_CALL_SYNC_DEVICE = 5, /* waits for all work of the context */
+	CUDA_CALL_SYNC_STREAM = 6, /* waits for a stream */
+	CUDA_CALL_SYNC_EVENT = 7,  /* waits for an event */
+	CUDA_CALL_ALLOC = 8,       /* device memory */
 	CUDA_CALL_FREE = 9,
-	CUDA_CALL_HOST_ALLOC = 10,  /* pinned memory, and its registration */
+	CUDA_CALL_HOST_ALLOC = 10, /* pinned memory, and its registration */
 	CUDA_CALL_HOST_FREE = 11,
 	CUDA_CALL_STREAM_CREATE = 12,
 	CUDA_CALL_CONTEXT_CREATE = 13,
@@ -131,7 +131,7 @@ enum def_kind {
 	DEF_STRING = RECORD_PAYLOAD | 1, /* the bytes, UTF-8 */
 	/* varint first line, varint length + bytes of the qualified name, rest: file name */
 	DEF_CODE = RECORD_PAYLOAD | 2,
-	/* A Python stack, innermost first, to the end: varint code id (0: unknown), varint instruction offset in bytes */
+	/* A Python stack, innermost first: varint code id (0: unknown), varint offset in bytes */
 	DEF_STACK = RECORD_PAYLOAD | 3,
 	/*
 	 * Lines of a code object (id = code id): varint Python minor version, rest: a

@@ -95,38 +95,39 @@ struct shm_header {
 	_Atomic uint32_t no_process;
 };
 
-enum shm_phase { /* of a process or thread entry */
+/* Of a process or thread entry. */
+enum shm_phase {
 	SHM_UNUSED = 0,
 	SHM_CLAIMED = 1, /* being filled in by its owner */
 	SHM_LIVE = 2,
 	SHM_ENDED = 3, /* said so itself; a killed one stays LIVE and the recorder finds out */
 };
 
-enum shm_refusal { /* why an agent records no calls in this process */
+/* Why an agent records no calls in this process. */
+enum shm_refusal {
 	SHM_OK = 0,
-	SHM_REFUSED_VERSION = 1,       /* CPython older than 3.8 */
-	SHM_REFUSED_DEBUG = 2,         /* a --with-pydebug build */
-	SHM_REFUSED_FREE_THREADED = 3, /* a build without the GIL */
-	SHM_REFUSED_API = 4,           /* a symbol the agent needs is missing */
-	SHM_REFUSED_NO_TOOL_ID = 5,    /* all sys.monitoring tool ids are taken */
-	SHM_REFUSED_LAYOUT = 6,        /* the interpreter's structures are not as expected */
+	SHM_REFUSED_API = 4,        /* a symbol the agent needs is missing */
+	SHM_REFUSED_NO_TOOL_ID = 5, /* all sys.monitoring tool ids are taken */
+	SHM_REFUSED_LAYOUT = 6,     /* the interpreter's structures are not as expected */
 };
 
-struct shm_process { /* 512 bytes */
+/* 512 bytes */
+struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
 	uint64_t start_stamp;
-	_Atomic uint32_t refusal;    /* enum shm_refusal */
-	_Atomic uint32_t displaced;  /* times another tool took our profile slot */
-	_Atomic uint64_t defs_lost;  /* definitions that found no room */
-	_Atomic uint64_t no_thread;  /* events of threads that found no thread entry */
-	char name[448];              /* command line or script, UTF-8, NUL-terminated */
+	_Atomic uint32_t refusal;   /* enum shm_refusal */
+	_Atomic uint32_t displaced; /* times another tool took our profile slot */
+	_Atomic uint64_t defs_lost; /* definitions that found no room */
+	_Atomic uint64_t no_thread; /* events of threads that found no thread entry */
+	char name[448];             /* command line or script, UTF-8, NUL-terminated */
 	char spare[16];
 };
 
-struct shm_thread { /* 128 bytes */
+/* 128 bytes */
+struct shm_thread {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE and ENDED are stored with release */
 	uint32_t process;       /* index */
 	uint32_t tid;

@@ -51,7 +51,9 @@ int event_queue_grow(struct event_queue *q)
 	return 0;
 }
 
-/* Both columns return the position behind what they wrote; the caller made room for the worst case.
+/*
+ * Both columns return the position behind what they wrote; the caller made room for the worst
+ * case.
  */
 
 static uint8_t *encode_times(const struct event_queue *q, uint8_t *to)

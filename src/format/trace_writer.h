@@ -52,7 +52,9 @@ int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, u
 		      uint32_t id, int64_t time_ns, const void *payload, size_t bytes,
 		      struct err *err);
 
-/* Writes out what is collected; older_than_ns > 0: only event blocks begun that long before now_ns.
+/*
+ * Writes out what is collected; older_than_ns > 0: only event blocks begun that long before
+ * now_ns.
  */
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 		       struct err *err);

@@ -105,7 +105,9 @@ static size_t next_char(const char *s, int *harmless)
 
 	while ((p[n] & 0xc0) == 0x80)
 		n++;
-	/* ASCII and C1 controls (U+0080..9F); line and direction controls (U+2028..2E, 2066..69).
+	/*
+	 * ASCII and C1 controls (U+0080..9F); line and direction controls (U+2028..2E,
+	 * 2066..69).
 	 */
 	*harmless = !(p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0) ||
 		      (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||

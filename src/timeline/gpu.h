@@ -106,7 +106,9 @@ struct gpu_change {
 int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err);
 void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
 
-/* Activities in order of (process, start), untimed ones first; calls in order of (thread, start).
+/*
+ * Activities in order of (process, start), untimed ones first; calls in order of (thread,
+ * start).
  */
 size_t gpu_activity_count(const struct gpu_timeline *g);
 const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i);

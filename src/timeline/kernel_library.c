@@ -92,7 +92,9 @@ static bool tile_in_name(const char *name, char *out, size_t room)
 	return false;
 }
 
-/* cute::tuple<cute::C<128>, cute::C<64>, cute::C<32> >, the first that is large enough for a tile.
+/*
+ * cute::tuple<cute::C<128>, cute::C<64>, cute::C<32> >, the first that is large enough for a
+ * tile.
  */
 static bool tile_in_template(const char *name, char *out, size_t room)
 {
@@ -121,7 +123,9 @@ static bool tile_in_template(const char *name, char *out, size_t room)
 	return false;
 }
 
-/* flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64, ...: the words of its name, the head size.
+/*
+ * flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64, ...: the words of its name, the head
+ * size.
  */
 static bool flash_brief(const char *full, char *brief, const char *type)
 {

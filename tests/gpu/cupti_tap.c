@@ -122,11 +122,11 @@ EXPORT int cuptiActivityRegisterCallbacks(request_function request, complete_fun
 }
 
 /* Everything else as it comes. */
-#define PASS(symbol, parameters, ...)                                                              \
-	EXPORT int symbol parameters;                                                              \
-	EXPORT int symbol parameters                                                               \
-	{                                                                                          \
-		return CALL(#symbol, __VA_ARGS__);                                                 \
+#define PASS(symbol, parameters, ...)              \
+	EXPORT int symbol parameters;              \
+	EXPORT int symbol parameters               \
+	{                                          \
+		return CALL(#symbol, __VA_ARGS__); \
 	}
 
 PASS(cuptiGetVersion, (uint32_t * a), a)

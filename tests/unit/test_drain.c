@@ -34,8 +34,16 @@ static uint64_t random_word(void)
 static uint64_t nasty_word(void)
 {
 	static const uint64_t nasty[] = {
-		0, 1, UINT64_MAX, INT64_MAX, 1ull << 63, UINT32_MAX, 1ull << 32, SHM_BLOCK_BYTES,
-		SHM_BLOCK_FULL | 0xffffull << 3 | 1ull << 19, SHM_BLOCK_WRITING | 1ull << 19,
+		0,
+		1,
+		UINT64_MAX,
+		INT64_MAX,
+		1ull << 63,
+		UINT32_MAX,
+		1ull << 32,
+		SHM_BLOCK_BYTES,
+		SHM_BLOCK_FULL | 0xffffull << 3 | 1ull << 19,
+		SHM_BLOCK_WRITING | 1ull << 19,
 	};
 
 	return random_word() % 3 ? nasty[random_word() % (sizeof(nasty) / sizeof(nasty[0]))]
@@ -60,8 +68,8 @@ static void scribble_everywhere(struct session *s)
 	for (unsigned i = 0; i < 4; i++) {
 		struct shm_block *b = &s->blocks[random_word() % h->blocks];
 
-		scribble((void *)b, 8, 2);       /* first_index and head */
-		scribble(b->words, 64, 8);       /* the first records */
+		scribble((void *)b, 8, 2); /* first_index and head */
+		scribble(b->words, 64, 8); /* the first records */
 		scribble(b->words, SHM_BLOCK_WORDS, 2);
 	}
 }

@@ -211,7 +211,6 @@ static void ring_mode_keeps_the_newest_of_a_long_run(void **state)
 	assert_true(lost < 4 * events);
 }
 
-
 /* Threads come and go: entries and blocks are reused, numbers start over. */
 static void threads_that_come_and_go_are_told_apart(void **state)
 {
