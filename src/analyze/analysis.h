@@ -56,6 +56,7 @@ struct analysis_function {
 	int64_t total_ns;   /* a recursive call inside another one is not counted twice */
 	int64_t self_ns;    /* without called functions and collections */
 	int64_t longest_ns; /* activation, or segment of a generator */
+	bool waits;         /* its self time is waiting, see waits.h */
 };
 
 struct analysis_verdict {
@@ -123,7 +124,8 @@ struct analysis {
 	size_t thread_count;
 	struct analysis_thread *threads; /* in order of appearance */
 	size_t function_count;
-	struct analysis_function *functions; /* most self time first */
+	size_t working_count;                /* the first ones; the others wait */
+	struct analysis_function *functions; /* most self time first, those that wait last */
 	size_t step_count;
 	struct analysis_step *steps; /* most important first: outermost, longest in total */
 	size_t mark_count;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/stats.h"
+#include "analyze/waits.h"
 #include "base/array.h"
 
 void census_init(struct census *c)
@@ -94,6 +95,8 @@ static int most_self_first(const void *a, const void *b)
 	const struct analysis_function *x = a, *y = b;
 	int order;
 
+	if (x->waits != y->waits)
+		return x->waits ? 1 : -1;
 	if (x->self_ns != y->self_ns)
 		return x->self_ns > y->self_ns ? -1 : 1;
 	if (x->total_ns != y->total_ns)
@@ -175,6 +178,7 @@ static void name_function(struct analysis_function *f, const struct function *kn
 	f->name = known->name;
 	f->file = known->file;
 	f->line = known->line;
+	f->waits = function_waits(f->name, f->file);
 	/*
 	 * A call was taken for recursion inside one that turned out to have ended in
 	 * a gap: its time is missing from the total.
@@ -200,6 +204,8 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 	qsort(c->functions, n, sizeof(*c->functions), most_self_first);
 	a->functions = c->functions;
 	a->function_count = n;
+	while (a->working_count < n && !a->functions[a->working_count].waits)
+		a->working_count++;
 	c->functions = NULL; /* the analysis owns it now */
 	return 0;
 }

@@ -30,7 +30,10 @@ const char *text_duration(char out[TEXT_FIGURE], double ns)
 
 	uint64_t s = (uint64_t)(ns / 1e9 + 0.5);
 
-	snprintf(out, TEXT_FIGURE, "%" PRIu64 " min %02u s", s / 60, (unsigned)(s % 60));
+	if (s < 3600)
+		snprintf(out, TEXT_FIGURE, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
+	else
+		snprintf(out, TEXT_FIGURE, "%" PRIu64 "h%02um", s / 3600, (unsigned)(s / 60 % 60));
 	return out;
 }
 

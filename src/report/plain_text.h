@@ -12,7 +12,7 @@
 
 #define TEXT_FIGURE 32 /* room for any of the figures below */
 
-/* "840 ns", "12.3 ms", "1.24 s", "2 min 05 s"; returns out. */
+/* "840 ns", "12.3 ms", "1.24 s", "2m05s", "3h07m"; returns out. */
 const char *text_duration(char out[TEXT_FIGURE], double ns);
 
 /* "950", "12.3 k", "50.1 M" */

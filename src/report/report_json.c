@@ -102,7 +102,7 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 	size_t rows = report_rows(detail, a->function_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 	double all_ns = 0;
 
-	for (size_t i = 0; i < a->function_count; i++)
+	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
 	put_uint(j, "function_count", a->function_count);
 	begin_array(j, "functions");
@@ -116,8 +116,10 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 		put_uint(j, "calls", f->calls);
 		put_ms(j, "total_ms", f->total_ns);
 		put_ms(j, "self_ms", f->self_ns);
-		put_share(j, "self_share", (double)f->self_ns, all_ns);
+		put_share(j, "self_share", f->waits ? 0 : (double)f->self_ns, all_ns);
 		put_ms(j, "longest_ms", f->longest_ns);
+		json_key(j, "waits");
+		json_bool(j, f->waits);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -82,34 +82,56 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 	buf_add_str(out, "\nPercentiles are measured values (nearest rank), without warm-up.\n");
 }
 
+static void add_function(struct buf *out, const struct analysis *a, size_t i, double all_ns)
+{
+	const struct analysis_function *fn = &a->functions[i];
+	char f[3][TEXT_FIGURE];
+
+	buf_add_str(out, "| ");
+	markdown_cell(out, fn->name);
+	buf_add_str(out, " | ");
+	markdown_place(out, fn->file, fn->line, a->run.cwd);
+	buf_printf(out, " | %" PRIu64 " | %s |", fn->calls,
+		   text_duration(f[0], (double)fn->self_ns));
+	if (!fn->waits)
+		buf_printf(out, " %s | %s |", text_share(f[1], (double)fn->self_ns, all_ns),
+			   text_duration(f[2], (double)fn->total_ns));
+	buf_add_byte(out, '\n');
+}
+
 static void add_functions(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->function_count, 10, 30);
-	char f[4][TEXT_FIGURE];
+	size_t rows = report_rows(detail, a->working_count, 10, 30);
 	double all_ns = 0;
 
 	if (!rows)
 		return;
-	for (size_t i = 0; i < a->function_count; i++)
+	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
 	buf_add_str(out, "\n## Hottest functions\n\n"
 			 "| function | where | calls | self | share | total |\n"
 			 "|---|---|--:|--:|--:|--:|\n");
-	for (size_t i = 0; i < rows; i++) {
-		const struct analysis_function *fn = &a->functions[i];
+	for (size_t i = 0; i < rows; i++)
+		add_function(out, a, i, all_ns);
+	markdown_more(out, rows, a->working_count);
+	buf_add_str(out,
+		    "\nSelf: without called functions and garbage collection; waiting in C code "
+		    "counts. Share: of the self time of all these functions, in all threads.\n");
+}
 
-		buf_add_str(out, "| ");
-		markdown_cell(out, fn->name);
-		buf_add_str(out, " | ");
-		markdown_place(out, fn->file, fn->line, a->run.cwd);
-		buf_printf(out, " | %" PRIu64 " | %s | %s | %s |\n", fn->calls,
-			   text_duration(f[0], (double)fn->self_ns),
-			   text_share(f[1], (double)fn->self_ns, all_ns),
-			   text_duration(f[2], (double)fn->total_ns));
-	}
-	markdown_more(out, rows, a->function_count);
-	buf_add_str(out, "\nSelf: without called functions and garbage collection; waiting counts. "
-			 "Share: of the self time of all functions and threads.\n");
+/* Threads that wait are not where time is lost, but it is good to know what for. */
+static void add_waits(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t count = a->function_count - a->working_count;
+	size_t rows = report_rows(detail, count, 3, 10);
+
+	if (!rows)
+		return;
+	buf_add_str(out,
+		    "\n## Waiting\n\n| function | where | calls | time |\n|---|---|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++)
+		add_function(out, a, a->working_count + i, 0);
+	markdown_more(out, rows, count);
 }
 
 static void add_processes(struct buf *out, const struct analysis *a, enum report_detail detail)
@@ -212,6 +234,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_steps(out, a, detail);
 	markdown_gpu(out, a, detail);
 	add_functions(out, a, detail);
+	add_waits(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);
 	add_processes(out, a, detail);

@@ -174,15 +174,16 @@ static size_t gpu_lines(const struct analysis *a)
 
 static void add_functions(struct screen *s, const struct analysis *a, enum report_detail detail)
 {
-	/* The GPU's lines take the place of functions: it all stays on one screen. */
-	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS - gpu_lines(a);
-	size_t rows = a->function_count < limit ? a->function_count : limit;
+	/* Lines on other things take the place of functions: it all stays on one screen. */
+	size_t others = gpu_lines(a) + (a->working_count < a->function_count);
+	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS - others;
+	size_t rows = a->working_count < limit ? a->working_count : limit;
 	size_t columns = s->width - 2 - 4 * COLUMN;
 	double all_ns = 0;
 
 	if (!rows)
 		return;
-	for (size_t i = 0; i < a->function_count; i++)
+	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
 	buf_add_str(&s->out, "\n  ");
 	colour(s, DIM);
@@ -259,15 +260,34 @@ static void add_gpu(struct screen *s, const struct analysis *a)
 		add_text(s, "copies", &text);
 	if (g->line_count) {
 		const struct gpu_line_figures *l = g->lines;
+		struct buf place;
 
+		buf_init(&place);
 		if (*l->file)
-			buf_printf(&text, "%s:%" PRIu32 " ", text_short_path(l->file, a->run.cwd),
+			buf_printf(&place, "%s:%" PRIu32, text_short_path(l->file, a->run.cwd),
 				   l->line);
-		buf_printf(&text, "%s started %s of GPU work in %s launch%s", l->function,
+		text_add_clipped_tail(&text, buf_string(&place), s->width / 3);
+		buf_release(&place);
+		buf_printf(&text, " %s started %s of GPU work in %s launch%s", l->function,
 			   text_duration(f[0], (double)l->gpu_ns), text_count(f[1], l->calls),
 			   l->calls == 1 ? "" : "es");
 		add_text(s, "line", &text);
 	}
+	buf_release(&text);
+}
+
+static void add_waits(struct screen *s, const struct analysis *a)
+{
+	char f[TEXT_FIGURE];
+	struct buf text;
+
+	if (a->working_count == a->function_count)
+		return;
+	buf_init(&text);
+	for (size_t i = a->working_count; i < a->function_count && i < a->working_count + 3; i++)
+		buf_printf(&text, "%s%s %s", i > a->working_count ? ", " : "", a->functions[i].name,
+			   text_duration(f, (double)a->functions[i].self_ns));
+	add_text(s, "waiting", &text);
 	buf_release(&text);
 }
 
@@ -356,6 +376,7 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	add_functions(&s, a, style->detail);
 	buf_add_byte(&s.out, '\n');
 	add_gpu(&s, a);
+	add_waits(&s, a);
 	add_gc(&s, a);
 	add_trust(&s, a, style->detail);
 	add_files(&s, style);

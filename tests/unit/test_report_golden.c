@@ -160,9 +160,9 @@ static void reports_are_as_agreed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN("plain_script"), GOLDEN("asyncio_server"), GOLDEN("warm_up"),
-		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
-		GOLDEN("many_rows"),
+		GOLDEN("plain_script"),  GOLDEN("waiting"),     GOLDEN("asyncio_server"),
+		GOLDEN("warm_up"),       GOLDEN("gpu_service"), GOLDEN("losses"),
+		GOLDEN("hostile_names"), GOLDEN("many_rows"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
