@@ -36,6 +36,9 @@ demo: build venv ## record PyTorch inference on the CPU, print the summary, leav
 	build/stage/bin/inferscope run --python .venv/bin/python \
 		--report inferscope-report.md --report inferscope-report.json \
 		examples/torch_cpu_inference.py
+	@echo
+	@echo "The same for a GPU, from a trace that was recorded on an H200 (examples/traces):"
+	build/stage/bin/inferscope analyze examples/traces/h200_gpt2_decode.isc
 
 .PHONY: test
 test: build venv ## every test but the long ones

@@ -18,8 +18,8 @@
  * arrive sooner, so a killed process loses less; large ones cost less.  So each
  * is made to last for a tenth of a second or so: 40 kernels, or 2500.
  */
-#define BUFFER_BYTES_MIN (8u * 1024u)
-#define BUFFER_BYTES_MAX (512u * 1024u)
+#define BUFFER_BYTES_MIN ((size_t)8 << 10)
+#define BUFFER_BYTES_MAX ((size_t)512 << 10)
 #define BUFFER_NS_MIN 50000000
 #define BUFFER_NS_MAX 200000000
 #define KERNEL_NAME_MAX 4096u
@@ -184,7 +184,8 @@ static void on_device(struct ring *r, const struct cupti_device *d)
 	put(&p, d->multiprocessors);
 	put(&p, d->core_clock_khz);
 	put(&p, 10 * d->major + d->minor);
-	memcpy(p.data + p.bytes, d->name, n);
+	if (n)
+		memcpy(p.data + p.bytes, d->name, n);
 	p.bytes += n;
 	push(r, RECORD_GPU_DEVICE, d->id, &p);
 }

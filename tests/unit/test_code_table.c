@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -79,12 +80,14 @@ static void test_an_address_that_comes_back_has_its_new_note(void **state)
 static size_t data_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
-	size_t pages = 0;
+	char line[256] = "", *field = line;
 
 	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%*u %*u %*u %*u %*u %zu", &pages), 1);
+	assert_non_null(fgets(line, sizeof(line), f));
 	fclose(f);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
+	for (int i = 0; i < 5; i++)
+		strtoul(field, &field, 10);
+	return strtoul(field, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* A program that compiles for ever must not make us grow. */
@@ -130,9 +133,9 @@ static void test_readers_find_theirs_while_others_come_and_go(void **state)
 	for (size_t i = 0; i < READERS; i++)
 		assert_int_equal(pthread_create(&ids[i], NULL, read_settled, &r), 0);
 	for (size_t round = 0; round < 4; round++) {
-		for (size_t i = 0; i < 3 * SETTLED; i++)
+		for (size_t i = 0; i < (size_t)3 * SETTLED; i++)
 			insert(SETTLED * (round + 1) * 4 + i);
-		for (size_t i = 0; i < 3 * SETTLED; i++)
+		for (size_t i = 0; i < (size_t)3 * SETTLED; i++)
 			code_table_remove(address(SETTLED * (round + 1) * 4 + i));
 	}
 	atomic_store(&r.stop, 1);

@@ -282,19 +282,19 @@ static void the_summary_stays_on_one_screen(void **state)
 					      .written_count = 1,
 					      .trace = "t" };
 	char story[4096] = HEAD "1: (0@1 )0@2:1 (0@3 )0@4:1\n", *text = NULL;
+	size_t used = strlen(story);
 	size_t n = 0, lines = 0;
 	struct told t;
 	FILE *f;
 
 	(void)state;
 	for (int i = 0; i < 9; i++) {
-		char line[128];
-
-		snprintf(line, sizeof(line), "2: [s%d#%d/0@%d +f%d@%d -f%d@%d ]#%d@%d\n", i, i + 1,
-			 100 * i, i, 100 * i + 1, i, 100 * i + 9, i + 1, 100 * i + 20);
-		strcat(story, line);
+		used += (size_t)snprintf(story + used, sizeof(story) - used,
+					 "2: [s%d#%d/0@%d +f%d@%d -f%d@%d ]#%d@%d\n", i, i + 1,
+					 100 * i, i, 100 * i + 1, i, 100 * i + 9, i + 1,
+					 100 * i + 20);
 	}
-	strcat(story, WORK END);
+	snprintf(story + used, sizeof(story) - used, "%s", WORK END);
 	tell(&t, story);
 	f = open_memstream(&text, &n);
 	assert_int_equal(report_terminal(t.analysis, f, &style), 0);
