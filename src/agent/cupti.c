@@ -39,6 +39,24 @@ static const char *missing_symbol(void *library)
 	return NULL;
 }
 
+/* The major version of the CUDA runtime that is in the process; 0: none, or linked in. */
+static int runtime_major(void)
+{
+	char name[32];
+
+	for (int major = 20; major > 11; major--) {
+		void *library;
+
+		snprintf(name, sizeof(name), "libcudart.so.%d", major);
+		library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+		if (library) {
+			dlclose(library);
+			return major;
+		}
+	}
+	return 0;
+}
+
 int cupti_load(char *text, size_t bytes)
 {
 	void *library = open_library();
@@ -70,6 +88,14 @@ int cupti_load(char *text, size_t bytes)
 	if (cupti.version < CUPTI_VERSION_MIN) {
 		snprintf(text, bytes, "libcupti is too old (version %u): 11.8 or newer is needed",
 			 cupti.version);
+		return -1;
+	}
+	/* Seen on an H200: under a CUDA 13 runtime CUPTI 11.8 crashes in PyTorch's launches. */
+	if (cupti.version == CUPTI_VERSION_MIN && runtime_major()) {
+		snprintf(text, bytes,
+			 "libcupti 11.8 is older than the program's CUDA %d: use the libcupti of that "
+			 "version",
+			 runtime_major());
 		return -1;
 	}
 	return 0;

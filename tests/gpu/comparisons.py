@@ -195,6 +195,10 @@ def profiler_inside(o):
     yield noted(o, "the gap is told")
 
 
+def told(o):
+    yield noted(o, "what is missing is told")
+
+
 def degraded(o):
     """Without CUPTI there is no GPU event, a note that says why, and all the rest."""
     yield equal("GPU activities", 0, len(o.events.activities))
