@@ -8,8 +8,11 @@ If we die, it notices and writes the report all the same.
 
 import atexit
 import os
+import sys
 
 from inferscope._program import find_program
+
+_INJECTION = "CUDA_INJECTION64_PATH"
 
 _current = None  # (pipe to the recorder, pipe from it, pid that started it)
 
@@ -31,6 +34,8 @@ def start(report, trace, settings):
         from_recorder.close()
         raise RuntimeError("the recorder could not be started: see the message above")
     os.environ["INFERSCOPE_SESSION"] = line[1]
+    # Read by the CUDA driver when it is initialised, which must come after this.
+    os.environ.setdefault(_INJECTION, _agent.__file__)
     if not _agent.attach(line[1]):
         os.environ.pop("INFERSCOPE_SESSION", None)
         to_recorder.close()
@@ -38,6 +43,8 @@ def start(report, trace, settings):
         raise RuntimeError("the recorder's memory cannot be opened (is /proc mounted?)")
     _current = (to_recorder, from_recorder, os.getpid())
     atexit.register(_stop_at_exit)
+    if _cuda_is_initialised():
+        _note(line[1], "CUDA was initialised before start(): the GPU is not recorded")
 
 
 def stop():
@@ -50,6 +57,8 @@ def stop():
     _current = None
     atexit.unregister(_stop_at_exit)
     os.environ.pop("INFERSCOPE_SESSION", None)
+    if os.environ.get(_INJECTION) == _agent.__file__:
+        del os.environ[_INJECTION]
     _agent.detach()
     try:
         to_recorder.write("stop\n")
@@ -62,6 +71,21 @@ def stop():
             for line in from_recorder
             if line.startswith("report ")
         ]
+
+
+def _cuda_is_initialised():
+    torch = sys.modules.get("torch")
+    try:
+        return torch is not None and torch.cuda.is_initialized()
+    except Exception:  # another module of that name, or half of one
+        return False
+
+
+def _note(session, text):
+    """Leaves a line for the report."""
+    pid, _, note, _ = session.split(".")
+    with open("/proc/%s/fd/%s" % (pid, note), "a") as notes:
+        notes.write("%d %s\n" % (os.getpid(), text))
 
 
 def _stop_at_exit():

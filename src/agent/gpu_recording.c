@@ -159,7 +159,7 @@ static void start_flushing(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void at_process_end(void)
+void gpu_fetch_last(void)
 {
 	int result;
 
@@ -237,7 +237,7 @@ int InitializeInjection(void)
 	snprintf(version, sizeof(version), "CUPTI %u", cupti.version);
 	gpu_say(GPU_STATE_RECORDING, version);
 	pthread_atfork(NULL, NULL, in_forked_child);
-	atexit(at_process_end);
+	atexit(gpu_fetch_last);
 	start_flushing();
 	return 1;
 }

@@ -26,6 +26,9 @@ void gpu_say(enum gpu_state state, const char *text);
 void gpu_stop(const char *text);
 void gpu_stop_for(const char *what, int result);
 
+/* The end of the recording or of the process: fetches what the device has done, within 2 s. */
+void gpu_fetch_last(void);
+
 /* Another tool in this process wants CUPTI: let go of it, and take it again. */
 void gpu_pause(const char *text);
 void gpu_resume(void);

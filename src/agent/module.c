@@ -6,6 +6,7 @@
 #include "agent/calls.h"
 #include "agent/frames.h"
 #include "agent/gc_pauses.h"
+#include "agent/gpu_recording.h"
 #include "agent/pyapi.h"
 #include "agent/scope.h"
 #include "agent/session.h"
@@ -52,6 +53,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 			calls_stop();
 		if (s->header->collect & SHM_COLLECT_GC)
 			gc_pauses_stop();
+		gpu_fetch_last();
 		session_leave();
 	}
 	return py_new_ref(py.None);

@@ -1,5 +1,6 @@
 """CUDA starts late or never, the program ends one way or another, forks, or needs no Python."""
 
+import os
 import sys
 import time
 
@@ -190,3 +191,24 @@ def test_a_late_start(python, record_gpu):
     assert time.monotonic() - start < 10
     assert only_state(trace).time_ns > 300_000_000
     assert [f.function for f in trace.stack(trace.calls[0])] == ["launch", "<module>"]
+
+
+def test_start_and_stop_record_the_gpu(python, plain, package, gpu_env, work, write):
+    """Where CUDA is initialised in between; the environment is left as it was."""
+    write("""
+        import os, sys
+        import fake_cuda, inferscope
+        inferscope.start("r.json", trace="t.isc")
+        fake_cuda.init()
+        for _ in range(25):
+            fake_cuda.launch("k")
+        fake_cuda.free_gil.fake_sync_device()
+        inferscope.stop()
+        print("CUDA_INJECTION64_PATH" in os.environ)
+    """)
+    done = plain(python, "program.py",
+                 env={**gpu_env, "PYTHONPATH": os.pathsep.join([package, gpu_env["PYTHONPATH"]])})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+    trace = gpu_trace.load(str(work / "t.isc"))
+    assert len(trace.kernels) == 25
+    assert only_state(trace).state == gpu_trace.RECORDING
