@@ -145,6 +145,8 @@ def facts_of_export(export):
     losses = {}
     events = {}
     for event in export["events"]:
+        if event["event_type"].startswith(("cuda_", "gpu_")):
+            continue  # gpu_trace.py reads those
         if event["event_type"] == "lost":
             losses.setdefault(event["thread"], []).append(event["events"])
         else:
