@@ -122,19 +122,28 @@ static void on_kernel(struct ring *r, const struct cupti_kernel *k)
 	push(r, RECORD_GPU_KERNEL, kernel_name_id(r, k->name), &p);
 }
 
+/* What both kinds of copies say behind their times and place. */
+static void push_copy(struct ring *r, uint32_t id, struct payload *p, uint64_t bytes,
+		      enum gpu_memory source, enum gpu_memory destination, bool asynchronous,
+		      uint32_t graph, uint64_t graph_node)
+{
+	put(p, bytes);
+	put(p, source);
+	put(p, destination);
+	put(p, asynchronous);
+	put(p, graph);
+	put(p, graph_node);
+	push(r, RECORD_GPU_COPY, id, p);
+}
+
 static void on_copy(struct ring *r, const struct cupti_copy *c)
 {
 	struct payload p = { 0 };
 
 	put_span(&p, c->start, c->end);
 	put_place(&p, c->device, c->context, c->stream, c->correlation);
-	put(&p, c->bytes);
-	put(&p, c->source);
-	put(&p, c->destination);
-	put(&p, c->flags & 1u);
-	put(&p, c->graph);
-	put(&p, c->graph_node);
-	push(r, RECORD_GPU_COPY, c->copy, &p);
+	push_copy(r, c->copy, &p, c->bytes, c->source, c->destination, c->flags & 1u, c->graph,
+		  c->graph_node);
 }
 
 static void on_peer_copy(struct ring *r, const struct cupti_peer_copy *c)
@@ -143,13 +152,7 @@ static void on_peer_copy(struct ring *r, const struct cupti_peer_copy *c)
 
 	put_span(&p, c->start, c->end);
 	put_place(&p, c->device, c->context, c->stream, c->correlation);
-	put(&p, c->bytes);
-	put(&p, c->source);
-	put(&p, c->destination);
-	put(&p, c->flags & 1u);
-	put(&p, 0);
-	put(&p, 0);
-	push(r, RECORD_GPU_COPY, GPU_COPY_PEER, &p);
+	push_copy(r, GPU_COPY_PEER, &p, c->bytes, c->source, c->destination, c->flags & 1u, 0, 0);
 }
 
 static void on_memset(struct ring *r, const struct cupti_memset *m)
