@@ -10,9 +10,7 @@ static const struct calls_hook *hook_for_this_python(void)
 /* The functions that the thread is in: named, and recorded so that their ends have a beginning. */
 static void see_running(struct ring *r, bool record)
 {
-	PyObject *sys = py.Import("sys");
-	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
-	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *frame = py_current_frame();
 	PyObject *codes[RUNNING_MAX];
 	size_t n = 0;
 
@@ -32,8 +30,6 @@ static void see_running(struct ring *r, bool record)
 		py_drop(codes[n]);
 	}
 	py_drop(frame);
-	py_drop(getframe);
-	py_drop(sys);
 	py.Err_Clear();
 }
 

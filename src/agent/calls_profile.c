@@ -170,9 +170,7 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 /* Compares the frame layout with what Python says of the frame that is running now. */
 static bool frame_is_as_expected(void)
 {
-	PyObject *sys = py.Import("sys");
-	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
-	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *frame = py_current_frame();
 	PyObject *code = frame ? py.GetAttr(frame, "f_code") : NULL;
 	PyObject *lasti = frame ? py.GetAttr(frame, "f_lasti") : NULL;
 	bool same = false;
@@ -184,8 +182,6 @@ static bool frame_is_as_expected(void)
 	else if (code && lasti)
 		same = py.Frame_GetCode && py.Frame_GetLasti &&
 		       py.Frame_GetLasti(frame) == py.Long_As(lasti);
-	py_drop(sys);
-	py_drop(getframe);
 	py_drop(frame);
 	py_drop(code);
 	py_drop(lasti);

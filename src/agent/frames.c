@@ -102,9 +102,7 @@ static bool frames_agree(void)
 {
 	struct frame_ref ours[64];
 	size_t n = frames_read(ours, 64), i = 0;
-	PyObject *sys = py.Import("sys");
-	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
-	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *frame = py_current_frame();
 	bool agree = n > 0 && frame;
 
 	while (agree && frame && frame != py.None && i < 64) {
@@ -122,8 +120,6 @@ static bool frames_agree(void)
 	}
 	agree = agree && i == n;
 	py_drop(frame);
-	py_drop(getframe);
-	py_drop(sys);
 	py.Err_Clear();
 	return agree;
 }

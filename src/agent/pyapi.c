@@ -72,3 +72,14 @@ int pyapi_load(const void *inside)
 	py.version = parse_version(py.GetVersion());
 	return 0;
 }
+
+PyObject *py_current_frame(void)
+{
+	PyObject *sys = py.Import("sys");
+	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
+	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+
+	py_drop(getframe);
+	py_drop(sys);
+	return frame;
+}

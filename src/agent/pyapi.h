@@ -165,19 +165,18 @@ typedef void (*py_free_function)(void *);
 	X(int, Frame_GetLasti, "PyFrame_GetLasti", NULL, (PyObject *))
 
 /* X(name in the table, symbol, is it a pointer to an object rather than an object) */
-#define PYAPI_OBJECTS(X)                            \
-	X(None, "_Py_NoneStruct", false)            \
-	X(True, "_Py_TrueStruct", false)            \
-	X(False, "_Py_FalseStruct", false)          \
-	X(UnicodeType, "PyUnicode_Type", false)     \
-	X(LongType, "PyLong_Type", false)           \
-	X(FloatType, "PyFloat_Type", false)         \
-	X(BoolType, "PyBool_Type", false)           \
-	X(FunctionType, "PyFunction_Type", false)   \
-	X(CodeType, "PyCode_Type", false)           \
-	X(TypeError, "PyExc_TypeError", true)       \
-	X(RuntimeError, "PyExc_RuntimeError", true) \
-	X(ImportError, "PyExc_ImportError", true)   \
+#define PYAPI_OBJECTS(X)                          \
+	X(None, "_Py_NoneStruct", false)          \
+	X(True, "_Py_TrueStruct", false)          \
+	X(False, "_Py_FalseStruct", false)        \
+	X(UnicodeType, "PyUnicode_Type", false)   \
+	X(LongType, "PyLong_Type", false)         \
+	X(FloatType, "PyFloat_Type", false)       \
+	X(BoolType, "PyBool_Type", false)         \
+	X(FunctionType, "PyFunction_Type", false) \
+	X(CodeType, "PyCode_Type", false)         \
+	X(TypeError, "PyExc_TypeError", true)     \
+	X(ImportError, "PyExc_ImportError", true) \
 	X(StopIteration, "PyExc_StopIteration", true)
 
 struct pyapi {
@@ -204,6 +203,9 @@ static inline bool py_is(PyObject *object, PyObject *type)
 {
 	return object->type == type || py.Type_IsSubtype(object->type, type);
 }
+
+/* The frame that runs now: sys._getframe(); NULL with an exception set. */
+PyObject *py_current_frame(void);
 
 static inline PyObject *py_new_ref(PyObject *object)
 {
