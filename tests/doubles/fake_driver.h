@@ -2,8 +2,9 @@
  * Between the two doubles: what the fake driver tells the fake CUPTI.
  *
  * The real ones talk through a private table, and so do these: the driver looks
- * for fake_cupti_ears in the library that INFERSCOPE_CUPTI names, once somebody
- * has loaded it.  Nobody loaded it: nobody listens, the driver works all the same.
+ * for fake_cupti_ears in the library that INFERSCOPE_CUPTI names (CUPTI_TAP_REAL
+ * where a tap stands before it, tests/gpu/cupti_tap.c), once somebody has loaded it.
+ * Nobody loaded it: nobody listens, the driver works all the same.
  */
 #ifndef DOUBLES_FAKE_DRIVER_H
 #define DOUBLES_FAKE_DRIVER_H

@@ -15,6 +15,7 @@ import tempfile
 import check
 import comparisons as c
 import kit
+import tap_decode
 from kit import FAIL, OK, SKIP, Row
 
 WANTED = ["11.8", "12.9", "13.0"]
@@ -27,8 +28,6 @@ version = ctypes.c_uint32()
 ctypes.CDLL(sys.argv[1]).cuptiGetVersion(ctypes.byref(version))
 print(version.value)
 """
-# cuptiGetVersion() counted API versions until 13.0, which says major * 10000 + minor * 100 + ...
-COUNTED = {18: "11.8", 26: "12.8", 27: "12.9", 28: "12.9"}
 
 CASES = [
     check.case("native", "native", needs=(), alone=True,
@@ -65,9 +64,7 @@ def version_of(path, number):
     named = re.fullmatch(r"libcupti\.so\.(1[1-9]\.\d+)(\.\d+)*", os.path.basename(path))
     if named:
         return named.group(1)
-    if number is not None and number >= 100000:
-        return "%d.%d" % (number // 10000, number // 100 % 100)
-    return COUNTED.get(number, "API %s" % number)
+    return tap_decode.release_of(number)
 
 
 def find(places=None, ask=number_of):

@@ -116,11 +116,11 @@ def recorded(command, trace, report, options=()):
             "--report", report] + list(options) + target
 
 
-def build_native(folder):
+def build_native(folder, source="native.cu"):
     """(path, None) of the CUDA C program, built there, or (None, why not)."""
-    path = os.path.join(folder, "native")
+    path = os.path.join(folder, os.path.splitext(source)[0])
     try:
-        done = subprocess.run(["nvcc", "-O2", "-arch=native", "-o", path, script("native.cu")],
+        done = subprocess.run(["nvcc", "-O2", "-arch=native", "-o", path, script(source)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
                               universal_newlines=True)
     except (OSError, subprocess.TimeoutExpired) as error:

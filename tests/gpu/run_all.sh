@@ -1,12 +1,13 @@
 #!/bin/sh
 # Everything that is to be shown on a machine with a GPU, in parts that can be chosen:
 #
-#   tests/gpu/run_all.sh [check] [cupti] [overhead] [golden]      default: check cupti overhead
+#   tests/gpu/run_all.sh [check] [cupti] [overhead] [golden] [taps]      default: check cupti overhead
 #
 #   check      counts, times, clocks, lines, ways to end             about 4 minutes
 #   cupti      libcupti 11.8, 12.9, 13.0                             1 minute
 #   overhead   recording on and off in turns, beside torch.profiler  5 minutes
 #   golden     small traces for examples/traces                      1 minute
+#   taps       what each libcupti says, for tests/data/cupti         1 minute
 #
 # Where a command may run only so long, call it once for some of them.
 #
@@ -43,7 +44,7 @@ part() {
 		124 | 137) echo "== $name: FAILED, not done after $limit s" ;;
 		*) echo "== $name: FAILED, status $status ($(($(date +%s) - start)) s)" ;;
 		esac
-		grep -E ' (FAIL|SKIP)$|SKIP,|FAILED,|MISSED|^(check|cupti|golden): ' "$log" | head -n 60
+		grep -E ' (FAIL|SKIP)$|SKIP,|FAILED,|MISSED|^(check|cupti|golden|taps): ' "$log" | head -n 60
 	} >>"$summary"
 	[ $status -eq 0 ] || [ $status -eq 77 ] || failed=1
 }
@@ -64,8 +65,9 @@ for each in "$@"; do
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
 	overhead) part overhead 420 python3 "$here/overhead.py" ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
+	taps) part taps 150 python3 "$here/record_taps.py" ;;
 	*)
-		echo "run_all.sh: no part '$each': check, cupti, overhead or golden" >&2
+		echo "run_all.sh: no part '$each': check, cupti, overhead, golden or taps" >&2
 		exit 2
 		;;
 	esac

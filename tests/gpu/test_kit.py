@@ -19,9 +19,11 @@ import cupti_versions  # noqa: E402
 import gpu_events  # noqa: E402
 import kit  # noqa: E402
 import overhead  # noqa: E402
+import record_taps  # noqa: E402
 import truth  # noqa: E402
 
-PROGRAMS = ["check.py", "overhead.py", "cupti_versions.py", "golden_traces.py", "under_profiler.py"]
+PROGRAMS = ["check.py", "overhead.py", "cupti_versions.py", "golden_traces.py", "record_taps.py",
+            "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 
@@ -313,6 +315,44 @@ def test_the_versions_of_libcupti_are_told_apart(tmp_path):
         "11.8": "libcupti.so.11.8", "12.9": "libcupti.so.2025.2.0", "13.0": "libcupti.so.13"}
 
 
+# ---- taps, of the doubles
+
+@pytest.fixture(params=cupti_versions.WANTED)
+def recorded_tap(request, binary, tmp_path):
+    """(version, what record_taps.py printed, the tap's path without suffix)"""
+    doubles = os.path.abspath(os.path.join(os.path.dirname(binary), "..", "..", "tests", "doubles"))
+    if not os.path.exists(os.path.join(doubles, "libfake_cupti.so")):
+        pytest.skip("no doubles of CUDA beside %s" % binary)
+    sources = os.path.join(os.path.dirname(HERE), "doubles")
+    done = run(sys.executable, os.path.join(HERE, "record_taps.py"), "--out", str(tmp_path),
+               "--program", os.path.join(sources, "every_kind.py"),
+               "--cupti", "%s=%s/libfake_cupti.so" % (request.param, doubles),
+               INFERSCOPE_BIN=binary, PYTHONPATH=sources, FAKE_CUPTI_VERSION=request.param,
+               FAKE_CUDA=os.path.join(doubles, "libfake_cuda.so"))
+    assert done.returncode == 0, done.stdout
+    return request.param, done.stdout, str(tmp_path / ("tap_" + request.param.replace(".", "_")))
+
+
+def test_a_tap_says_what_the_program_says(recorded_tap):
+    version, output, path = recorded_tap
+    assert "taps: 0 failed, 8 passed, 2 skipped" in output
+    with open(path + ".json", encoding="utf-8") as file:
+        facts = json.load(file)
+    assert facts["cupti"] == version and facts["library"] == "libfake_cupti.so"
+
+    def failures(**changes):
+        return [row.check for row in record_taps.compare(version, path + ".tap",
+                                                         {**facts, **changes})
+                if row.verdict == kit.FAIL]
+    assert failures() == []
+    assert failures(copies=facts["copies"][1:]) == ["copies"]
+    assert failures(kernels=[{**k, "grid": [1, 1, 9]} for k in facts["kernels"]]) == ["kernels"]
+    assert failures(graph_nodes=0) == ["graph nodes"]
+    with open(path + ".tap", "r+b") as file:
+        file.truncate(os.path.getsize(path + ".tap") - 1)
+    assert failures() == ["tap"]
+
+
 # ---- the scripts themselves
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)
@@ -326,7 +366,7 @@ def test_programs_explain_themselves(program):
     assert done.returncode == 0 and "usage:" in done.stdout
 
 
-@pytest.mark.parametrize("program", PROGRAMS[:4])
+@pytest.mark.parametrize("program", PROGRAMS[:5])
 def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
     done = run(sys.executable, os.path.join(HERE, program), "--out", str(tmp_path))
     assert done.returncode == kit.NOTHING, done.stdout
@@ -335,6 +375,7 @@ def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
 
 def test_every_workload_is_checked():
     used = {case.command[0].replace("native", "native.cu") for case in check.CASES}
+    used.add(record_taps.WORKLOAD)
     helpers = {"truth.py", "driver.py", "__pycache__"}
     assert used == set(os.listdir(os.path.join(HERE, "workloads"))) - helpers
 
