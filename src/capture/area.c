@@ -1,10 +1,13 @@
 #include "capture/area.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MIN_BLOCKS 16u
@@ -97,6 +100,12 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
 	a->block_state = (void *)((char *)a->header + layout.block_state_at);
 	a->block_begun = (void *)((char *)a->header + layout.block_begun_at);
 	a->blocks = (void *)((char *)a->header + layout.blocks_at);
+	a->wanted = layout.blocks;
+	a->kept = calloc((layout.blocks + 63u) / 64u, sizeof(*a->kept));
+	if (!a->kept) {
+		err_set(err, "out of memory");
+		goto fail;
+	}
 	set_up_header(a, &layout, clock, collect, token);
 	snprintf(a->where, sizeof(a->where), "%d.%d.%d.%llx", (int)getpid(), a->fd, a->note_fd,
 		 (unsigned long long)token);
@@ -106,8 +115,102 @@ fail:
 	return -1;
 }
 
+uint32_t area_size(const struct area *a)
+{
+	return a->block_count - a->kept_count;
+}
+
+uint64_t area_held_bytes(const struct area *a)
+{
+	struct stat st;
+
+	return fstat(a->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512u;
+}
+
+/* Counted, since the header's figure is the workload's to write. */
+static uint32_t count_free(const struct area *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < (a->block_count + 63u) / 64u; w++)
+		n += (uint32_t)__builtin_popcountll(
+			atomic_load_explicit(&a->free_map[w], memory_order_relaxed));
+	return n;
+}
+
+/* Takes a block out of the pool as an agent does; false: it is not free. */
+static bool keep_block(struct area *a, uint32_t block)
+{
+	uint64_t bit = 1ull << (block % 64u);
+	_Atomic uint64_t *map = &a->free_map[block / 64u];
+
+	if (a->kept[block / 64u] & bit ||
+	    !(atomic_load_explicit(map, memory_order_relaxed) & bit) ||
+	    !(atomic_fetch_and_explicit(map, ~bit, memory_order_acquire) & bit))
+		return false;
+	a->kept[block / 64u] |= bit;
+	a->kept_count++;
+	atomic_fetch_sub_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
+	return true;
+}
+
+static void return_block(struct area *a, uint32_t block)
+{
+	uint64_t bit = 1ull << (block % 64u);
+
+	if (!(a->kept[block / 64u] & bit))
+		return;
+	a->kept[block / 64u] &= ~bit;
+	a->kept_count--;
+	atomic_fetch_or_explicit(&a->free_map[block / 64u], bit, memory_order_release);
+	atomic_fetch_add_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
+}
+
+/* Nobody looks into a free block: its contents may become zeros. */
+static void empty_blocks(const struct area *a, uint32_t first, uint32_t count)
+{
+	off_t at = (off_t)((char *)&a->blocks[first] - (char *)a->header);
+
+	if (count)
+		fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
+			  (off_t)count * SHM_BLOCK_BYTES);
+}
+
+/* From the end: agents take the lowest, so those have their memory already. */
+static void keep_blocks(struct area *a, uint32_t count)
+{
+	uint32_t run = 0, end = a->block_count;
+
+	for (; count && end; end--) {
+		if (keep_block(a, end - 1)) {
+			run++;
+			count--;
+		} else {
+			empty_blocks(a, end, run);
+			run = 0;
+		}
+	}
+	empty_blocks(a, end, run);
+}
+
+void area_resize(struct area *a, uint32_t blocks)
+{
+	uint32_t size = area_size(a), spare;
+
+	a->wanted = blocks < MIN_BLOCKS ? MIN_BLOCKS : blocks;
+	for (uint32_t i = 0; i < a->block_count && area_size(a) < a->wanted; i++)
+		return_block(a, i);
+	if (size <= a->wanted)
+		return;
+	/* Threads that begin need a block each. */
+	spare = count_free(a);
+	spare = spare > MIN_BLOCKS ? spare - MIN_BLOCKS : 0;
+	keep_blocks(a, size - a->wanted < spare ? size - a->wanted : spare);
+}
+
 void area_release(struct area *a)
 {
+	free(a->kept);
 	if (a->header) {
 		munmap(a->header, a->bytes);
 		/* Agents that live on keep their mapping: take the pages out of it.  Zeros mean

@@ -27,10 +27,22 @@ struct area {
 	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
 	char where[96]; /* the value of SHM_ENV */
+	uint64_t *kept; /* a set bit is a block that is kept from the agents */
+	uint32_t kept_count;
+	uint32_t wanted; /* blocks that they are to have; see area_resize() */
 };
 
 /* `bytes` is for the blocks; at least 16 are made.  collect: enum shm_collect bits. */
 int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, struct err *err);
+/*
+ * Lets agents have only that many blocks: the free ones beyond are kept from
+ * them and their memory goes back to the system; or they come back.  Blocks in
+ * use stay, and so do the last few free ones: called again, it goes on.
+ */
+void area_resize(struct area *a, uint32_t blocks);
+uint32_t area_size(const struct area *a);       /* blocks that agents have, free or in use */
+uint64_t area_held_bytes(const struct area *a); /* of the machine's memory */
+
 void area_release(struct area *a); /* the memory goes, even where agents still map it */
 
 #endif

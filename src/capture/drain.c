@@ -273,7 +273,9 @@ static int compare_begun(const void *left, const void *right)
 /* --ring: room is made by letting the oldest sealed blocks go, whichever thread wrote them. */
 static void drop_oldest(struct drain *d)
 {
-	int32_t wanted = (int32_t)(d->area->block_count / 8u);
+	uint32_t size = area_size(d->area);
+	uint32_t owed = size > d->area->wanted ? size - d->area->wanted : 0; /* area_resize() */
+	int32_t wanted = (int32_t)(size / 8u + owed);
 	int32_t available =
 		atomic_load_explicit(&d->area->header->free_blocks, memory_order_relaxed);
 	size_t n;

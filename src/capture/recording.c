@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "capture/pressure.h"
+#include "capture/shrink.h"
+
 struct recording {
 	struct area area;
 	struct ticks ticks;
 	struct trace_writer *writer;
 	struct drain *drain;
+	struct shrink shrink;
 	bool failed;
 	struct err trouble;
 };
@@ -16,18 +20,36 @@ struct recording {
 /* An event that is being written while the agents are switched off takes this long at most. */
 #define SETTLE_NS 2000000
 
+/* A limit that the workload has too leaves less for the buffer: a note says so. */
+static int note_limit(struct recording *r, uint64_t wanted, uint64_t bytes, const char *option,
+		      struct err *err)
+{
+	char text[128];
+
+	if (!option)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "the trace buffer has %.1f instead of %.0f MB: memory or files are limited (%s)",
+		 (double)bytes / 1048576, (double)wanted / 1048576, option);
+	return trace_write_note(r->writer, text, err);
+}
+
 int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
 		  struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	uint32_t clock = ticks_choose_clock();
+	const char *limit;
+	uint64_t bytes = pressure_limit(options->buffer_bytes, &limit);
 
 	if (!r)
 		return err_set(err, "out of memory");
 	r->area.fd = r->area.note_fd = -1;
-	if (area_init(&r->area, options->buffer_bytes, clock, options->collect, err) ||
-	    trace_writer_new(&r->writer, trace_fd, err))
+	if (area_init(&r->area, bytes, clock, options->collect, err) ||
+	    trace_writer_new(&r->writer, trace_fd, err) ||
+	    note_limit(r, options->buffer_bytes, bytes, limit, err))
 		goto fail;
+	shrink_init(&r->shrink, &r->area, options->root ? options->root : "");
 	ticks_init(&r->ticks, clock, trace_writer_start(r->writer)->monotonic_ns);
 	if (trace_write_info(r->writer, "inferscope.version", INFERSCOPE_VERSION, err) ||
 	    trace_write_info(r->writer, "clock", clock == SHM_CLOCK_COUNTER ? "tsc" : "monotonic",
@@ -79,7 +101,9 @@ static void fail(struct recording *r)
 
 void recording_cycle(struct recording *r)
 {
-	if (!r->failed && drain_cycle(r->drain, &r->trouble))
+	if (!r->failed &&
+	    (drain_cycle(r->drain, &r->trouble) ||
+	     shrink_cycle(&r->shrink, ticks_now_ns(&r->ticks), r->writer, &r->trouble)))
 		fail(r);
 }
 
@@ -111,6 +135,7 @@ static int write_end(struct recording *r, int exit_status)
 	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
 
 	return drain_finish(r->drain, &r->trouble) || write_losses(r) ||
+			       shrink_finish(&r->shrink, r->writer, &r->trouble) ||
 			       trace_write_end(r->writer, &end, &r->trouble)
 		       ? -1
 		       : 0;

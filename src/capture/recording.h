@@ -19,6 +19,7 @@ struct recording_options {
 	uint64_t buffer_bytes;
 	uint32_t collect; /* enum shm_collect */
 	bool keep_newest; /* --ring */
+	const char *root; /* where /proc and /sys are, for tests; NULL: where they always are */
 };
 
 /* trace_fd: an empty file open for writing; stays the caller's. */

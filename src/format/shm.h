@@ -16,7 +16,8 @@
  *   process       claimed by an agent (state CAS), freed by the recorder
  *   thread        claimed by its thread (state CAS), freed by the recorder
  *   free_map      a set bit is a free block.  Agents take one by clearing it,
- *                 the recorder gives it back by setting it
+ *                 the recorder gives it back by setting it; it takes some
+ *                 itself, as agents do, while memory is scarce
  *   block_state   see below: the only word that several parties compete for
  *   block_begun   stamp of when the block was begun, by the thread that did
  *   block         the owning thread, while block_state says WRITING
