@@ -33,7 +33,8 @@ static void write_kernel(struct kernel_record *r, const struct fake_activity *a)
 {
 	r->registersPerThread = a->registers;
 	r->start = a->start;
-	r->end = r->completed = a->end;
+	r->end = a->end;
+	r->completed = a->end + 1; /* kernels that it started itself may end later */
 	r->deviceId = a->device;
 	r->contextId = a->context;
 	r->streamId = a->stream;

@@ -135,15 +135,17 @@ class Tap:
             at += sizes[struct.unpack_from("<I", buffer.data, at)[0]][1]
         return found
 
-    def records(self, kind):
-        """Dictionaries of all records of a kind; names are texts, not pointers."""
+    def records(self, *kinds):
+        """Dictionaries of all records of some kinds; names are texts, not pointers."""
         found = []
         for buffer in self.buffers:
             for at in self.offsets(buffer):
-                if struct.unpack_from("<I", buffer.data, at)[0] != kind:
+                kind, = struct.unpack_from("<I", buffer.data, at)
+                if kind not in kinds:
                     continue
                 record = {field: struct.unpack_from("<" + layout, buffer.data, at + offset)[0]
                           for field, (offset, layout) in FIELDS[kind].items()}
+                record["kind"] = kind
                 if "name" in record:
                     record["name"] = buffer.names.get(record["name"], "")
                 found.append(record)
@@ -171,10 +173,9 @@ class Tap:
             for k in self.records(KERNEL))
         copies = collections.Counter(
             (COPY_KINDS.get(c["copyKind"]), MEMORY_KINDS.get(c["srcKind"]),
-             MEMORY_KINDS.get(c["dstKind"]), c["bytes"]) for c in self.records(COPY) + self.records(PEER_COPY))
+             MEMORY_KINDS.get(c["dstKind"]), c["bytes"]) for c in self.records(COPY, PEER_COPY))
         memsets = collections.Counter(m["bytes"] for m in self.records(MEMSET))
-        nodes = sum(r["graphNodeId"] != 0 for kind in (KERNEL, COPY, MEMSET)
-                    for r in self.records(kind))
+        nodes = sum(r["graphNodeId"] != 0 for r in self.records(KERNEL, COPY, MEMSET))
         return {"kernels": kernels, "copies": copies, "memsets": memsets, "graph nodes": nodes}
 
 

@@ -14,7 +14,8 @@ GPU_DROPPED, GPU_DEVICE = 21, 0x96
 DEF_STACK, DEF_LINES = 0x83, 0x84
 RECORDING, UNAVAILABLE, PAUSED, STOPPED = 1, 2, 3, 4
 
-Call = namedtuple("Call", "name what correlation stack bytes thread process start_ns end_ns")
+# waited: of a wait for a stream, 1 + its number; 0: unknown
+Call = namedtuple("Call", "name what correlation stack bytes thread process start_ns end_ns waited")
 State = namedtuple("State", "state text time_ns process")
 Device = namedtuple("Device", "number memory bandwidth multiprocessors clock capability name")
 Frame = namedtuple("Frame", "function file line")
@@ -60,7 +61,8 @@ class GpuTrace(isc.Trace):
                 what, correlation, stack, size = (cursor.varint() for _ in range(4))
                 open_calls[correlation] = len(self.calls)
                 self.calls.append(Call(self.strings[event.id], what, correlation, stack, size,
-                                       thread.fields["id"], process, event.time_ns, None))
+                                       thread.fields["id"], process, event.time_ns, None,
+                                       cursor.varint() if cursor.left() else 0))
             elif event.kind == CUDA_EXIT:
                 at = open_calls.pop(event.id)
                 self.calls[at] = self.calls[at]._replace(end_ns=event.time_ns)

@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -237,6 +238,24 @@ def test_the_doubles_lay_records_out_as_the_real_ones(headers, compile_with):
     lines = compile_with(body, "tests/doubles/fake_records.c").splitlines()
     assert [line for line in lines if not line.endswith(" 1")] == []
     assert len(lines) > 50
+
+
+def test_the_decoder_of_taps_reads_where_the_real_ones_write(headers, compile_with, root):
+    """tests/gpu/tap_decode.py, which says what has to be in a trace."""
+    version, _ = headers
+    sys.path.append(os.path.join(root, "tests", "gpu"))
+    import tap_decode
+
+    body, expected = "", []
+    for kind, (name, size) in tap_decode.STRUCTS[version].items():
+        theirs = "CUpti_Activity" + name
+        body += '\tprintf("%s %%zu\\n", sizeof(%s));\n' % (theirs, theirs)
+        expected.append("%s %d" % (theirs, size))
+        for field, (offset, layout) in tap_decode.FIELDS[kind].items():
+            body += ('\tprintf("%s.%s %%zu %%zu\\n", offsetof(%s, %s), '
+                     "sizeof(((%s *)0)->%s));\n" % (theirs, field, theirs, field, theirs, field))
+            expected.append("%s.%s %d %d" % (theirs, field, offset, struct.calcsize(layout)))
+    assert compile_with(body).splitlines() == expected
 
 
 def test_numbers_are_theirs(compile_with):
