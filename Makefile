@@ -5,6 +5,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 WERROR  ?= $(if $(CI),ON,OFF)
 FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 60
 
 STEP = scripts/step.sh
 CMAKE_FLAGS = -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DINFERSCOPE_WERROR=$(WERROR)
@@ -48,6 +49,13 @@ test: build venv ## every test but the long ones
 .PHONY: test-long
 test-long: test test-cpython ## the tests that take minutes as well
 	@$(call pytest,build,-m long)
+
+.PHONY: soak
+soak: build venv ## an hour of 200 000 events a second, plain and with --ring side by side: nothing may grow
+	@for mode in "--events-per-s 200000 --churn 1" "--events-per-s 100000 --ring --churn 1"; do \
+		.venv/bin/python tests/soak/soak.py --bin build/stage/bin/inferscope \
+			--minutes $(SOAK_MINUTES) $$mode & jobs="$$jobs $$!"; \
+	done; status=0; for job in $$jobs; do wait $$job || status=1; done; exit $$status
 
 .PHONY: test-cpython
 test-cpython: build venv ## CPython's own test suite, alone and recorded: equal outcomes

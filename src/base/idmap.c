@@ -17,15 +17,20 @@ void idmap_release(struct idmap *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* The id's slot, or the empty one where it belongs. */
-static struct idmap_slot *slot_for(const struct idmap *m, uint32_t id)
+static size_t home_of(const struct idmap *m, uint32_t id)
 {
 	uint64_t h = (id ^ m->seed) * 0xff51afd7ed558ccdu;
-	size_t i;
 
 	h ^= h >> 33;
 	h *= 0xc4ceb9fe1a85ec53u;
-	i = (size_t)(h >> 32) & (m->cap - 1);
+	return (size_t)(h >> 32) & (m->cap - 1);
+}
+
+/* The id's slot, or the empty one where it belongs. */
+static struct idmap_slot *slot_for(const struct idmap *m, uint32_t id)
+{
+	size_t i = home_of(m, id);
+
 	while (m->slots[i].value != IDMAP_NONE && m->slots[i].id != id)
 		i = (i + 1) & (m->cap - 1);
 	return &m->slots[i];
@@ -66,4 +71,25 @@ int idmap_put(struct idmap *m, uint32_t id, uint32_t value)
 	s->id = id;
 	s->value = value;
 	return 0;
+}
+
+void idmap_remove(struct idmap *m, uint32_t id)
+{
+	struct idmap_slot *hole = m->cap ? slot_for(m, id) : NULL;
+	size_t mask = m->cap - 1;
+
+	if (!hole || hole->value == IDMAP_NONE)
+		return;
+	m->count--;
+	/* Move up what would no longer be found behind the hole. */
+	for (size_t i = (size_t)(hole - m->slots + 1) & mask; m->slots[i].value != IDMAP_NONE;
+	     i = (i + 1) & mask) {
+		size_t from_home = (i - home_of(m, m->slots[i].id)) & mask;
+
+		if (from_home < ((i - (size_t)(hole - m->slots)) & mask))
+			continue;
+		*hole = m->slots[i];
+		hole = &m->slots[i];
+	}
+	hole->value = IDMAP_NONE;
 }

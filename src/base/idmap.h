@@ -28,5 +28,6 @@ void idmap_release(struct idmap *m);
 
 uint32_t idmap_find(const struct idmap *m, uint32_t id);     /* IDMAP_NONE where it is absent */
 int idmap_put(struct idmap *m, uint32_t id, uint32_t value); /* replaces; -1: no memory */
+void idmap_remove(struct idmap *m, uint32_t id);             /* absent: a no-op */
 
 #endif

@@ -83,8 +83,7 @@ static bool drain_copy(struct drain *d, const struct listed *l, struct copied *c
 	return true;
 }
 
-/* A whole block has been copied: give it back, unless its thread has just taken it back. */
-static bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
+bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
 {
 	if (shm_block_phase(state) != SHM_BLOCK_FULL)
 		return true;
@@ -154,6 +153,22 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 	return 0;
 }
 
+void drain_skip(struct drain *d, const struct listed *l)
+{
+	struct copied *c = &d->copies[DRAIN_BATCH];
+	struct drain_thread *t = &d->threads[shm_block_thread(l->state)];
+	const struct record *r;
+	uint64_t index;
+
+	if (!drain_copy(d, l, c))
+		return;
+	index = c->index;
+	for (uint32_t at = 0; at < c->bytes && (r = record_at(c, at, RECORD_PAYLOAD_MAX)); index++)
+		at += record_bytes(r->payload_bytes);
+	if (index > t->next_index && index - t->next_index <= GAP_MAX)
+		t->next_index = index;
+}
+
 static int write_defs(struct drain *d, const struct copied *c, struct err *err)
 {
 	uint32_t at = 0;
@@ -185,8 +200,7 @@ static int compare_listed(const void *left, const void *right)
 	return 0;
 }
 
-/* Lists the blocks in use of one kind, each thread's in order. */
-static size_t drain_scan(struct drain *d, uint64_t defs)
+size_t drain_scan(struct drain *d, uint64_t defs)
 {
 	size_t n = 0;
 
@@ -263,45 +277,13 @@ out:
 	return rc;
 }
 
-static int compare_begun(const void *left, const void *right)
-{
-	const struct listed *a = left, *b = right;
-
-	return a->begun < b->begun ? -1 : a->begun > b->begun;
-}
-
-/* --ring: room is made by letting the oldest sealed blocks go, whichever thread wrote them. */
-static void drop_oldest(struct drain *d)
-{
-	uint32_t size = area_size(d->area);
-	uint32_t owed = size > d->area->wanted ? size - d->area->wanted : 0; /* area_resize() */
-	int32_t wanted = (int32_t)(size / 8u + owed);
-	int32_t available =
-		atomic_load_explicit(&d->area->header->free_blocks, memory_order_relaxed);
-	size_t n;
-
-	if (available >= wanted)
-		return;
-	n = drain_scan(d, 0);
-	for (size_t i = 0; i < n; i++)
-		d->list[i].begun = atomic_load_explicit(&d->area->block_begun[d->list[i].block],
-							memory_order_relaxed);
-	qsort(d->list, n, sizeof(*d->list), compare_begun);
-	for (size_t i = 0; i < n && available < wanted; i++) {
-		if (shm_block_phase(d->list[i].state) == SHM_BLOCK_FULL &&
-		    drain_give_back(d, d->list[i].block, d->list[i].state))
-			available++;
-	}
-}
-
 int drain_cycle(struct drain *d, struct err *err)
 {
 	if (drain_tables_update(d, err))
 		return -1;
 	if (d->keep_newest) {
-		if (drain_defs(d, err))
+		if (drain_defs(d, err) || drain_newest_keep(d, err))
 			return -1;
-		drop_oldest(d);
 	} else if (drain_events(d, err) || drain_tables_retire(d, false, err)) {
 		return -1;
 	}
@@ -310,7 +292,8 @@ int drain_cycle(struct drain *d, struct err *err)
 
 int drain_finish(struct drain *d, struct err *err)
 {
-	if (drain_tables_update(d, err) || drain_events(d, err) || drain_defs(d, err))
+	if (drain_tables_update(d, err) || (d->keep_newest && drain_newest_introduce(d, err)) ||
+	    drain_events(d, err) || drain_defs(d, err))
 		return -1;
 	return drain_tables_retire(d, true, err);
 }

@@ -25,6 +25,9 @@ struct drain_process {
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
 	uint32_t noted_refusal;
 	bool noted_displaced;
+	/* --ring only: threads of which nothing is left, and their events. */
+	uint64_t faded_threads, faded_events;
+	bool has_threads; /* scratch of retire_processes() */
 };
 
 struct drain_thread {
@@ -32,6 +35,7 @@ struct drain_thread {
 	bool ended;    /* it had ended when this cycle began */
 	uint32_t slot; /* of its process */
 	uint64_t next_index, stored;
+	uint32_t blocks; /* --ring only: that hold its events */
 	struct trace_thread entry;
 	char name[sizeof(((struct shm_thread *)0)->name) + 1];
 };
@@ -75,7 +79,34 @@ int drain_tables_update(struct drain *d, struct err *err);
 /* Accounts for threads that have ended, and frees their entries and blocks. */
 int drain_tables_retire(struct drain *d, bool everything, struct err *err);
 
+/* Accounts for a process.  over: the recording ends, nobody needs its entry again. */
+int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *err);
+
+/* How many events a thread made, as far as that can be true. */
+uint64_t drain_produced(const struct drain *d, uint32_t slot);
+
+/* A thread without a writer gives back its blocks and its entry in the shared memory. */
+void drain_free_thread(struct drain *d, uint32_t slot);
+
+/* Lists the blocks in use of one kind in d->list, each thread's in order; returns how many. */
+size_t drain_scan(struct drain *d, uint64_t defs);
+
 /* Gives a block back to the pool; nobody may be writing to it. */
 void drain_free_block(struct drain *d, uint32_t block);
+
+/*
+ * The same for a sealed block, whose thread may take it back at this moment:
+ * false then.  A block that is being written is left alone: true.
+ */
+bool drain_give_back(struct drain *d, uint32_t block, uint64_t state);
+
+/* Counts what is in a block of a thread without a writer as produced. */
+void drain_skip(struct drain *d, const struct listed *l);
+
+/* --ring: makes room for what is to come. */
+int drain_newest_keep(struct drain *d, struct err *err);
+
+/* --ring, at the end: introduces the threads whose events are going to be written. */
+int drain_newest_introduce(struct drain *d, struct err *err);
 
 #endif

@@ -161,7 +161,8 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	if (t->entry.tid == d->processes[process].entry.pid)
 		snprintf(t->name, sizeof(t->name), "MainThread");
 	d->totals.threads++;
-	return trace_write_thread(d->writer, &t->entry, err);
+	/* With --ring, only those of which something is left at the end get into the trace. */
+	return d->keep_newest ? 0 : trace_write_thread(d->writer, &t->entry, err);
 }
 
 /* Lines that start-up shims left: "PID text". */
@@ -264,29 +265,66 @@ static void free_blocks_of(struct drain *d, uint32_t thread)
 	}
 }
 
+void drain_free_thread(struct drain *d, uint32_t slot)
+{
+	d->threads[slot].known = false;
+	free_blocks_of(d, slot);
+	/* Pairs with the acquire in claim(). */
+	atomic_store_explicit(&d->area->threads[slot].state, SHM_UNUSED, memory_order_release);
+}
+
+uint64_t drain_produced(const struct drain *d, uint32_t slot)
+{
+	uint64_t said =
+		atomic_load_explicit(&d->area->threads[slot].produced, memory_order_relaxed);
+	uint64_t seen = d->threads[slot].next_index;
+
+	/* What a hostile writer says is believed only as far as it can be true. */
+	return said > seen && said - seen <= GAP_MAX ? said : seen;
+}
+
 static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *err)
 {
 	struct shm_thread *shared = &d->area->threads[slot];
 	struct drain_thread *t = &d->threads[slot];
-	uint64_t said = atomic_load_explicit(&shared->produced, memory_order_relaxed);
 	uint64_t end = atomic_load_explicit(&shared->end_stamp, memory_order_relaxed);
 
-	/* What a hostile writer says is believed only as far as it can be true. */
-	t->entry.produced =
-		said > t->next_index && said - t->next_index <= GAP_MAX ? said : t->next_index;
+	t->entry.produced = drain_produced(d, slot);
 	t->entry.lost = t->entry.produced - t->stored;
 	if (end)
 		t->entry.end_ns = stamp_ns(d, end);
 	d->totals.lost += t->entry.lost;
-	if (trace_write_thread(d->writer, &t->entry, err))
+	if (trace_write_thread(d->writer, &t->entry, err) ||
+	    trace_writer_forget(d->writer, t->entry.id, err))
 		return -1;
 	t->known = false;
-	if (!over) {
-		free_blocks_of(d, slot);
-		/* Pairs with the acquire in claim(). */
-		atomic_store_explicit(&shared->state, SHM_UNUSED, memory_order_release);
-	}
+	if (!over)
+		drain_free_thread(d, slot);
 	return 0;
+}
+
+/* --ring: one entry accounts for all threads of which nothing is left. */
+static int write_faded(struct drain *d, const struct drain_process *p, struct err *err)
+{
+	char name[64];
+	struct trace_thread all = {
+		.process = p->entry.id,
+		.start_ns = p->entry.start_ns,
+		.end_ns = p->entry.end_ns,
+		.produced = p->faded_events,
+		.lost = p->faded_events,
+		.name = name,
+	};
+
+	if (!p->faded_threads)
+		return 0;
+	all.id = d->next_thread++;
+	snprintf(name, sizeof(name), "(%llu thread%s that ended before)",
+		 (unsigned long long)p->faded_threads, p->faded_threads == 1 ? "" : "s");
+	return trace_write_thread(d->writer, &all, err) ||
+			       trace_writer_forget(d->writer, all.id, err)
+		       ? -1
+		       : 0;
 }
 
 /* Losses that no ring could count. */
@@ -315,7 +353,7 @@ static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 	return 0;
 }
 
-static int retire_process(struct drain *d, uint32_t slot, bool over, struct err *err)
+int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *err)
 {
 	struct drain_process *p = &d->processes[slot];
 
@@ -325,7 +363,7 @@ static int retire_process(struct drain *d, uint32_t slot, bool over, struct err 
 		p->entry.end_ns = ticks_now_ns(d->ticks);
 	close_pidfd(p);
 	p->known = false;
-	if (trace_write_process(d->writer, &p->entry, err))
+	if (trace_write_process(d->writer, &p->entry, err) || write_faded(d, p, err))
 		return -1;
 	if (!over)
 		atomic_store_explicit(&d->area->processes[slot].state, SHM_UNUSED,
@@ -348,7 +386,8 @@ int drain_tables_retire(struct drain *d, bool everything, struct err *err)
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		struct drain_process *p = &d->processes[i];
 
-		if (p->known && (everything || p->gone) && retire_process(d, i, everything, err))
+		if (p->known && (everything || p->gone) &&
+		    drain_retire_process(d, i, everything, err))
 			return -1;
 	}
 	return 0;

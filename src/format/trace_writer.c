@@ -33,7 +33,7 @@ struct trace_writer {
 	uint64_t bytes; /* up to the end of the last whole block */
 	struct trace_start start;
 	ZSTD_CCtx *zstd;
-	struct event_queue *queues; /* one per thread */
+	struct event_queue *queues; /* one per thread that lives */
 	size_t queue_count, queue_cap;
 	struct event_queue *last; /* the thread of the latest event */
 	struct idmap queue_of;    /* thread id -> position in queues */
@@ -359,6 +359,26 @@ static int queue_flush(struct trace_writer *w, struct event_queue *q, struct err
 	if (event_queue_encode(q, &w->payload))
 		return fail_memory(w, err);
 	return block_write(w, h, &w->payload, err);
+}
+
+int trace_writer_forget(struct trace_writer *w, uint32_t thread, struct err *err)
+{
+	uint32_t at = idmap_find(&w->queue_of, thread);
+
+	if (w->failed)
+		return fail(w, err);
+	if (at == IDMAP_NONE)
+		return 0;
+	if (queue_flush(w, &w->queues[at], err))
+		return -1;
+	event_queue_release(&w->queues[at]);
+	idmap_remove(&w->queue_of, thread);
+	w->last = NULL;
+	w->queue_count--;
+	if (at == w->queue_count)
+		return 0;
+	w->queues[at] = w->queues[w->queue_count]; /* the last one fills the place */
+	return idmap_put(&w->queue_of, w->queues[at].thread, at) ? fail_memory(w, err) : 0;
 }
 
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,

@@ -36,6 +36,12 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, struct err *err);
 
 /*
+ * The thread will make no more events: writes out what is collected of it and
+ * gives up what is kept for it, so that memory is bounded by the threads that live.
+ */
+int trace_writer_forget(struct trace_writer *w, uint32_t thread, struct err *err);
+
+/*
  * Definitions and events are collected and written as blocks by
  * trace_writer_flush(), or earlier when a block is full; definitions before
  * the events that may use them.  The payload is copied.

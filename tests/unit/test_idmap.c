@@ -49,6 +49,32 @@ static void a_later_value_replaces_the_earlier_one(void **state)
 	idmap_release(&m);
 }
 
+static void what_was_removed_is_gone_and_the_rest_is_found(void **state)
+{
+	enum { COUNT = 20000 };
+	struct idmap m;
+	size_t cap;
+
+	(void)state;
+	idmap_init(&m);
+	idmap_remove(&m, 1);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(idmap_put(&m, sparse(i), i), 0);
+	for (uint32_t i = 0; i < COUNT; i += 3)
+		idmap_remove(&m, sparse(i));
+	idmap_remove(&m, sparse(0));
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(idmap_find(&m, sparse(i)), i % 3 ? i : IDMAP_NONE);
+	/* Those that come and go take no memory. */
+	cap = m.cap;
+	for (uint32_t i = COUNT; i < 20 * COUNT; i++) {
+		assert_int_equal(idmap_put(&m, sparse(i), i), 0);
+		idmap_remove(&m, sparse(i));
+	}
+	assert_int_equal(m.cap, cap);
+	idmap_release(&m);
+}
+
 static void memory_of_an_arena_stays_where_it_is(void **state)
 {
 	enum { COUNT = 2000 };
@@ -77,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_put_is_found_and_nothing_else),
 		cmocka_unit_test(a_later_value_replaces_the_earlier_one),
+		cmocka_unit_test(what_was_removed_is_gone_and_the_rest_is_found),
 		cmocka_unit_test(memory_of_an_arena_stays_where_it_is),
 	};
 
