@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 
 /* A kept trace: created, locked against a second recording, then emptied. */
 static int open_trace(const char *path, struct err *err)
@@ -101,7 +102,8 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->finish.default_report = true;
 	b->finish.summary = config_flag(c, &setting_quiet) ? NULL : summary;
 	b->finish.kept_trace = keep ? trace : NULL;
-	b->progress = b->finish.summary && isatty(STDERR_FILENO);
+	b->progress =
+		b->finish.summary && isatty(STDERR_FILENO) && progress_possible(getenv("TERM"));
 	if (strcmp(config_text(c, &setting_cpu), "off") != 0)
 		options.collect = SHM_COLLECT_CALLS | SHM_COLLECT_GC;
 	if (config_flag(c, &setting_gpu))

@@ -19,7 +19,7 @@ struct begun {
 	int trace_fd;
 	char trace_path[4096]; /* a /proc path when the trace is not kept */
 	bool fell_short;       /* something asked for cannot be recorded: --strict */
-	bool progress;         /* show a progress line */
+	bool progress;         /* show progress */
 };
 
 /*

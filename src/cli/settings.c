@@ -197,7 +197,7 @@ const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = RUN | ANALYZE | EXPORT,
-	.help = "print no summary and no progress",
+	.help = "print no summary, and no progress in the title of the terminal",
 };
 
 const struct setting setting_log_level = {

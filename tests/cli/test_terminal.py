@@ -1,7 +1,8 @@
-"""On a terminal: a progress line while the workload runs; none in a pipe or with --quiet."""
+"""On a terminal: progress in its title while the workload runs; none in a pipe or with --quiet."""
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -13,10 +14,10 @@ SLOW = "import time\nprint('begin', flush=True)\ntime.sleep(1.2)\nprint('end')\n
 @pytest.fixture
 def on_terminal(binary, clean_env, work):
     """Runs the program with standard error on a terminal; returns (status, stdout, terminal)."""
-    def run(*args):
+    def run(*args, term="xterm-256color"):
         master, slave = pty.openpty()
         process = subprocess.Popen([binary] + [str(arg) for arg in args], cwd=str(work),
-                                   env={**clean_env, "TERM": "xterm"}, stdin=subprocess.DEVNULL,
+                                   env={**clean_env, "TERM": term}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=slave)
         os.close(slave)
         shown = b""
@@ -40,13 +41,44 @@ def command(work):
     return ["--python", sys.executable, "slow.py"]
 
 
+TITLES = re.compile(r"\033\]2;([^\a]*)\a|\033\[2([23]);2t")
+
+# Whole lines, begun ones, a bar that redraws itself, and an end without a line break.
+CHATTY = """
+import sys, time
+for i in range(4):
+    print("line", i, file=sys.stderr)
+    sys.stderr.write("begun ... ")
+    sys.stderr.flush()
+    time.sleep(0.6)
+    sys.stderr.write("done\\rbar %d" % i)
+    sys.stderr.flush()
+print("the end", end="", file=sys.stderr)
+"""
+CHATTY_PRINTS = "".join("line %d\r\nbegun ... done\rbar %d" % (i, i) for i in range(4)) + "the end"
+
+
 def test_progress_is_shown_and_taken_away(on_terminal, command):
     status, out, shown = on_terminal("run", *command)
     assert (status, out) == (0, "begin\nend\n")
-    progress, summary = shown.rsplit("\r\033[K", 1)
-    assert "inferscope: recording, " in progress and progress.endswith(" 1 process\r")
+    assert shown.startswith("\033[22;2t\033]2;inferscope: recording, ")
+    progress, summary = shown.split("\033]2;\a\033[23;2t")
+    assert progress.endswith(" 1 process\a")
     assert "recording" not in summary and "slow.py" in summary
-    assert "\n" not in progress
+
+
+def test_progress_leaves_the_screen_to_the_workload(on_terminal, work):
+    (work / "chatty.py").write_text(CHATTY)
+    status, _, shown = on_terminal("run", "--python", sys.executable, "chatty.py")
+    assert status == 0
+    assert len(TITLES.findall(shown)) >= 4
+    assert TITLES.sub("", shown).startswith(CHATTY_PRINTS)
+
+
+@pytest.mark.parametrize("term", ["dumb", "", "xtermite"])
+def test_no_progress_on_a_terminal_without_a_title(on_terminal, command, term):
+    status, _, shown = on_terminal("run", *command, term=term)
+    assert status == 0 and "recording" not in shown and "\033]" not in shown and "slow.py" in shown
 
 
 def test_quiet_shows_nothing(on_terminal, command):
