@@ -3,12 +3,12 @@
 
     soak.py --bin build/stage/bin/inferscope --minutes 60 [--ring] [--events-per-s N] [--churn N]
 
-Recorder and workload are sampled once a second: anonymous and shared memory, size of the trace.
-After a warm-up (the first quarter; with --ring at least until the buffer has been filled once) a
-straight line is fitted to each.  What the line gains over the rest of the run must stay under
-GROWTH_MAX_BYTES, whatever the length of the run: the longer the run, the sharper the test.
-The trace of a plain run must grow along its line; with --ring it must not be larger than the
-buffer.  `make soak` runs an hour of both, tests/soak/test_soak.py five minutes of them.
+Recorder and workload are sampled once a second: their memory and the size of the trace.  After a
+warm-up (the first quarter; with --ring at least until the buffer has been filled once) a straight
+line is fitted to each.  What the line of a process's own memory gains over the rest of the run must
+stay under GROWTH_MAX_BYTES, whatever the length of the run: the longer the run, the sharper the
+test.  What they share is the buffer, and must not be larger than it.  The trace of a plain run must
+grow along its line; with --ring it must not be larger than the buffer.  `make soak` runs an hour of both, tests/soak/test_soak.py five minutes of them.
 """
 
 import argparse
@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOAD = os.path.join(HERE, "steady_workload.py")
 
 GROWTH_MAX_BYTES = 1 << 20  # of each process, from the end of the warm-up to the end of the run
+TABLES_BYTES = 2 << 20      # what the shared memory holds beside the buffer (src/format/shm.h)
 BYTES_OF_AN_EVENT = 16      # in the buffer: how long --ring takes to fill it once
 MEMORY = ("RssAnon", "RssShmem")
 
@@ -104,7 +105,8 @@ def run(options, folder):
 
 def judge(options, samples, figures):
     """Yields (what, value as text, good)."""
-    fill_s = (options.trace_size_mb << 20) / BYTES_OF_AN_EVENT / options.events_per_s
+    buffer = options.trace_size_mb << 20
+    fill_s = buffer / BYTES_OF_AN_EVENT / options.events_per_s
     warm_s = max(samples[-1]["s"] / 4, 1.5 * fill_s if options.ring else 0)
     steady = [one for one in samples if one["s"] >= warm_s]
     if len(steady) < 10:
@@ -112,15 +114,16 @@ def judge(options, samples, figures):
         return
     length_s = steady[-1]["s"] - steady[0]["s"]
     for who in ("recorder", "workload"):
-        for kind in MEMORY:
-            slope, off = line_through([(one["s"], one[who][kind]) for one in steady])
-            growth = slope * length_s
-            text = "%.1f MB, %+.0f kB in %.0f s (%+.3f MB/h), +-%.0f kB" % (
-                steady[-1][who][kind] / 1e6, growth / 1e3, length_s, slope * 3600 / 1e6, off / 1e3)
-            yield "%s %s" % (who, kind), text, abs(growth) <= GROWTH_MAX_BYTES
+        slope, off = line_through([(one["s"], one[who]["RssAnon"]) for one in steady])
+        growth = slope * length_s
+        yield "%s's own" % who, "%.1f MB, %+.0f kB in %.0f s (%+.3f MB/h), +-%.0f kB" % (
+            steady[-1][who]["RssAnon"] / 1e6, growth / 1e3, length_s, slope * 3600 / 1e6,
+            off / 1e3), growth <= GROWTH_MAX_BYTES
+        shared = max(one[who]["RssShmem"] for one in samples)
+        yield "%s's shared" % who, "at most %.1f MB of %.1f" % (
+            shared / 1e6, buffer / 1e6), shared <= buffer + TABLES_BYTES
     slope, off = line_through([(one["s"], one["trace"]) for one in steady])
     if options.ring:
-        buffer = options.trace_size_mb << 20
         yield "trace file", "%.1f MB of %.1f" % (figures["trace_bytes"] / 1e6, buffer / 1e6), \
             max(figures["trace_bytes"], steady[-1]["trace"]) <= buffer
     else:

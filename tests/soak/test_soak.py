@@ -57,7 +57,14 @@ def broken(samples, figures=FIGURES, mode=()):
 def test_a_slope_is_a_failure():
     assert broken(made_up(0)) == []
     assert broken(made_up(1000)) == []
-    assert broken(made_up(20000)) == ["recorder RssAnon", "recorder RssShmem"]
+    assert broken(made_up(20000)) == ["recorder's own"]
+
+
+def test_more_shared_memory_than_the_buffer_is_a_failure():
+    assert broken(made_up(0), mode=["--trace-size-mb", "1"]) == []
+    big = made_up(0)
+    big[50]["workload"] = {"RssAnon": 1 << 20, "RssShmem": 4 << 20}
+    assert broken(big, mode=["--trace-size-mb", "1"]) == ["workload's shared"]
 
 
 def test_loss_and_a_trace_that_jumps_are_failures():
