@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_CYCLES (500 / RECORDING_CYCLE_MS)
+#include "format/stamp.h"
+
+#define TICK_NS 500000000
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 
@@ -59,17 +61,24 @@ static int status_of(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-static void tick(struct supervisor *s, unsigned *cycles, struct recording *r)
+static void tick(struct supervisor *s, int64_t *last_ns, struct recording *r)
 {
-	if (s->tick && ++*cycles % TICK_CYCLES == 0)
-		s->tick(s->context, r);
+	int64_t now_ns;
+
+	if (!s->tick)
+		return;
+	now_ns = (int64_t)stamp_monotonic();
+	if (now_ns - *last_ns < TICK_NS)
+		return;
+	*last_ns = now_ns;
+	s->tick(s->context, r);
 }
 
 int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 {
 	struct pollfd wake = { s->signals, POLLIN, 0 };
 	bool running = true;
-	unsigned cycles = 0;
+	int64_t ticked_ns = (int64_t)stamp_monotonic();
 	int status = 0;
 
 	for (;;) {
@@ -89,7 +98,7 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		if (!running && (!s->wait_children || (pid < 0 && errno == ECHILD)))
 			return status;
 		recording_cycle(r);
-		tick(s, &cycles, r);
+		tick(s, &ticked_ns, r);
 		poll(&wake, 1, RECORDING_CYCLE_MS);
 		forward_signals(s, workload);
 	}
@@ -99,13 +108,13 @@ void supervise_other(struct supervisor *s, pid_t pid, int stop_fd, struct record
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd wake[] = { { stop_fd, POLLIN, 0 }, { pidfd, POLLIN, 0 } };
-	unsigned cycles = 0;
+	int64_t ticked_ns = (int64_t)stamp_monotonic();
 
 	for (;;) {
 		struct signalfd_siginfo info;
 
 		recording_cycle(r);
-		tick(s, &cycles, r);
+		tick(s, &ticked_ns, r);
 		poll(wake, 2, RECORDING_CYCLE_MS);
 		/* The program's signals are its own: we outlive it to write the report. */
 		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
