@@ -154,6 +154,13 @@ def test_only_the_command_line_prints_or_exits():
     assert complaints_of(check_silent, names) == []
 
 
+def test_nothing_that_is_ignored_is_tracked():
+    """A tracked .venv replaces everybody's own where the branch is merged."""
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--ignored",
+                            "--exclude-standard"], stdout=subprocess.PIPE, check=True).stdout
+    assert names.decode().split() == []
+
+
 @pytest.mark.parametrize("check, name, source", [
     (check_includes, "src/base/a.c", '#include "format/record.h"\n'),
     (check_includes, "src/capture/a.c", '#include "agent/ring.h"\n'),
