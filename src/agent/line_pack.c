@@ -40,16 +40,16 @@ static uint32_t next_varint(struct reader *r)
 }
 
 /* By how many lines the entry moves; its columns are skipped. */
-static int32_t next_line_delta(struct reader *r, uint32_t form)
+static int64_t next_line_delta(struct reader *r, uint32_t form)
 {
-	int32_t delta = 0;
+	int64_t delta = 0;
 	uint32_t word;
 
 	if (form == FORM_NO_COLUMNS || form == FORM_LONG) {
 		word = next_varint(r);
-		delta = word & 1 ? -(int32_t)(word >> 1) : (int32_t)(word >> 1);
+		delta = word & 1 ? -(int64_t)(word >> 1) : (int64_t)(word >> 1);
 	} else if (form >= FORM_ONE_LINE) {
-		delta = (int32_t)form - FORM_ONE_LINE;
+		delta = (int64_t)form - FORM_ONE_LINE;
 		next_byte(r);
 		next_byte(r);
 	} else {
@@ -63,21 +63,27 @@ static int32_t next_line_delta(struct reader *r, uint32_t form)
 /* Instructions in a row that belong to one line, or to none. */
 struct run {
 	uint32_t bytes;
-	int32_t line;
+	int64_t line;
 	bool has_line;
 };
 
 struct writer {
 	uint8_t *out;
 	uint32_t at, max;
-	int32_t line; /* so far */
+	int64_t line; /* so far */
 };
+
+/* A program can give a code object any table: one of a few bytes may move by gigalines. */
+static bool is_full(const struct writer *w)
+{
+	return w->at > w->max;
+}
 
 /* 3.10: bytes of instructions, lines to move before them; NO_LINE: they have none. */
 #define NO_LINE (-128)
 #define RUN_MAX 254u
 
-static void put(struct writer *w, uint32_t bytes, int32_t lines)
+static void put(struct writer *w, uint32_t bytes, int64_t lines)
 {
 	if (w->at + 2 <= w->max) {
 		w->out[w->at] = (uint8_t)bytes;
@@ -88,13 +94,13 @@ static void put(struct writer *w, uint32_t bytes, int32_t lines)
 
 static void put_run(struct writer *w, struct run run)
 {
-	int32_t lines = run.has_line ? run.line - w->line : NO_LINE;
+	int64_t lines = run.has_line ? run.line - w->line : NO_LINE;
 
-	for (; run.has_line && lines > 127; lines -= 127)
+	for (; run.has_line && lines > 127 && !is_full(w); lines -= 127)
 		put(w, 0, 127);
-	for (; run.has_line && lines < -127; lines += 127)
+	for (; run.has_line && lines < -127 && !is_full(w); lines += 127)
 		put(w, 0, -127);
-	while (run.bytes) {
+	while (run.bytes && !is_full(w)) {
 		uint32_t bytes = run.bytes < RUN_MAX ? run.bytes : RUN_MAX;
 
 		put(w, bytes, lines);
@@ -110,10 +116,10 @@ uint32_t line_pack(uint8_t *out, uint32_t max, const uint8_t *table, uint32_t by
 	struct reader r = { table, table + bytes, false };
 	struct writer w = { NULL, 0, max, 0 };
 	struct run run = { 0, 0, true };
-	int32_t line = 0;
+	int64_t line = 0;
 
 	w.out = out;
-	while (r.at < r.end && !r.broken) {
+	while (r.at < r.end && !r.broken && !is_full(&w)) {
 		uint8_t first = next_byte(&r);
 		uint32_t form = first >> 3 & 15u;
 		bool has_line = form != FORM_NONE;
@@ -127,5 +133,5 @@ uint32_t line_pack(uint8_t *out, uint32_t max, const uint8_t *table, uint32_t by
 		run.bytes += UNIT_BYTES * ((first & 7u) + 1);
 	}
 	put_run(&w, run);
-	return r.broken || w.at > max ? 0 : w.at;
+	return r.broken || is_full(&w) ? 0 : w.at;
 }
