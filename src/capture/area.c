@@ -58,6 +58,19 @@ static void set_up_header(struct area *a, const struct shm_header *layout, uint3
 	atomic_store(&h->active, 1);
 }
 
+/*
+ * Who may open it through /proc is the kernel's to say, by the rules of ptrace;
+ * the mode, which is 0777 at first, is a second lock.
+ */
+static int private_memfd(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0)
+		fchmod(fd, 0600);
+	return fd;
+}
+
 int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, struct err *err)
 {
 	uint64_t blocks = bytes / SHM_BLOCK_BYTES;
@@ -74,10 +87,18 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
 	memset(&layout, 0, sizeof(layout));
 	lay_out(&layout, (uint32_t)blocks);
 	a->bytes = layout.total_bytes;
-	a->fd = memfd_create("inferscope", MFD_CLOEXEC);
-	a->note_fd = memfd_create("inferscope-notes", MFD_CLOEXEC);
+	a->fd = private_memfd(SHM_MEMFD);
+	a->note_fd = private_memfd(SHM_MEMFD_NOTES);
 	if (a->fd < 0 || a->note_fd < 0 || ftruncate(a->fd, (off_t)a->bytes)) {
 		err_errno(err, "cannot create the trace buffer");
+		goto fail;
+	}
+	/*
+	 * The workload can open it for writing.  Cut short, it would be a SIGBUS in us
+	 * and in every other process of the workload.
+	 */
+	if (fcntl(a->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err_errno(err, "cannot seal the trace buffer");
 		goto fail;
 	}
 	a->header = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);

@@ -23,8 +23,7 @@ struct drain_process {
 	int pidfd; /* -1: none */
 	struct trace_process entry;
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
-	uint32_t noted_refusal;
-	bool noted_displaced;
+	bool noted_refusal, noted_displaced;
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */

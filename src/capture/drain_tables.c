@@ -53,6 +53,12 @@ static int64_t stamp_ns(struct drain *d, uint64_t stamp)
 	return ticks_ns(d->ticks, stamp);
 }
 
+/* A word that its writer may change at any moment is read once, whatever the compiler thinks. */
+static uint32_t read_once(const uint32_t *word)
+{
+	return *(const volatile uint32_t *)word;
+}
+
 /* Copies a text that its writer may still be changing. */
 static void copy_text(char *to, const char *from, size_t bytes)
 {
@@ -75,7 +81,7 @@ static int process_joined(struct drain *d, uint32_t slot, struct err *err)
 {
 	const struct shm_process *shared = &d->area->processes[slot];
 	struct drain_process *p = &d->processes[slot];
-	uint32_t pid = shared->pid;
+	uint32_t pid = read_once(&shared->pid);
 
 	supersede(d, pid);
 	memset(p, 0, sizeof(*p));
@@ -122,9 +128,9 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	unsigned minor = p->entry.python_version >> 16 & 0xff;
 	char text[256];
 
-	if (refusal != p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
+	if (!p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
 	    refusals[refusal]) {
-		p->noted_refusal = refusal;
+		p->noted_refusal = true;
 		snprintf(text, sizeof(text), refusals[refusal], major, minor, p->entry.pid);
 		if (write_refusal(d, text, err))
 			return -1;
@@ -145,7 +151,7 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 {
 	const struct shm_thread *shared = &d->area->threads[slot];
 	struct drain_thread *t = &d->threads[slot];
-	uint32_t process = shared->process;
+	uint32_t process = read_once(&shared->process);
 
 	if (process >= d->area->process_count || !d->processes[process].known)
 		return 0; /* not yet, or never */

@@ -56,6 +56,10 @@
 #define SHM_VERSION 1u
 #define SHM_ENV "INFERSCOPE_SESSION" /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
 
+/* The names of the two memfds; agents look at them before they open anything. */
+#define SHM_MEMFD "inferscope"
+#define SHM_MEMFD_NOTES "inferscope-notes"
+
 #define SHM_BLOCK_BYTES 32768u
 #define SHM_MAX_PROCESSES 1024u
 #define SHM_MAX_THREADS 4096u
