@@ -84,8 +84,11 @@ def _cuda_is_initialised():
 def _note(session, text):
     """Leaves a line for the report."""
     pid, _, note, _ = session.split(".")
-    with open("/proc/%s/fd/%s" % (pid, note), "a") as notes:
-        notes.write("%d %s\n" % (os.getpid(), text))
+    path = "/proc/%s/fd/%s" % (pid, note)
+    # The recorder may be gone and its number another process's: not into that one's files.
+    if os.readlink(path) == "/memfd:inferscope-notes (deleted)":
+        with open(path, "a") as notes:
+            notes.write("%d %s\n" % (os.getpid(), text))
 
 
 def _stop_at_exit():

@@ -8,8 +8,11 @@ import sys
 def _note(text):
     """Leaves a line for the recorder."""
     pid, _, note, _ = os.environ["INFERSCOPE_SESSION"].split(".")
-    with open("/proc/%s/fd/%s" % (pid, note), "a") as notes:
-        notes.write("%d %s\n" % (os.getpid(), text))
+    path = "/proc/%s/fd/%s" % (pid, note)
+    # The recorder may be gone and its number another process's: not into that one's files.
+    if os.readlink(path) == "/memfd:inferscope-notes (deleted)":
+        with open(path, "a") as notes:
+            notes.write("%d %s\n" % (os.getpid(), text))
 
 
 def _refusal():

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -229,6 +230,25 @@ static bool parse_where(const char *where, unsigned long numbers[3], unsigned lo
 	return end != where && !*end;
 }
 
+/*
+ * Is it what the recorder made?  Its process may be gone and another one have its
+ * number: then this is some file of that one's, and even opening a device can
+ * have consequences.
+ */
+static bool is_session_memory(const char *path)
+{
+	static const char expected[] = "/memfd:" SHM_MEMFD " (deleted)";
+	char target[sizeof(expected)];
+	ssize_t n = readlink(path, target, sizeof(target));
+
+	return n == (ssize_t)sizeof(expected) - 1 && !memcmp(target, expected, (size_t)n);
+}
+
+/*
+ * A program with more rights than its caller has (AT_SECURE), or one that runs as
+ * another user, does not join: who made the memory can change it under our feet,
+ * the sizes in it too, and so write where we can.
+ */
 static struct session *session_map(const char *where)
 {
 	unsigned long numbers[3];
@@ -239,13 +259,14 @@ static struct session *session_map(const char *where)
 	char path[64];
 	int fd;
 
-	if (!where || !parse_where(where, numbers, &token))
+	if (!where || getauxval(AT_SECURE) || !parse_where(where, numbers, &token))
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%lu/fd/%lu", numbers[0], numbers[1]);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = is_session_memory(path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*h)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_size < (off_t)sizeof(*h)) {
 		close(fd);
 		return NULL;
 	}

@@ -28,7 +28,8 @@ struct session {
 /*
  * Joins the session that `where` names (the text of SHM_ENV) and registers this
  * process; python_version is PY_VERSION_HEX, 0 in a native program.  0, or -1
- * where there is none, it is over, or it is not one of ours.  Another session
+ * where there is none, it is over, it is another user's, or we have more rights
+ * than our caller.  Another session
  * may be joined after session_leave(); the old one stays mapped, because a
  * thread may still be writing to it (the recorder empties it).
  */
