@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +11,24 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/outfile.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 
 /* A kept trace: created, locked against a second recording, then emptied. */
 static int open_trace(const char *path, struct err *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	char file[PATH_MAX];
 	struct stat st;
+	int fd;
 
+	if (outfile_resolve(file, path, err))
+		return -1;
+	/* Its owner's alone, like a report: base/outfile.h. */
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return err_errno(err, "cannot write the trace %s", path);
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || outfile_is_trap(file, &st)) {
 		close(fd);
 		return err_set(err, "cannot write the trace %s: not a regular file", path);
 	}
@@ -113,10 +120,8 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->trace_fd = keep ? open_trace(trace, err) : open_nameless_trace(err);
 	if (b->trace_fd < 0)
 		return -1;
-	if (keep)
-		snprintf(b->trace_path, sizeof(b->trace_path), "%s", trace);
-	else
-		snprintf(b->trace_path, sizeof(b->trace_path), "/proc/self/fd/%d", b->trace_fd);
+	/* Not by its name: the workload may have put something else there by then. */
+	snprintf(b->trace_path, sizeof(b->trace_path), "/proc/self/fd/%d", b->trace_fd);
 	if (recording_new(&b->recording, b->trace_fd, &options, err) ||
 	    write_facts(b, command, err)) {
 		begun_release(b);

@@ -17,7 +17,7 @@ struct begun {
 	struct finish finish;
 	struct recording *recording;
 	int trace_fd;
-	char trace_path[4096]; /* a /proc path when the trace is not kept */
+	char trace_path[64]; /* to read it: a /proc path, whatever its name is */
 	bool fell_short;       /* something asked for cannot be recorded: --strict */
 	bool progress;         /* show progress */
 };

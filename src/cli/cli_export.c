@@ -1,63 +1,52 @@
 /* inferscope export: a trace in the formats of other tools. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/outfile.h"
 #include "cli/command.h"
 #include "cli/config.h"
 #include "export/export.h"
 
-/*
- * The file to write.  A regular file is written beside its place and moved there
- * when it is complete: a failure leaves what was there before.
- */
+/* The file to write: "-" is standard output; devices and pipes are written in place. */
 struct output {
-	const char *path; /* "-" is standard output */
-	struct buf draft; /* the name it has meanwhile; empty: written in place */
+	struct outfile file;
 	int fd;
+	bool in_place;
 };
 
 static int output_open(struct output *o, const char *path, struct err *err)
 {
 	struct stat st;
 
-	o->path = path;
-	buf_init(&o->draft);
+	o->in_place = true;
 	o->fd = STDOUT_FILENO;
 	if (!strcmp(path, "-"))
 		return 0;
 	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		o->fd = open(path, O_WRONLY | O_CLOEXEC);
-	} else {
-		mode_t mask = umask(0);
-
-		umask(mask);
-		buf_printf(&o->draft, "%s.XXXXXX", path);
-		buf_string(&o->draft);
-		if (o->draft.failed)
-			return err_set(err, "out of memory");
-		o->fd = mkostemp(o->draft.data, O_CLOEXEC);
-		if (o->fd >= 0 && fchmod(o->fd, 0666 & ~mask))
-			return err_errno(err, "cannot write %s", path);
+		if (outfile_check(path, err))
+			return -1;
+		o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		return o->fd < 0 ? err_errno(err, "cannot write '%s'", path) : 0;
 	}
-	return o->fd < 0 ? err_errno(err, "cannot write %s", path) : 0;
+	o->in_place = false;
+	if (outfile_open(&o->file, path, err))
+		return -1;
+	o->fd = o->file.fd;
+	return 0;
 }
 
 /* With rc 0 puts the file in its place, else takes it away.  Returns rc, or -1. */
 static int output_close(struct output *o, int rc, struct err *err)
 {
-	if (o->fd >= 0 && o->fd != STDOUT_FILENO && close(o->fd) && !rc)
-		rc = err_errno(err, "cannot write %s", o->path);
-	if (o->draft.len && !rc && rename(o->draft.data, o->path))
-		rc = err_errno(err, "cannot write %s", o->path);
-	if (o->draft.len && rc && o->fd >= 0)
-		unlink(o->draft.data);
-	buf_release(&o->draft);
+	if (!o->in_place && rc)
+		outfile_discard(&o->file);
+	else if (!o->in_place)
+		return outfile_commit(&o->file, err);
+	else if (o->fd != STDOUT_FILENO && close(o->fd) && !rc)
+		return err_errno(err, "the export could not be written");
 	return rc;
 }
 
@@ -74,8 +63,7 @@ static int export_trace(const struct exporter *e, const char *from, const char *
 		complain(EXIT_OK, "%s is not complete: %s", from, trace_damage(trace));
 	rc = output_open(&out, to, &err);
 	if (!rc)
-		rc = e->write(trace, out.fd, &err);
-	rc = output_close(&out, rc, &err);
+		rc = output_close(&out, e->write(trace, out.fd, &err), &err);
 	trace_close(trace);
 	return rc ? complain(EXIT_INPUT, "%s", err.text) : EXIT_OK;
 }

@@ -3,22 +3,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/config.h"
+#include "report/plain_text.h"
 
 int complain(int status, const char *fmt, ...)
 {
-	char text[2048];
+	char text[2048], sound[3 * sizeof(text) + 1];
+	struct buf line;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* Names and values of the user's may hold anything; the promise is one line. */
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
-	fprintf(stderr, "inferscope: %s\n", text);
+	/* Names and values of the user's may hold anything; the promise is one harmless line. */
+	buf_init(&line);
+	utf8_clean(sound, text, strlen(text));
+	text_add_clean(&line, sound);
+	fprintf(stderr, "inferscope: %s\n", buf_string(&line));
+	buf_release(&line);
 	return status;
 }
 

@@ -148,8 +148,8 @@ int finish_reports(const struct finish *f, const char *trace_path, struct err *e
 		goto out;
 	if (trace_damage(trace) && !f->known_partial &&
 	    strcmp(config_text(f->config, &setting_log_level), "error") != 0)
-		complain(EXIT_OK, "warning: %s: %s; the report is partial", trace_path,
-			 trace_damage(trace));
+		complain(EXIT_OK, "warning: %s: %s; the report is partial",
+			 f->kept_trace ? f->kept_trace : trace_path, trace_damage(trace));
 	rc = write_reports(f, analysis, written, &count, err);
 	if (f->summary && print_summary(f, analysis, written, count, rc ? NULL : err))
 		rc = -1;

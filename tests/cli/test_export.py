@@ -187,9 +187,9 @@ def test_a_disk_that_fills_up_leaves_what_was_there(refused, trace, work):
     assert sorted(os.listdir(work)) == ["out.json", "run.isc"]
 
 
-def test_the_file_has_the_usual_permissions(inferscope, trace, work):
+def test_a_new_file_is_its_owners_alone(inferscope, trace, work):
     inferscope("export", trace, "-o", work / "out.json", preexec_fn=lambda: os.umask(0o027))
-    assert (work / "out.json").stat().st_mode & 0o777 == 0o640
+    assert (work / "out.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_device_is_written_in_place(inferscope, refused, trace):
