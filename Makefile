@@ -49,6 +49,8 @@ test: build venv ## every test but the long ones
 .PHONY: test-long
 test-long: test test-cpython ## the tests that take minutes as well
 	@$(call pytest,build,-m long)
+	@INFERSCOPE_RACE_MS=60000 && export INFERSCOPE_RACE_MS && $(call ctest,build) -R test_drain_race
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
 .PHONY: soak
 soak: build venv ## an hour of 200 000 events a second, plain and with --ring side by side: nothing may grow
