@@ -30,7 +30,8 @@ static void note_free(void *extra)
 
 	if (!note)
 		return;
-	/* Before the memory can be another function's: pairs with the acquire in raw_hash(). */
+	/* Before the memory can be another function's: pairs with the acquire in stacks_current().
+	 */
 	atomic_fetch_add_explicit(&codes_freed, 1, memory_order_release);
 	code_table_remove(note->code);
 	free(note->name);

@@ -8,6 +8,8 @@
 
 #include "format/cupti_names.h"
 
+#define CUDA_12 12000
+
 struct cupti cupti;
 
 /*
@@ -39,22 +41,19 @@ static const char *missing_symbol(void *library)
 	return NULL;
 }
 
-/* The major version of the CUDA runtime that is in the process; 0: none, or linked in. */
-static int runtime_major(void)
+/* 13000 for CUDA 13.0; 0: it does not say. */
+static int driver_version(void)
 {
-	char name[32];
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	int (*get)(int *version) = NULL, version = 0;
 
-	for (int major = 20; major > 11; major--) {
-		void *library;
-
-		snprintf(name, sizeof(name), "libcudart.so.%d", major);
-		library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-		if (library) {
-			dlclose(library);
-			return major;
-		}
-	}
-	return 0;
+	if (driver)
+		*(void **)&get = dlsym(driver, "cuDriverGetVersion");
+	if (!get || get(&version))
+		version = 0;
+	if (driver)
+		dlclose(driver);
+	return version;
 }
 
 int cupti_load(char *text, size_t bytes)
@@ -90,13 +89,10 @@ int cupti_load(char *text, size_t bytes)
 			 cupti.version);
 		return -1;
 	}
-	/* Seen on an H200: under a CUDA 13 runtime CUPTI 11.8 crashes in PyTorch's launches. */
-	if (cupti.version == CUPTI_VERSION_MIN && runtime_major()) {
-		snprintf(text, bytes,
-			 "libcupti 11.8 is older than the program's CUDA %d: use the libcupti of that "
-			 "version",
-			 runtime_major());
-		return -1;
-	}
+	/*
+	 * Seen on an H200 under a CUDA 13 driver: with any launch of the driver API enabled CUPTI
+	 * 11.8 gives all calls the same number and crashes in PyTorch's; without, all is well.
+	 */
+	cupti.tells_driver_calls = cupti.version > CUPTI_VERSION_MIN || driver_version() < CUDA_12;
 	return 0;
 }

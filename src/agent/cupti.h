@@ -10,6 +10,7 @@
 #ifndef AGENT_CUPTI_H
 #define AGENT_CUPTI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -155,6 +156,7 @@ struct cupti {
 	/* Optional: the number of a stream, as activities have it. */
 	int (*GetStreamId)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
 	uint32_t version;
+	bool tells_driver_calls; /* false: those must not be enabled, only the runtime's */
 };
 
 extern struct cupti cupti;

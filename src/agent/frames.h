@@ -20,11 +20,20 @@ struct frame_ref {
 /* With the GIL, from a function that Python called.  -1: this interpreter is laid out otherwise. */
 int frames_init(void);
 
+#define FRAMES_MAX 128u /* the innermost; the rest of a deeper stack is cut */
+
 /*
- * Innermost first; returns how many.  0 in threads that run no Python, and without
- * frames_init().
+ * Innermost first, at most FRAMES_MAX; returns how many.  0 in threads that run no
+ * Python, and without frames_init().
  */
-size_t frames_read(struct frame_ref *out, size_t max);
+size_t frames_read(struct frame_ref out[FRAMES_MAX]);
+
+/*
+ * Equal for equal results of frames_read(), as long as no code object is freed; 0 where
+ * there is nothing to read.  Many times as fast: it looks at the frames alone, not at
+ * what they run.
+ */
+uint64_t frames_fingerprint(void);
 
 /* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */
 const uint8_t *frames_line_table(const void *code, uint32_t *bytes);

@@ -102,20 +102,22 @@ static void on_enter(struct ring *r, const struct cuda_call_row *row,
 	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, row), payload, (uint32_t)n);
 }
 
+/* Only calls of the table are enabled, so most of what comes here is told by depth alone. */
 static void on_call(void *user, int domain, uint32_t id, const void *argument)
 {
 	const struct cupti_callback_data *data = argument;
-	const struct cuda_call_row *row = cuda_call_find(domain, id);
+	const struct cuda_call_row *row;
 	struct ring *r;
 
 	(void)user;
-	if (!row || !gpu_is_on())
+	if (!gpu_is_on())
 		return;
 	forget_old_depth();
 	if (data->site == CUPTI_ENTER) {
 		if (depth++)
 			return;
-		r = session_ring();
+		row = cuda_call_find(domain, id);
+		r = row ? session_ring() : NULL;
 		if (r)
 			on_enter(r, row, data);
 		return;
@@ -139,8 +141,11 @@ int gpu_callbacks_start(void)
 	atomic_fetch_add_explicit(&subscription, 1, memory_order_relaxed);
 	/* A row that this CUPTI does not know is an error we can do without; not so all of them. */
 	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++) {
-		int refusal = cupti.EnableCallback(1, subscriber, row->domain, row->id);
+		int refusal;
 
+		if (row->domain == CUPTI_DOMAIN_DRIVER && !cupti.tells_driver_calls)
+			continue;
+		refusal = cupti.EnableCallback(1, subscriber, row->domain, row->id);
 		enabled += !refusal;
 		result = refusal ? refusal : result;
 	}

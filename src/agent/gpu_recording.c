@@ -197,7 +197,7 @@ void gpu_resume(void)
 	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
 		/* A profiler that has run once keeps its subscription. */
 		gpu_say(GPU_STATE_RECORDING,
-			"the other tool keeps CUPTI's callbacks: from here on "
+			"\nthe other tool keeps CUPTI's callbacks: from here on "
 			"the GPU is recorded without the calls that start its work");
 	} else if (result) {
 		atomic_store(&phase, GPU_OFF);
@@ -215,7 +215,7 @@ static void in_forked_child(void)
 /* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
 int InitializeInjection(void)
 {
-	char text[512], version[64];
+	char text[512];
 	int result;
 
 	if (!session_on() && session_join(getenv(SHM_ENV), 0))
@@ -234,8 +234,14 @@ int InitializeInjection(void)
 		say_result(result);
 		return 1;
 	}
-	snprintf(version, sizeof(version), "CUPTI %u", cupti.version);
-	gpu_say(GPU_STATE_RECORDING, version);
+	snprintf(text, sizeof(text), "CUPTI %u%s", cupti.version,
+		 cupti.tells_driver_calls
+			 ? ""
+			 : "\nlibcupti 11.8 does not know the driver calls of this "
+			   "CUDA version: GPU work that a library starts through them "
+			   "(Triton, parts of cuBLAS) has no call and no line; with the "
+			   "libcupti of this version it has");
+	gpu_say(GPU_STATE_RECORDING, text);
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(gpu_fetch_last);
 	start_flushing();

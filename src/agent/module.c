@@ -59,6 +59,26 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	return py_new_ref(py.None);
 }
 
+/*
+ * gpu_pause(), gpu_resume(): the GPU of this process alone, off and on again; for benchmarks
+ * that compare the two in one process (tests/gpu/on_off.py).
+ */
+static PyObject *pause_gpu(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	gpu_pause("the program switched its GPU recording off");
+	return py_new_ref(py.None);
+}
+
+static PyObject *resume_gpu(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	gpu_resume();
+	return py_new_ref(py.None);
+}
+
 static PyObject *is_recording(PyObject *module, PyObject *unused)
 {
 	(void)module;
@@ -72,6 +92,8 @@ static struct py_method methods[] = {
 	{ "attach", attach, PY_ONE_ARG,
 	  "Join the recording that the text names; True on success." },
 	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
+	{ "gpu_pause", pause_gpu, PY_NO_ARGS, "Record the GPU no more, for a while." },
+	{ "gpu_resume", resume_gpu, PY_NO_ARGS, "Record the GPU again." },
 	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },
 	{ "scope", FUNCTION(scope_new), PY_FAST | PY_KEYWORDS,
 	  "scope(name, /, **metadata)\n--\n\nName a stretch of work on the timeline." },

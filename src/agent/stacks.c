@@ -30,22 +30,11 @@ static void define_lines(struct ring *r, struct code_note *note)
 		ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes);
 }
 
-/* As it lies in memory: right until a code object is freed, for its address may come back. */
-static uint64_t raw_hash(const struct frame_ref *frames, size_t n)
-{
-	uint64_t hash = intern_mix(n, atomic_load_explicit(&codes_freed, memory_order_acquire));
-
-	for (size_t i = 0; i < n; i++)
-		hash = intern_mix(hash, (uint64_t)(uintptr_t)frames[i].code >> 4 ^
-						(uint64_t)frames[i].offset << 43);
-	return hash;
-}
-
 /* Names every frame and finds or defines the stack.  *complete: all its functions are known. */
 static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_t n, bool *complete)
 {
-	struct code_note *notes[STACK_FRAMES_MAX];
-	uint8_t payload[STACK_FRAMES_MAX * 2 * 5];
+	struct code_note *notes[FRAMES_MAX];
+	uint8_t payload[FRAMES_MAX * 2 * 5];
 	uint64_t hash = n;
 	size_t bytes = 0;
 	uint32_t id;
@@ -77,18 +66,22 @@ static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_
 
 uint32_t stacks_current(struct ring *r)
 {
-	struct frame_ref frames[STACK_FRAMES_MAX];
-	size_t n = frames_read(frames, STACK_FRAMES_MAX);
-	uint64_t hash;
+	struct frame_ref frames[FRAMES_MAX];
+	uint64_t hash = frames_fingerprint();
 	bool complete;
 	uint32_t id;
+	size_t n;
 
-	if (!n)
+	if (!hash)
 		return 0;
-	hash = raw_hash(frames, n);
+	/* As it lies in memory is right until a code object is freed: its address may come back. */
+	hash = intern_mix(hash, atomic_load_explicit(&codes_freed, memory_order_acquire));
 	id = intern_find(&seen, hash);
 	if (id)
 		return id;
+	n = frames_read(frames);
+	if (!n)
+		return 0;
 	id = name_stack(r, frames, n, &complete);
 	if (id && complete)
 		intern_put(&seen, hash, id);

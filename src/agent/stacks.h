@@ -6,8 +6,6 @@
 
 #include "agent/ring.h"
 
-#define STACK_FRAMES_MAX 128u /* the innermost; the rest of a deeper stack is cut */
-
 /*
  * The id of the stack; what it consists of is defined the first time it is seen,
  * the line tables of its functions too.  0: no Python here, or no room.

@@ -54,6 +54,14 @@ static const char *or_unknown(const char *text)
 	return text && *text ? text : "no reason was given";
 }
 
+/* What a recording that goes on lacks: see GPU_STATE_RECORDING. */
+static const char *shortcoming(const struct gpu_change *c)
+{
+	const char *line = c->text ? strchr(c->text, '\n') : NULL;
+
+	return line && line[1] ? line + 1 : NULL;
+}
+
 /* A program that uses another profiler in each step has many of them: one note for all. */
 static void note_pauses(struct notes *n, const struct gpu_change_ref *changes, size_t count,
 			const char *of)
@@ -102,6 +110,8 @@ static void note_changes(struct notes *n, const struct analysis_gpu *gpu, const 
 			if (c->state == GPU_STATE_UNAVAILABLE)
 				notes_add(n, "the GPU%s was not recorded: %s", of,
 					  or_unknown(c->text));
+			else if (c->state == GPU_STATE_RECORDING && shortcoming(c))
+				notes_add(n, "GPU recording%s: %s", of, shortcoming(c));
 			else if (c->state == GPU_STATE_STOPPED)
 				notes_add(n, "GPU recording%s stopped at %.3f s: %s", of,
 					  (double)c->time_ns / 1e9, or_unknown(c->text));

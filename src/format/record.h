@@ -116,7 +116,7 @@ enum gpu_memory {
 };
 
 enum gpu_state {
-	GPU_STATE_RECORDING = 1,
+	GPU_STATE_RECORDING = 1,   /* first line: CUPTI's version; second: what it cannot tell */
 	GPU_STATE_UNAVAILABLE = 2, /* never began: the text says why and what to do */
 	GPU_STATE_PAUSED = 3,      /* another tool uses CUPTI; RECORDING follows when it is done */
 	GPU_STATE_STOPPED = 4,     /* for good, e.g. a second device got work */

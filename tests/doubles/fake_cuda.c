@@ -367,3 +367,13 @@ void fake_other_tool_leaves(void)
 	if (e)
 		e->other_tool_leaves();
 }
+
+/* 11.8, unless FAKE_CUDA_VERSION says another, as "13000". */
+FAKE_EXPORT int cuDriverGetVersion(int *version);
+int cuDriverGetVersion(int *version)
+{
+	const char *asked = getenv("FAKE_CUDA_VERSION");
+
+	*version = asked ? atoi(asked) : 11080;
+	return 0;
+}

@@ -1,5 +1,6 @@
 """CUPTI misbehaves: the program never notices, the trace says what is missing and why."""
 
+import json
 import re
 import sys
 import time
@@ -94,6 +95,31 @@ def test_reasons_name_the_cause_and_what_to_do(record_gpu, env, words):
     assert state.state == gpu_trace.UNAVAILABLE
     for word in words:
         assert word in state.text
+
+
+OLD_CUPTI = "libcupti 11.8 does not know the driver calls"
+
+
+@pytest.mark.parametrize("cupti, driver, both", [
+    ("11.8", "11080", True), ("11.8", "13000", False), ("12.9", "13000", True)])
+def test_cupti_11_8_is_not_asked_for_the_calls_of_a_newer_driver(record_gpu, work, cupti, driver,
+                                                                 both):
+    """With them it crashes; the runtime's are right, and what is missing is said."""
+    trace = record_gpu(PYTHON, """
+        import fake_cuda
+        fake_cuda.init()
+        for _ in range(5):
+            fake_cuda.launch("by_the_runtime")
+            fake_cuda.free_gil.fake_launch_driver(b"by_the_driver", fake_cuda.SHAPE, 7, 1000)
+    """, env={"FAKE_CUPTI_VERSION": cupti, "FAKE_CUDA_VERSION": driver})
+    called = {call.correlation for call in trace.calls}
+    linked = [kernel.name for kernel in trace.kernels if kernel.correlation in called]
+    assert linked.count("by_the_runtime") == 5
+    assert linked.count("by_the_driver") == (5 if both else 0)
+    assert len(trace.kernels) == 10
+    with open(str(work / "r.json")) as file:
+        notes = json.load(file)["trust"]["notes"]
+    assert any(OLD_CUPTI in note for note in notes) == (not both)
 
 
 def test_a_cupti_without_a_function(record_gpu, doubles):

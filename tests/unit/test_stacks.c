@@ -17,6 +17,7 @@
 
 #include "agent/codes.h"
 #include "agent/frames.h"
+#include "agent/intern.h"
 #include "agent/stacks.h"
 #include "capture/recording.h"
 #include "format/trace.h"
@@ -30,15 +31,23 @@ struct pyapi py;
 
 static struct code_note notes[CODES];
 static const uint8_t line_table[] = { 1, 2, 3, 4 };
-static __thread struct frame_ref now[STACK_FRAMES_MAX];
+static __thread struct frame_ref now[FRAMES_MAX];
 static __thread size_t now_count;
 
-size_t frames_read(struct frame_ref *out, size_t max)
+size_t frames_read(struct frame_ref out[FRAMES_MAX])
 {
-	size_t n = now_count < max ? now_count : max;
+	memcpy(out, now, now_count * sizeof(now[0]));
+	return now_count;
+}
 
-	memcpy(out, now, n * sizeof(now[0]));
-	return n;
+uint64_t frames_fingerprint(void)
+{
+	uint64_t hash = now_count;
+
+	for (size_t i = 0; i < now_count; i++)
+		hash = intern_mix(hash,
+				  (uint64_t)(uintptr_t)now[i].code ^ (uint64_t)now[i].offset << 43);
+	return hash;
 }
 
 const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
@@ -58,7 +67,7 @@ struct code_note *codes_lookup(const void *code)
 /* Puts the calling thread into stack number n: its depth, functions and instructions. */
 static void enter_stack(uint32_t n)
 {
-	now_count = 1 + n % STACK_FRAMES_MAX;
+	now_count = 1 + n % FRAMES_MAX;
 	for (uint32_t i = 0; i < now_count; i++) {
 		bool unknown = (n + i) % 17 == 0;
 
