@@ -1,7 +1,6 @@
-"""What recording costs on the GPU machine: variants of one workload take turns.
+"""What `inferscope run` as it comes costs on the GPU machine: variants of one workload take turns.
 
-CUPTI cannot be switched cleanly from outside a process, so each variant is a process of
-its own.  All are started together and then asked in turn for one block of work each, which
+Each variant is a process of its own (on_off.py switches the GPU recording within one).  All are started together and then asked in turn for one block of work each, which
 they time themselves, warm-up excluded: neighbours in time are compared, and one start-up
 serves many pairs.  Fresh processes in every round keep the luck of one process (where its
 memory lies) from becoming the result.
@@ -36,16 +35,16 @@ Ended = collections.namedtuple("Ended", "seconds bytes")
 
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
-             {"gpu": 1.02, "default": 1.05}, ["torch"]),
+             {"default": 1.05}, ["torch"]),
     Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "40"],
-             {"gpu": 1.07, "default": 1.05}, ["torch", "transformers"]),
+             {"default": 1.05}, ["torch", "transformers"]),
 ]
 
 
 class Variant:
-    """How a workload is started, and what it leaves."""
+    """How a workload is started, and what it leaves.  profiler: options of under_profiler.py."""
 
-    def __init__(self, name, options=None, profiler=False):
+    def __init__(self, name, options=None, profiler=None):
         self.name, self.options, self.profiler = name, options, profiler
 
     def product(self, folder):
@@ -53,21 +52,15 @@ class Variant:
 
     def arguments(self, command, folder):
         if self.profiler:
-            return [sys.executable, os.path.join(kit.HERE, "under_profiler.py"), "--cpu",
-                    "--chrome", self.product(folder)] + command
+            return [sys.executable, os.path.join(kit.HERE, "under_profiler.py"),
+                    "--chrome", self.product(folder)] + self.profiler + command
         if self.options is None:
             return kit.plain(command)
         return kit.recorded(command, self.product(folder),
                             os.path.join(folder, self.name + ".report.json"), self.options)
 
 
-VARIANTS = [
-    Variant(BASE),
-    Variant("default", []),
-    # The whole GPU timeline, whatever it costs.
-    Variant("gpu", ["--no-cpu", "--max-overhead", "100"]),
-    Variant("torch_profiler", profiler=True),
-]
+VARIANTS = [Variant(BASE), Variant("default", [])]
 
 
 class Stuck(Exception):
@@ -179,16 +172,8 @@ def summarize(workload, rounds):
                         for times, _ in rounds)
         yield "# overhead.%s.%s: 95 %% interval %.4f .. %.4f; rounds %s" % (
             workload.name, name, ratio.low, ratio.high, each)
-    last = rounds[-1][1]
-    for name in [BASE] + names:
-        yield "end.%s.%s %.2f s" % (workload.name, name, last[name].seconds)
-    profiler = last.get("torch_profiler")
-    for name in names:
-        ended = last[name]
-        yield "bytes.%s.%s %d B" % (workload.name, name, ended.bytes)
-        if profiler and ended is not profiler and profiler.bytes:
-            yield "size.%s.%s %.4f of_profiler <= 0.05" % (workload.name, name,
-                                                           ended.bytes / profiler.bytes)
+    for name, ended in rounds[-1][1].items():
+        yield "end.%s.%s %.2f s" % (workload.name, name, ended.seconds)
 
 
 def measure(workload, args):

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import cupti_versions
@@ -105,6 +106,14 @@ def record_all(args, folder):
     return rows
 
 
+def pack(folder):
+    """One archive beside the files: few files come back from another machine."""
+    with tarfile.open(os.path.join(folder, "taps.tar.gz"), "w:gz") as tar:
+        for name in sorted(os.listdir(folder)):
+            if name.startswith("tap_"):
+                tar.add(os.path.join(folder, name), name)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -121,6 +130,7 @@ def main():
         os.makedirs(args.out, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="inferscope-taps-") as folder:
             rows = record_all(args, folder)
+        pack(args.out)
     kit.show(rows)
     print("taps: " + kit.tally(rows))
     return kit.status(rows)

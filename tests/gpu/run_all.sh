@@ -1,11 +1,12 @@
 #!/bin/sh
 # Everything that is to be shown on a machine with a GPU, in parts that can be chosen:
 #
-#   tests/gpu/run_all.sh [check] [cupti] [overhead] [golden] [taps]      default: check cupti overhead
+#   tests/gpu/run_all.sh [check] [cupti] [onoff] [overhead] [golden] [taps]   default: the first four
 #
 #   check      counts, times, clocks, lines, ways to end             about 4 minutes
 #   cupti      libcupti 11.8, 12.9, 13.0                             1 minute
-#   overhead   recording on and off in turns, beside torch.profiler  5 minutes
+#   onoff      the GPU recorded and not, in one process; sizes       3 minutes
+#   overhead   recorded and plain processes in turns                 3 minutes
 #   golden     small traces for examples/traces                      1 minute
 #   taps       what each libcupti says, for tests/data/cupti         1 minute
 #
@@ -57,17 +58,18 @@ machine() {
 	git -C "$root" describe --always --dirty 2>/dev/null
 }
 
-[ $# -gt 0 ] || set -- check cupti overhead
+[ $# -gt 0 ] || set -- check cupti onoff overhead
 machine
 for each in "$@"; do
 	case $each in
 	check) part check 500 python3 "$here/check.py" --budget 440 ;;
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
+	onoff) part onoff 420 python3 "$here/on_off.py" ;;
 	overhead) part overhead 420 python3 "$here/overhead.py" ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;
 	*)
-		echo "run_all.sh: no part '$each': check, cupti, overhead, golden or taps" >&2
+		echo "run_all.sh: no part '$each': check, cupti, onoff, overhead, golden or taps" >&2
 		exit 2
 		;;
 	esac

@@ -18,12 +18,13 @@ import comparisons  # noqa: E402
 import cupti_versions  # noqa: E402
 import gpu_events  # noqa: E402
 import kit  # noqa: E402
+import on_off  # noqa: E402
 import overhead  # noqa: E402
 import record_taps  # noqa: E402
 import truth  # noqa: E402
 
-PROGRAMS = ["check.py", "overhead.py", "cupti_versions.py", "golden_traces.py", "record_taps.py",
-            "under_profiler.py"]
+PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
+            "record_taps.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 
@@ -292,15 +293,44 @@ def test_a_variant_that_dies_is_told_with_its_last_words(tmp_path):
         overhead.play_round(overhead.WORKLOADS[0], [dying], 8, str(tmp_path))
 
 
-def test_overhead_is_reported_with_goal_interval_and_size():
-    turns = [{"off": 1.0, "gpu": 1.01, "torch_profiler": 1.5}] * 8
-    ends = {"off": overhead.Ended(0.1, 0), "gpu": overhead.Ended(0.5, 10_000),
-            "torch_profiler": overhead.Ended(9.0, 1_000_000)}
+def test_overhead_is_reported_with_goal_interval_and_end():
+    turns = [{"off": 1.0, "default": 1.01}] * 8
+    ends = {"off": overhead.Ended(0.1, 0), "default": overhead.Ended(0.5, 10_000)}
     lines = list(overhead.summarize(overhead.WORKLOADS[0], [(turns, ends)] * 2))
-    assert "overhead.gpu_bound.gpu 1.0100 times <= 1.02" in lines
-    assert "overhead.gpu_bound.torch_profiler 1.5000 times" in lines
-    assert "size.gpu_bound.gpu 0.0100 of_profiler <= 0.05" in lines
-    assert "end.gpu_bound.torch_profiler 9.00 s" in lines
+    assert "overhead.gpu_bound.default 1.0100 times <= 1.05" in lines
+    assert "end.gpu_bound.default 0.50 s" in lines
+
+
+def test_on_and_off_are_reported_beside_the_profiler_with_sizes():
+    pairs = {"agent": [(1.0, 1.01), (2.0, 2.02)] * 8, "profiler": [(1.0, 1.5)] * 15}
+    sizes = {"gpu": 10, "default": 90, "torch_profiler": 1000, "torch_profiler_stacks": 3000}
+    lines = list(on_off.summarize(on_off.WORKLOADS[0], pairs, sizes))
+    assert "onoff.gpu_bound.gpu 1.0100 times <= 1.02" in lines
+    assert "onoff.gpu_bound.torch_profiler 1.5000 times" in lines
+    assert "size.gpu_bound.gpu 0.0100 of_torch_profiler <= 0.05" in lines
+    assert "size.gpu_bound.default 0.0300 of_torch_profiler_stacks <= 0.05" in lines
+
+
+class RecordingSwitch:
+    def __init__(self):
+        self.state = "off"
+
+    def on(self):
+        self.state = "on"
+
+    def off(self):
+        self.state = "off"
+
+
+def test_pairs_run_each_block_in_its_state_and_end_switched_off():
+    switch, order = RecordingSwitch(), []
+
+    def block():
+        order.append(switch.state)
+        return {"off": 1.0, "on": 2.0}[switch.state]
+    pairs = truth.on_off_pairs(switch, 40, lambda: None, block)
+    assert pairs == [[1.0, 2.0]] * 40 and switch.state == "off"
+    assert {tuple(order[at:at + 2]) for at in range(0, 80, 2)} == {("on", "off"), ("off", "on")}
 
 
 def test_the_versions_of_libcupti_are_told_apart(tmp_path):

@@ -1,6 +1,6 @@
 """Runs a script under torch.profiler and leaves what that saw.
 
-    under_profiler.py [--counts FILE] [--chrome FILE] [--cpu] script.py [args]
+    under_profiler.py [--counts FILE] [--chrome FILE] [--cpu] [--stacks] script.py [args]
 
 Exit status and output are the script's own.
 """
@@ -31,6 +31,7 @@ def main():
     parser.add_argument("--counts", help="write the counts of GPU activities there, as JSON")
     parser.add_argument("--chrome", help="keep the profiler's own export there")
     parser.add_argument("--cpu", action="store_true", help="record operators of the CPU as well")
+    parser.add_argument("--stacks", action="store_true", help="record Python functions as well")
     parser.add_argument("script")
     parser.add_argument("args", nargs=argparse.REMAINDER)
     args = parser.parse_args()
@@ -41,7 +42,7 @@ def main():
     if torch.cuda.is_available():
         torch.cuda.synchronize()  # makes the context: a profiler that starts without one is late
     activities = [ProfilerActivity.CUDA] + [ProfilerActivity.CPU] * args.cpu
-    with profile(activities=activities) as profiler:
+    with profile(activities=activities, with_stack=args.stacks) as profiler:
         status = run(args.script, args.args)
     with tempfile.TemporaryDirectory() as folder:
         chrome = args.chrome or os.path.join(folder, "trace.json")

@@ -47,7 +47,7 @@ def main():
             torch.cuda.synchronize()
 
     def warm_up():
-        steps(2)
+        steps(1 + args.steps // 8)
         wait()
 
     def block():

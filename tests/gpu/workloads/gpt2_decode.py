@@ -52,7 +52,7 @@ def main():
         return time.perf_counter() - start
 
     if args.serve:
-        truth.serve(lambda: request(model, prompt, 5), block)
+        truth.serve(lambda: request(model, prompt, 1 + args.tokens // 8), block)
         return
     for _ in range(args.requests - 1):
         with scope("request"):

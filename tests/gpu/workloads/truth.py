@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import sys
 import time
 
@@ -69,14 +70,68 @@ def tell(workload, **facts):
     print(json.dumps(facts), flush=True)
 
 
+class AgentSwitch:
+    """The GPU recording of this process."""
+
+    def __init__(self):
+        from inferscope import _agent
+
+        self.on, self.off = _agent.gpu_resume, _agent.gpu_pause
+
+
+class ProfilerSwitch:
+    """torch.profiler; what it recorded is thrown away."""
+
+    profiler = None
+
+    def on(self):
+        from torch.profiler import ProfilerActivity, profile
+
+        self.profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+        self.profiler.start()
+
+    def off(self):
+        if self.profiler:
+            self.profiler.stop()
+        self.profiler = None
+
+
+SWITCHES = {"agent": AgentSwitch, "profiler": ProfilerSwitch}
+
+
+def on_off_pairs(switch, count, warm_up, block):
+    """[[seconds off, seconds on], ...], each time in another order."""
+    pairs = []
+    for _ in range(count):
+        times = {}
+        for state in random.sample(["off", "on"], 2):
+            getattr(switch, state)()
+            warm_up()
+            times[state] = block()
+        switch.off()
+        pairs.append([times["off"], times["on"]])
+    return pairs
+
+
 def serve(warm_up, block):
-    """For benchmarks: each line "go" on standard input runs both; block()'s seconds are the answer.
+    """For benchmarks, commands on standard input, an answer in JSON to each:
+
+    go                  warms up and runs a block: its seconds
+    pairs SWITCH COUNT  blocks with recording off and on: the seconds of each pair
 
     So one start-up serves many measurements, and several processes can take turns.
     """
     print(json.dumps({"ready": True}), flush=True)
+    switch = None
     for line in sys.stdin:
-        if line.strip() != "go":
+        command, *words = line.split()
+        if command == "go":
+            warm_up()
+            answer = {"seconds": block()}
+        elif command == "pairs":
+            switch = switch or SWITCHES[words[0]]()
+            switch.off()
+            answer = {"pairs": on_off_pairs(switch, int(words[1]), warm_up, block)}
+        else:
             break
-        warm_up()
-        print(json.dumps({"seconds": block()}), flush=True)
+        print(json.dumps(answer), flush=True)
