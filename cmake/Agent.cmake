@@ -5,6 +5,7 @@ add_library(inferscope_agent MODULE ${agent_sources})
 set_target_properties(inferscope_agent PROPERTIES
   PREFIX "" OUTPUT_NAME "_agent" SUFFIX ".abi3.so"
   LIBRARY_OUTPUT_DIRECTORY ${STAGE_LIB}/python/inferscope)
+target_include_directories(inferscope_agent PRIVATE include)
 target_link_libraries(inferscope_agent PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(inferscope_agent PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")

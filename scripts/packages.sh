@@ -32,6 +32,7 @@ need() {
 
 group_build() {
 	need gcc has_tool cc
+	need g++ has_tool g++ # tests/python/test_native_api.py
 	need libc6-dev has_header stdio.h
 	need cmake has_tool cmake
 	need ninja-build has_tool ninja

@@ -1,8 +1,9 @@
 """InferScope: why is my inference slow, on which line, and what would the fix bring?
 
-    from inferscope import scope, mark_event
+    from inferscope import counter, mark_event, scope
 
     with scope("request", batch=8):
+        counter("queue", len(waiting))
         ...
 
 Outside a recording this costs next to nothing.  Record with
@@ -11,12 +12,12 @@ Outside a recording this costs next to nothing.  Record with
 """
 
 try:
-    from inferscope._agent import is_recording, mark_event, scope
+    from inferscope._agent import counter, is_recording, mark_event, scope
 except ImportError:
     # A Python that the agent does not support: the program runs as if it were not recorded.
-    from inferscope._fallback import is_recording, mark_event, scope
+    from inferscope._fallback import counter, is_recording, mark_event, scope
 
-__all__ = ["scope", "mark_event", "is_recording", "start", "stop"]
+__all__ = ["scope", "mark_event", "counter", "is_recording", "start", "stop"]
 
 
 def start(report=None, *, trace=None, **settings):

@@ -34,10 +34,11 @@ def start(report, trace, settings):
         from_recorder.close()
         raise RuntimeError("the recorder could not be started: see the message above")
     os.environ["INFERSCOPE_SESSION"] = line[1]
+    os.environ["INFERSCOPE_AGENT"] = _agent.__file__  # for native code: include/inferscope.h
     # Read by the CUDA driver when it is initialised, which must come after this.
     os.environ.setdefault(_INJECTION, _agent.__file__)
     if not _agent.attach(line[1]):
-        os.environ.pop("INFERSCOPE_SESSION", None)
+        _forget()
         to_recorder.close()
         from_recorder.close()
         raise RuntimeError("the recorder's memory cannot be opened (is /proc mounted?)")
@@ -56,7 +57,7 @@ def stop():
     to_recorder, from_recorder, _ = _current
     _current = None
     atexit.unregister(_stop_at_exit)
-    os.environ.pop("INFERSCOPE_SESSION", None)
+    _forget()
     if os.environ.get(_INJECTION) == _agent.__file__:
         del os.environ[_INJECTION]
     _agent.detach()
@@ -71,6 +72,11 @@ def stop():
             for line in from_recorder
             if line.startswith("report ")
         ]
+
+
+def _forget():
+    os.environ.pop("INFERSCOPE_SESSION", None)
+    os.environ.pop("INFERSCOPE_AGENT", None)
 
 
 def _cuda_is_initialised():

@@ -24,7 +24,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	(void)module;
 	snprintf(text, sizeof(text), "%.*s", (int)t.bytes, t.data);
 	text_release(&t);
-	if (session_join(text, py.version | 0xf0))
+	/* A native program with a Python inside has joined before. */
+	if (session_join(text, py.version | 0xf0) && !session_becomes_python(py.version | 0xf0))
 		return py.Bool_From(0);
 	collect = session_on()->header->collect;
 	if (collect & SHM_COLLECT_CALLS) {
@@ -99,6 +100,8 @@ static struct py_method methods[] = {
 	  "scope(name, /, **metadata)\n--\n\nName a stretch of work on the timeline." },
 	{ "mark_event", FUNCTION(scope_mark_event), PY_FAST | PY_KEYWORDS,
 	  "mark_event(name, /, **metadata)\n--\n\nPut a mark on the timeline." },
+	{ "counter", FUNCTION(scope_counter), PY_FAST,
+	  "counter(name, value, /)\n--\n\nA quantity has this value from now on." },
 	{ 0 },
 };
 

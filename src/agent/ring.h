@@ -37,6 +37,7 @@ struct ring {
 	uint64_t produced; /* event records so far, stored or not */
 	uint64_t name_at;  /* look for the thread's name when produced gets here */
 	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
+	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;
 	struct ring_chain defs;
 

@@ -12,6 +12,7 @@
  */
 #include "agent/scope.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,6 @@ struct finished {
 static PyObject *scope_type, *finished_type;
 static struct scope *free_list[FREE_LIST_MAX];
 static unsigned free_count;
-static uint64_t last_instance;
 
 /* Takes over the reference to the name. */
 static struct scope *scope_alloc(PyObject *name)
@@ -159,7 +159,7 @@ static void enter(struct scope *s)
 	o = open_slot(s);
 	if (!o)
 		return;
-	o->instance = ++last_instance;
+	o->instance = session_next_instance(r);
 	o->task = tasks_current();
 	o->epoch = session_epoch;
 	o->name_id = names_id(r, s->name);
@@ -352,6 +352,35 @@ PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, P
 			bytes += encoded.bytes;
 		}
 		ring_push_payload(r, RECORD_MARK, names_id(r, name), payload, (uint32_t)bytes);
+	}
+	py_drop(name);
+	return py_new_ref(py.None);
+}
+
+/*
+ * Numbers of Python's own types: to ask anything else for its value may run any
+ * code (a tensor's waits for the GPU), and would do so in a recording only.
+ */
+PyObject *scope_counter(PyObject *module, PyObject *const *args, ssize_t n)
+{
+	bool sound = n == 2 && (py_is(args[1], py.LongType) || py_is(args[1], py.FloatType));
+	PyObject *name =
+		take_name(args, sound ? 1 : 0,
+			  "counter() takes a name, a str, and a number, an int or a float");
+	struct ring *r = session_ring();
+
+	(void)module;
+	if (!name)
+		return NULL;
+	if (r) {
+		double value = py_is(args[1], py.LongType) ? py.Long_AsDouble(args[1])
+							   : py.Float_As(args[1]);
+
+		if (py.Err_Occurred()) { /* an int beyond all floats */
+			py.Err_Clear();
+			value = NAN;
+		}
+		ring_push_payload(r, RECORD_COUNTER, names_id(r, name), &value, sizeof(value));
 	}
 	py_drop(name);
 	return py_new_ref(py.None);

@@ -1,5 +1,5 @@
 /*
- * scope() and mark_event(): the user's annotations.  With the GIL.
+ * scope(), mark_event() and counter(): the user's annotations.  With the GIL.
  */
 #ifndef AGENT_SCOPE_H
 #define AGENT_SCOPE_H
@@ -15,5 +15,8 @@ int scope_init(void);
  */
 PyObject *scope_new(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names);
 PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, PyObject *names);
+
+/* counter(name, value, /), as METH_FASTCALL. */
+PyObject *scope_counter(PyObject *module, PyObject *const *args, ssize_t n);
 
 #endif

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define NO_PROCESS UINT32_MAX
+#define INSTANCES_AT_ONCE 1024u
 
 _Atomic(struct session *) session_current;
 uint32_t session_epoch;
@@ -90,7 +91,7 @@ static int register_process(struct session *s)
 	p = &s->processes[index];
 	p->pid = (uint32_t)getpid();
 	p->parent_pid = (uint32_t)getppid();
-	p->python_version = version_of_python;
+	atomic_store_explicit(&p->python_version, version_of_python, memory_order_relaxed);
 	p->start_stamp = stamp_now(s->header->clock);
 	atomic_store_explicit(&p->refusal, SHM_OK, memory_order_relaxed);
 	atomic_store_explicit(&p->displaced, 0, memory_order_relaxed);
@@ -197,6 +198,19 @@ uint32_t session_next_id(struct session *s)
 	return id ? id : atomic_fetch_add_explicit(&s->header->next_id, 1, memory_order_relaxed);
 }
 
+/* A thread takes many at a time: one counter for all would be a cache line that all want. */
+uint64_t session_next_instance(struct ring *r)
+{
+	static _Atomic uint64_t next = 1;
+
+	if (r->instance == r->instances_end) {
+		r->instance =
+			atomic_fetch_add_explicit(&next, INSTANCES_AT_ONCE, memory_order_relaxed);
+		r->instances_end = r->instance + INSTANCES_AT_ONCE;
+	}
+	return r->instance++;
+}
+
 static bool table_fits(const struct shm_header *h, uint64_t at, uint64_t count, uint64_t bytes)
 {
 	return at % 64 == 0 && at <= h->total_bytes && count * bytes <= h->total_bytes - at;
@@ -289,11 +303,10 @@ static struct session *session_map(const char *where)
 	return s;
 }
 
-int session_join(const char *where, uint32_t python_version)
+static int join(const char *where, uint32_t python_version)
 {
 	struct session *s;
 
-	pthread_once(&once, set_up_once);
 	if (session_on())
 		return -1;
 	s = session_map(where);
@@ -311,6 +324,32 @@ int session_join(const char *where, uint32_t python_version)
 	session_epoch++;
 	atomic_store_explicit(&session_current, s, memory_order_release);
 	return 0;
+}
+
+int session_join(const char *where, uint32_t python_version)
+{
+	static atomic_flag joining = ATOMIC_FLAG_INIT;
+	int rc;
+
+	/* The CUDA driver, Python and a native library may ask at the same time: one does it. */
+	if (atomic_flag_test_and_set_explicit(&joining, memory_order_acquire))
+		return -1;
+	pthread_once(&once, set_up_once);
+	rc = join(where, python_version);
+	atomic_flag_clear_explicit(&joining, memory_order_release);
+	return rc;
+}
+
+bool session_becomes_python(uint32_t python_version)
+{
+	struct shm_process *self = session_process();
+
+	if (!session_on() || version_of_python)
+		return false;
+	version_of_python = python_version; /* of forked children, too */
+	if (self)
+		atomic_store_explicit(&self->python_version, python_version, memory_order_relaxed);
+	return true;
 }
 
 void session_leave(void)

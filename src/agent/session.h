@@ -35,6 +35,12 @@ struct session {
  */
 int session_join(const char *where, uint32_t python_version);
 
+/*
+ * A native program that has joined turns out to run Python of this version.
+ * False: no recording is on, or its Python is known already.
+ */
+bool session_becomes_python(uint32_t python_version);
+
 /* Stops recording in this process.  Rings of running threads are let go at their next event. */
 void session_leave(void);
 
@@ -82,5 +88,8 @@ struct shm_process *session_process(void);
 
 /* A fresh id for a definition. */
 uint32_t session_next_id(struct session *s);
+
+/* A fresh instance number for a scope, unique in this process and never 0. */
+uint64_t session_next_instance(struct ring *r);
 
 #endif

@@ -123,7 +123,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct census census;
 	int rc = -1;
 
-	census_init(&census);
+	census_init(&census, t);
 	visitor = census_visitor(&census);
 	err_set(err, "out of memory");
 	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err))
@@ -157,6 +157,7 @@ void analysis_free(struct analysis *a)
 	free(a->functions);
 	free(a->steps);
 	free(a->marks);
+	free(a->counters);
 	gpu_sections_release(&a->gpu);
 	free(a);
 }

@@ -87,6 +87,15 @@ struct analysis_mark {
 	uint64_t count;
 };
 
+/* The values of one name in one process; those that are no numbers are left out. */
+struct analysis_counter {
+	const char *name;
+	uint32_t pid;
+	uint64_t count;
+	double min, mean, max;
+	double last; /* by time */
+};
+
 #define GC_GENERATIONS 3
 
 struct analysis_gc {
@@ -130,6 +139,8 @@ struct analysis {
 	struct analysis_step *steps; /* most important first: outermost, longest in total */
 	size_t mark_count;
 	struct analysis_mark *marks; /* most frequent first */
+	size_t counter_count;
+	struct analysis_counter *counters; /* by name, then in order of the processes */
 	struct analysis_gc gc;
 	struct analysis_gpu gpu;
 	struct analysis_trust trust;

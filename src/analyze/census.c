@@ -7,15 +7,17 @@
 #include "analyze/waits.h"
 #include "base/array.h"
 
-void census_init(struct census *c)
+void census_init(struct census *c, const struct trace *t)
 {
 	memset(c, 0, sizeof(*c));
+	counters_init(&c->counters, t);
 }
 
 void census_release(struct census *c)
 {
 	free(c->functions);
 	free(c->marks);
+	counters_release(&c->counters);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -69,6 +71,8 @@ static void count_annotation(void *ctx, const struct annotation *a)
 	struct census *c = ctx;
 	uint32_t *grown;
 
+	if (a->kind == RECORD_COUNTER && counters_add(&c->counters, a))
+		c->failed = true;
 	if (a->kind != RECORD_MARK)
 		return;
 	grown = array_grow(c->marks, &c->mark_cap, c->mark_count + 1, sizeof(*grown));
@@ -192,7 +196,7 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 {
 	size_t n = timeline_function_count(tl);
 
-	if (c->failed || finish_marks(c, a, t))
+	if (c->failed || finish_marks(c, a, t) || counters_finish(&c->counters, a))
 		return -1;
 	a->gc = c->gc;
 	if (!n)

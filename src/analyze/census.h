@@ -1,11 +1,12 @@
 /*
- * Counts what the walk over the timeline passes by: functions, collections and
- * marks.
+ * Counts what the walk over the timeline passes by: functions, collections,
+ * marks and the values of counters.
  */
 #ifndef ANALYZE_CENSUS_H
 #define ANALYZE_CENSUS_H
 
 #include "analyze/analysis.h"
+#include "analyze/counters.h"
 #include "timeline/timeline.h"
 
 struct census {
@@ -14,10 +15,12 @@ struct census {
 	struct analysis_gc gc;
 	uint32_t *marks; /* the name of each mark */
 	size_t mark_count, mark_cap;
+	struct counters counters;
 	bool failed; /* out of memory */
 };
 
-void census_init(struct census *c);
+/* The trace is borrowed. */
+void census_init(struct census *c, const struct trace *t);
 void census_release(struct census *c);
 
 /* Borrows the census until the walk is over. */

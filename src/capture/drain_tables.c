@@ -92,7 +92,8 @@ static int process_joined(struct drain *d, uint32_t slot, struct err *err)
 	p->entry.id = d->next_process++;
 	p->entry.pid = pid;
 	p->entry.parent_pid = shared->parent_pid;
-	p->entry.python_version = shared->python_version;
+	p->entry.python_version =
+		atomic_load_explicit(&shared->python_version, memory_order_relaxed);
 	p->entry.start_ns = stamp_ns(d, shared->start_stamp);
 	p->entry.end_ns = TRACE_UNKNOWN_NS;
 	p->entry.name = p->name;
@@ -124,10 +125,11 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	struct shm_process *shared = &d->area->processes[slot];
 	struct drain_process *p = &d->processes[slot];
 	uint32_t refusal = atomic_load_explicit(&shared->refusal, memory_order_relaxed);
-	unsigned major = p->entry.python_version >> 24;
-	unsigned minor = p->entry.python_version >> 16 & 0xff;
+	uint32_t version = atomic_load_explicit(&shared->python_version, memory_order_relaxed);
+	unsigned major = version >> 24, minor = version >> 16 & 0xff;
 	char text[256];
 
+	p->entry.python_version = version; /* written again when the process ends */
 	if (!p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
 	    refusals[refusal]) {
 		p->noted_refusal = true;

@@ -75,6 +75,7 @@ static int set_environment(const struct launch_paths *paths, const char *where, 
 	snprintf(path, bytes, "%s%s%s%s%s", paths->shim, *paths->python ? ":" : "", paths->python,
 		 before && *before ? ":" : "", before ? before : "");
 	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1) ||
+	     setenv(SHM_AGENT_ENV, paths->agent, 1) ||
 	     (gpu && setenv(LAUNCH_INJECTION, paths->agent, 0));
 	free(path);
 	return rc ? -1 : 0;

@@ -194,16 +194,21 @@ static void visit_annotation(void *ctx, const struct annotation *a)
 	const char *name = trace_string(x->trace, a->name);
 	const char *type = a->kind == RECORD_SCOPE_BEGIN ? "scope_enter"
 			   : a->kind == RECORD_SCOPE_END ? "scope_exit"
-							 : "instant";
+			   : a->kind == RECORD_MARK      ? "instant"
+							 : "counter";
 
 	export_event_begin(x, type, name ? name : "(unknown)");
 	key_us(j, "start_us", a->time_ns);
 	export_event_thread(x, a->thread);
-	if (a->kind != RECORD_MARK)
+	if (a->kind == RECORD_COUNTER) {
+		json_key(j, "value");
+		json_double(j, a->value);
+	}
+	if (a->kind == RECORD_SCOPE_BEGIN || a->kind == RECORD_SCOPE_END)
 		key_uint(j, "instance", a->instance);
 	if (a->task)
 		key_uint(j, "task", a->task);
-	if (a->kind != RECORD_SCOPE_END)
+	if (a->kind == RECORD_SCOPE_BEGIN || a->kind == RECORD_MARK)
 		event_args(x, a->args, a->args_bytes);
 	export_event_end(x);
 }

@@ -74,6 +74,9 @@ enum record_kind {
 	 * capability (10 * major + minor); the rest is the name.
 	 */
 	RECORD_GPU_DEVICE = RECORD_PAYLOAD | 22,
+
+	/* The user's counter (id = string id of its name) has a value: 8 bytes, as ARG_FLOAT. */
+	RECORD_COUNTER = RECORD_PAYLOAD | 23,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

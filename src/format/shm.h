@@ -54,7 +54,8 @@
 
 #define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
 #define SHM_VERSION 1u
-#define SHM_ENV "INFERSCOPE_SESSION" /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
+#define SHM_ENV "INFERSCOPE_SESSION"     /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
+#define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
 
 /* The names of the two memfds; agents look at them before they open anything. */
 #define SHM_MEMFD "inferscope"
@@ -121,7 +122,8 @@ struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
+	/* PY_VERSION_HEX, 0 for a native program; set later where that starts a Python */
+	_Atomic uint32_t python_version;
 	uint64_t start_stamp;
 	_Atomic uint32_t refusal;   /* enum shm_refusal */
 	_Atomic uint32_t displaced; /* times another tool took our profile slot */

@@ -28,6 +28,12 @@ static inline void put_null(struct json *j, const char *key)
 	json_null(j);
 }
 
+static inline void put_double(struct json *j, const char *key, double value)
+{
+	json_key(j, key);
+	json_double(j, value);
+}
+
 static inline void put_fixed(struct json *j, const char *key, double value, unsigned decimals)
 {
 	json_key(j, key);

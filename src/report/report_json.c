@@ -176,6 +176,28 @@ static void put_marks(struct json *j, const struct analysis *a, enum report_deta
 	json_array_end(j);
 }
 
+static void put_counters(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->counter_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+
+	put_uint(j, "counter_count", a->counter_count);
+	begin_array(j, "counters");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_counter *c = &a->counters[i];
+
+		json_object_begin(j);
+		put_string(j, "name", c->name);
+		put_uint(j, "pid", c->pid);
+		put_uint(j, "count", c->count);
+		put_double(j, "min", c->min);
+		put_double(j, "mean", c->mean);
+		put_double(j, "max", c->max);
+		put_double(j, "last", c->last);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_losses(struct json *j, const struct analysis *a)
 {
 	begin_array(j, "lost_by_thread");
@@ -239,6 +261,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_threads(&j, a);
 	put_gc(&j, a);
 	put_marks(&j, a, detail);
+	put_counters(&j, a, detail);
 	json_object_end(&j);
 	put_empty_object(&j, "memory");
 	put_trust(&j, a);

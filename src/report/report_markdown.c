@@ -211,6 +211,27 @@ static void add_marks(struct buf *out, const struct analysis *a, enum report_det
 	markdown_more(out, rows, a->mark_count);
 }
 
+static void add_counters(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->counter_count, 5, 30);
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## Counters\n\n"
+			 "| counter | pid | values | least | mean | greatest | last |\n"
+			 "|---|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_counter *c = &a->counters[i];
+
+		buf_add_str(out, "| ");
+		markdown_cell(out, c->name);
+		buf_printf(out, " | %" PRIu32 " | %" PRIu64 " | %.6g | %.6g | %.6g | %.6g |\n",
+			   c->pid, c->count, c->min, c->mean, c->max, c->last);
+	}
+	markdown_more(out, rows, a->counter_count);
+	buf_add_str(out, "\nMean: of the values, however long each stood.\n");
+}
+
 static void add_trust(struct buf *out, const struct analysis *a)
 {
 	const struct analysis_trust *t = &a->trust;
@@ -237,6 +258,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_waits(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);
+	add_counters(out, a, detail);
 	add_processes(out, a, detail);
 	add_threads(out, a, detail);
 	add_trust(out, a);

@@ -1,5 +1,6 @@
 #include "timeline/timeline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,23 @@ static int handle_annotation(struct walk *w, size_t i, int64_t now_ns)
 	return scopes_add(&w->tl->scopes, &a);
 }
 
+static void handle_counter(struct walk *w, size_t i, int64_t now_ns)
+{
+	const struct event_batch *b = &w->batch;
+	struct annotation a = {
+		.thread = w->thread,
+		.kind = RECORD_COUNTER,
+		.name = b->ids[i],
+		.time_ns = now_ns,
+		.value = NAN,
+	};
+
+	if (b->payload_at[i + 1] - b->payload_at[i] >= sizeof(a.value))
+		memcpy(&a.value, b->payload + b->payload_at[i], sizeof(a.value));
+	if (w->visitor->annotation)
+		w->visitor->annotation(w->visitor->ctx, &a);
+}
+
 static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 {
 	const struct event_batch *b = &w->batch;
@@ -99,6 +117,9 @@ static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 	case RECORD_SCOPE_END:
 	case RECORD_MARK:
 		return handle_annotation(w, i, now_ns);
+	case RECORD_COUNTER:
+		handle_counter(w, i, now_ns);
+		return 0;
 	default: /* a kind of a later version */
 		return 0;
 	}

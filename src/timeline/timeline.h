@@ -64,14 +64,15 @@ struct gap {
 	uint64_t lost;
 };
 
-/* A scope's begin or end, or a mark, as it was recorded. */
+/* A scope's begin or end, a mark or a counter's value, as it was recorded. */
 struct annotation {
 	size_t thread;
-	enum record_kind kind; /* RECORD_SCOPE_BEGIN, RECORD_SCOPE_END or RECORD_MARK */
+	enum record_kind kind; /* RECORD_SCOPE_BEGIN, _SCOPE_END, RECORD_MARK, RECORD_COUNTER */
 	uint32_t name;         /* string id */
 	int64_t time_ns;
-	uint64_t instance;   /* 0 for marks */
-	uint64_t task;       /* 0: none; always 0 for ends */
+	uint64_t instance;   /* of scopes, else 0 */
+	uint64_t task;       /* 0: none; always 0 for ends and counters */
+	double value;        /* of a counter; NaN where it is missing */
 	const uint8_t *args; /* coded as enum arg_type says; gone after the call */
 	size_t args_bytes;
 };

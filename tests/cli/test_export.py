@@ -5,6 +5,7 @@ import math
 import os
 import re
 import resource
+import struct
 
 import pytest
 
@@ -38,7 +39,10 @@ def whole_trace():
                    (isc.MARK, MARKED, 3600, mark),
                    (isc.RETURN, OUTER, 4001, None)),
         isc.events(1, 29, (isc.RETURN, 999, 70_000, None)),
-        isc.events(2, 0, (isc.RESUME, INNER, 20_000, None), (isc.YIELD, INNER, 21_000, None)),
+        isc.events(2, 0, (isc.RESUME, INNER, 20_000, None), (isc.YIELD, INNER, 21_000, None),
+                   (isc.COUNTER, STEP, 22_000, struct.pack("<d", 2.5) + b"added later"),
+                   (isc.COUNTER, STEP, 23_000, struct.pack("<d", math.inf)),
+                   (isc.COUNTER, 999, 24_000, b"short")),
         isc.end(100_000, 3),
     ])
 
@@ -69,7 +73,7 @@ def test_the_run_is_described(exported, trace):
     assert [(p["id"], p["pid"], p["end_us"]) for p in run["processes"]] == [(3, 4711, 90), (9, 4999, None)]
     assert [(t["id"], t["process"], t["pid"], t["tid"], t["name"], t["produced"], t["lost"])
             for t in run["threads"]] == [(1, 3, 4711, 4711, "MainThread", 30, 20),
-                                         (2, 9, 4999, 5000, "late", 2, 0)]
+                                         (2, 9, 4999, 5000, "late", 5, 0)]
 
 
 def test_functions_have_their_place_and_times(exported, trace):
@@ -105,6 +109,12 @@ def test_scopes_and_marks_carry_their_metadata(exported, trace):
     assert mark["name"] == "cache\ufffd"
     assert mark["args"] == {"ratio": 0.5, "bad": None, "ok": True, "none": None, "s": 'q"\n\u20ac'}
     assert mark["args_cut"] is True
+
+
+def test_counters_have_their_values(exported, trace):
+    assert [(c["name"], c["start_us"], c["value"], c["tid"])
+            for c in of_type(exported(trace), "counter")] == [
+        ("request", 22, 2.5, 5000), ("request", 23, None, 5000), ("(unknown)", 24, None, 5000)]
 
 
 def test_lost_events_are_data(exported, trace):

@@ -25,11 +25,11 @@ RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
 STRING, CODE = 0x81, 0x82
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
- RUNNING) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12
+ RUNNING, COUNTER) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
               UNWIND: "unwind", GC_BEGIN: "gc_begin", GC_END: "gc_end",
               SCOPE_BEGIN: "scope_begin", SCOPE_END: "scope_end", MARK: "mark",
-              RUNNING: "running"}
+              RUNNING: "running", COUNTER: "counter"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
@@ -175,8 +175,10 @@ class Payload:
               MARK: ["task"]}
 
     def __init__(self, event):
-        self.collected = self.instance = self.task = self.args = None
+        self.collected = self.instance = self.task = self.args = self.value = None
         cursor = Cursor(event.payload)
+        if event.kind == COUNTER:
+            self.value = struct.unpack("<d", cursor.take(8))[0] if cursor.left() >= 8 else math.nan
         for field in self.FIELDS.get(event.kind, []):
             try:
                 setattr(self, field, cursor.varint())
@@ -436,6 +438,8 @@ def _json_event(trace, thread_id, event):
     for name in ("collected", "instance", "task"):
         if getattr(payload, name) is not None:
             line[name] = getattr(payload, name)
+    if payload.value is not None:
+        line["value"] = _json_value(payload.value)
     if payload.args:
         line["args"] = [[key, _json_value(value)] for key, value in payload.args.pairs]
         line["args_cut"] = payload.args.cut

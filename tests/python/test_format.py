@@ -66,7 +66,7 @@ for thread in threads:
 
 ASYNCIO = '''
 import asyncio
-from inferscope import mark_event, scope
+from inferscope import counter, mark_event, scope
 
 class Tensor:
     pass
@@ -84,6 +84,8 @@ async def main():
     await asyncio.gather(*(request(i) for i in range(20)))
 
 asyncio.run(main())
+for value in (3, 0.1, -2**80, float("inf"), True, 2**2000):
+    counter("queue", value)
 mark_event("outside of any task")
 mark_event("too much", **{"key%d" % i: "v" * 100 for i in range(200)})
 '''
@@ -294,6 +296,13 @@ def test_metadata_is_what_was_given(recorded, name):
     marks = {trace.strings[e.id]: isc.Payload(e) for e in of_kind(trace, isc.MARK)}
     assert marks["outside of any task"].task == 0 and not marks["half way"].args.cut
     assert marks["too much"].args.cut and marks["too much"].args.pairs[0] == ("key0", "v" * 100)
+
+
+def test_counters_have_their_values(recorded):
+    trace = isc.load(recorded("asyncio"))
+    found = [(trace.strings[e.id], isc.Payload(e).value) for e in of_kind(trace, isc.COUNTER)]
+    assert found[:5] == [("queue", value) for value in (3, 0.1, -2.0**80, float("inf"), 1)]
+    assert len(found) == 6 and found[5][1] != found[5][1]
 
 
 def test_collections_have_their_generation(recorded):

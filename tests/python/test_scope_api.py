@@ -33,7 +33,7 @@ def test_is_recording(run, mode):
     run("""
     import inferscope
     assert inferscope.is_recording() is %s
-    assert inferscope.__all__ == ["scope", "mark_event", "is_recording", "start", "stop"]
+    assert inferscope.__all__ == ["scope", "mark_event", "counter", "is_recording", "start", "stop"]
     """ % (mode == "recording"))
 
 
@@ -431,3 +431,36 @@ mark_event()
     assert 'Revealed type is "' in out and "int" in out, out + err
     errors = [line for line in out.splitlines() if ": error:" in line]
     assert len(errors) == 2 and ":18:" in errors[0] and ":19:" in errors[1], out
+
+
+def test_counter(run):
+    run("""
+    from inferscope import counter
+
+    class Text(str):
+        pass
+
+    class Pretends:
+        def __float__(self):
+            raise AssertionError("nobody may ask")
+        __index__ = __float__
+
+    for value in (0, -1, 2.5, True, 2**5000, float("nan")):
+        assert counter("queue", value) is None
+    counter(Text("queue"), 1)
+    counter("", 1)
+    for args in [(), ("a",), ("a", "1"), ("a", None), (1, 1), ("a", 1, 2), ("a", Pretends())]:
+        try:
+            counter(*args)
+        except TypeError as error:
+            assert str(error) == \\
+                "counter() takes a name, a str, and a number, an int or a float"
+        else:
+            raise AssertionError(args)
+    try:
+        counter("a", value=1)
+    except TypeError:
+        pass
+    else:
+        raise AssertionError("no keywords")
+    """)

@@ -89,6 +89,8 @@ def event_of_trace(trace, event, time_ns):
     name = trace.strings.get(event.id, "(unknown)")
     if event.kind == isc.SCOPE_END:
         return "scope_exit", time_ns, name, payload.instance
+    if event.kind == isc.COUNTER:
+        return "counter", time_ns, name, payload.value if math.isfinite(payload.value) else None
     args = tuple((key, json_value(value)) for key, value in payload.args.pairs), payload.args.cut
     if event.kind == isc.MARK:
         return ("instant", time_ns, name, payload.task) + args
@@ -186,6 +188,8 @@ def events_of_export(event):
             yield "gc_end", end, event["collected"]
     elif kind == "scope_exit":
         yield kind, start, event["name"], event["instance"]
+    elif kind == "counter":
+        yield kind, start, event["name"], event["value"]
     else:
         instance = (event["instance"],) if kind == "scope_enter" else ()
         yield ((kind, start, event["name"]) + instance + (event.get("task", 0),)

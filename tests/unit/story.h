@@ -15,6 +15,7 @@
  *     (G@T )G@T:N              collection of generation G, N objects freed
  *     [name#I/K@T ]#I@T        scope, instance I in task K
  *     =name/K@T                mark
+ *     counter:name=V@T         a counter's value
  *     lost:N                   N events are missing here
  *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
  *                              from stack S (0: none); its end.
@@ -311,6 +312,7 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	uint64_t instance = 0, task = 0, freed = 0;
 	char name[128] = "";
 	int64_t time_ns = 0;
+	double value;
 	unsigned generation;
 	uint8_t kind = story_call_kind(token[0]);
 	uint32_t id = 0;
@@ -345,6 +347,10 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 		kind = RECORD_MARK;
 		id = story_string(s, name);
 		buf_add_varint(&b, task);
+	} else if (sscanf(token, "counter:%127[^=]=%lf@%" SCNd64, name, &value, &time_ns) == 3) {
+		kind = RECORD_COUNTER;
+		id = story_string(s, name);
+		buf_add(&b, &value, sizeof(value));
 	} else {
 		story_require(false, token);
 	}

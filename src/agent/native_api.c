@@ -1,0 +1,133 @@
+/*
+ * What include/inferscope.h finds in the agent: scopes, marks and counters of
+ * native code.  Any thread, no GIL, no Python.
+ *
+ * Native code does not know asyncio tasks: its scopes belong to their thread.
+ */
+#define INFERSCOPE_DISABLE /* the declarations only: we are what it would look for */
+#include "inferscope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/intern.h"
+#include "agent/session.h"
+#include "base/varint.h"
+
+__attribute__((visibility("default"))) const struct inferscope_api *
+inferscope_agent(unsigned version);
+
+#define NAME_MAX_BYTES 4096u
+
+static struct intern known; /* names, by their bytes */
+
+/*
+ * By contents, not by address: a program may build another name in the same
+ * place.  A few nanoseconds for names of usual length.
+ */
+static uint64_t hash_name(const char *name, size_t bytes)
+{
+	uint64_t hash = bytes, word;
+
+	for (; bytes >= sizeof(word); bytes -= sizeof(word), name += sizeof(word)) {
+		memcpy(&word, name, sizeof(word));
+		hash = intern_mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, name, bytes);
+	return intern_mix(hash, word);
+}
+
+/* The id of a name; 0 where it could not be defined. */
+static uint32_t name_id(struct ring *r, const char *name)
+{
+	size_t bytes = name ? strnlen(name, NAME_MAX_BYTES) : 0;
+	uint64_t hash = hash_name(name ? name : "", bytes);
+	uint32_t id = intern_find(&known, hash);
+
+	if (id)
+		return id;
+	id = session_next_id(r->session);
+	if (!ring_define(r, DEF_STRING, id, name, (uint32_t)bytes, NULL, 0))
+		return 0;
+	intern_put(&known, hash, id);
+	return id;
+}
+
+static inferscope_scope scope_begin(const char *name)
+{
+	inferscope_scope scope = { 0, 0, 0 };
+	struct ring *r = session_ring();
+	uint8_t payload[VARINT_MAX + 1];
+	size_t n;
+
+	if (!r)
+		return scope;
+	scope.instance = session_next_instance(r);
+	scope.name = name_id(r, name);
+	scope.recording = session_epoch;
+	n = varint_put(payload, scope.instance);
+	payload[n++] = 0; /* no task */
+	ring_push_payload(r, RECORD_SCOPE_BEGIN, scope.name, payload, (uint32_t)n);
+	return scope;
+}
+
+static void scope_end(inferscope_scope scope)
+{
+	struct ring *r = session_ring();
+	uint8_t payload[VARINT_MAX];
+
+	if (r && scope.recording == session_epoch)
+		ring_push_payload(r, RECORD_SCOPE_END, scope.name, payload,
+				  (uint32_t)varint_put(payload, scope.instance));
+}
+
+static void mark(const char *name)
+{
+	struct ring *r = session_ring();
+	const uint8_t no_task = 0;
+
+	if (r)
+		ring_push_payload(r, RECORD_MARK, name_id(r, name), &no_task, 1);
+}
+
+static void counter(const char *name, double value)
+{
+	struct ring *r = session_ring();
+
+	if (r)
+		ring_push_payload(r, RECORD_COUNTER, name_id(r, name), &value, sizeof(value));
+}
+
+static void thread_name(const char *name)
+{
+	struct ring *r = session_ring();
+
+	if (r && name)
+		session_name_thread(r, name);
+}
+
+static int is_recording(void)
+{
+	return session_on() != NULL;
+}
+
+static const struct inferscope_api api = {
+	.session = (void *const *)&session_current,
+	.begin = scope_begin,
+	.end = scope_end,
+	.mark = mark,
+	.counter = counter,
+	.thread_name = thread_name,
+	.is_recording = is_recording,
+};
+
+/* Joins the recording of the environment, if none is on.  NULL: a header of a later version. */
+const struct inferscope_api *inferscope_agent(unsigned version)
+{
+	if (version > INFERSCOPE_API_VERSION)
+		return NULL;
+	if (!session_on())
+		session_join(getenv(SHM_ENV), 0);
+	return &api;
+}
