@@ -17,6 +17,9 @@
 __attribute__((visibility("default"))) const struct inferscope_api *
 inferscope_agent(unsigned version);
 
+extern const char inferscope_agent_version[];
+__attribute__((visibility("default"))) const char inferscope_agent_version[] = INFERSCOPE_VERSION;
+
 #define NAME_MAX_BYTES 4096u
 
 static struct intern known; /* names, by their bytes */

@@ -1,7 +1,9 @@
-/* The questions that have nothing to do with a GPU; the table of all.  See probe.h. */
+/* The questions about InferScope itself and the machine; the table of all.  See probe.h. */
 #include "capture/probe.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,73 +12,113 @@
 
 #include "capture/launch.h"
 #include "capture/probe_gpu.h"
+#include "capture/probe_python.h"
+#include "capture/probe_room.h"
 #include "capture/ticks.h"
 #include "format/shm.h"
 
-static void probe_parts(struct probe_result *out)
+void probe_say(struct probe_result *out, enum probe_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	out->level = level;
+	va_start(args, fmt);
+	vsnprintf(out->found, sizeof(out->found), fmt, args);
+	va_end(args);
+}
+
+void probe_fix(struct probe_result *out, const char *fmt, ...)
+{
+	va_list args;
+
+	out->level = PROBE_PROBLEM;
+	va_start(args, fmt);
+	vsnprintf(out->fix, sizeof(out->fix), fmt, args);
+	va_end(args);
+}
+
+/* Loaded as a native program does it (include/inferscope.h); loading it starts nothing. */
+static void probe_parts(const struct probe_context *c, struct probe_result *out)
 {
 	struct launch_paths paths;
+	const char *version;
 	struct err err;
+	void *agent;
 
+	(void)c;
 	if (launch_find_paths(&paths, &err)) {
-		out->level = PROBE_PROBLEM;
-		snprintf(out->found, sizeof(out->found), "%.255s", err.text);
-		snprintf(out->fix, sizeof(out->fix), "install InferScope again");
-	} else if (access(paths.agent, R_OK)) {
-		out->level = PROBE_PROBLEM;
-		snprintf(out->found, sizeof(out->found), "no agent at %.200s", paths.agent);
-		snprintf(out->fix, sizeof(out->fix), "install InferScope again");
+		probe_say(out, PROBE_PROBLEM, "%s", err.text);
+		probe_fix(out, "install InferScope again");
+		return;
+	}
+	agent = dlopen(paths.agent, RTLD_NOW | RTLD_LOCAL);
+	if (!agent) {
+		probe_say(out, PROBE_PROBLEM, "%s", dlerror());
+		probe_fix(out, "install InferScope again, for this machine");
+		return;
+	}
+	version = dlsym(agent, SHM_AGENT_VERSION);
+	if (!version || strcmp(version, INFERSCOPE_VERSION) != 0) {
+		probe_say(out, PROBE_PROBLEM, "%s is of version %.32s, this program of %s",
+			  paths.agent, version ? version : "(unknown)", INFERSCOPE_VERSION);
+		probe_fix(out,
+			  "install InferScope again: program and agent must be of one version");
 	} else {
-		snprintf(out->found, sizeof(out->found), "%.255s", paths.agent);
+		probe_say(out, PROBE_OK, "version %s, %s", version, paths.agent);
 	}
 }
 
-static void probe_buffer(struct probe_result *out)
+static void probe_buffer(const struct probe_context *c, struct probe_result *out)
 {
 	int fd = memfd_create("inferscope-doctor", MFD_CLOEXEC);
-	char path[64], text[128];
+	char path[64];
 
+	(void)c;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd < 0 || access(path, R_OK | W_OK)) {
-		out->level = PROBE_PROBLEM;
-		snprintf(out->found, sizeof(out->found), "%s: %s",
-			 fd < 0 ? "no memory files" : "/proc/PID/fd cannot be opened",
-			 strerror_r(errno, text, sizeof(text)));
-		snprintf(out->fix, sizeof(out->fix),
-			 "mount /proc, and allow memfd_create (Linux 3.17)");
+		probe_say(out, PROBE_PROBLEM, "%s: %s",
+			  fd < 0 ? "no memory files" : "/proc/PID/fd cannot be opened",
+			  strerror(errno));
+		probe_fix(out, "mount /proc, and allow memfd_create (Linux 3.17)");
 	} else {
-		snprintf(out->found, sizeof(out->found), "memory files, shared through /proc");
+		probe_say(out, PROBE_OK, "memory files, shared through /proc");
 	}
 	if (fd >= 0)
 		close(fd);
 }
 
-static void probe_clock(struct probe_result *out)
+static void probe_clock(const struct probe_context *c, struct probe_result *out)
 {
+	(void)c;
 	if (ticks_choose_clock() == SHM_CLOCK_COUNTER)
-		snprintf(out->found, sizeof(out->found), "the CPU's invariant counter");
+		probe_say(out, PROBE_OK, "the CPU's invariant counter");
 	else
-		snprintf(out->found, sizeof(out->found),
-			 "CLOCK_MONOTONIC (no invariant counter: events cost some 15 ns more)");
+		probe_say(out, PROBE_ABSENT,
+			  "CLOCK_MONOTONIC (no invariant counter: events cost some 15 ns more)");
 }
 
-static void probe_processes(struct probe_result *out)
+static void probe_processes(const struct probe_context *c, struct probe_result *out)
 {
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
+	(void)c;
 	if (fd < 0) {
-		out->level = PROBE_ABSENT;
-		snprintf(out->found, sizeof(out->found),
-			 "no pidfd (Linux 5.3): the end of child processes is seen by polling");
+		probe_say(out, PROBE_ABSENT,
+			  "no pidfd (Linux 5.3): the end of child processes is seen by polling");
 		return;
 	}
 	close(fd);
-	snprintf(out->found, sizeof(out->found), "pidfd");
+	probe_say(out, PROBE_OK, "pidfd");
 }
 
 const struct probe probes[] = {
 	{ "agent", probe_parts },
+	{ "Python", probe_python },
 	{ "trace buffer", probe_buffer },
+	{ "memory", probe_memory },
+	{ "memory pressure", probe_pressure },
+	{ "limits", probe_limits },
+	{ "trace file", probe_trace_file },
 	{ "clock", probe_clock },
 	{ "child processes", probe_processes },
 	{ "GPU driver", probe_gpu_driver },

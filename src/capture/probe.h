@@ -1,17 +1,28 @@
 /*
- * What this machine lets us record: small questions, each answered without
- * disturbing anything.  For `inferscope doctor`.
+ * What this machine lets us record: small questions, each answered by doing what
+ * a recording would do, without disturbing anything.  For `inferscope doctor`.
+ *
+ * Asked is only what this version uses.
  */
 #ifndef CAPTURE_PROBE_H
 #define CAPTURE_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum probe_level {
 	PROBE_OK,
 	PROBE_ABSENT, /* not there, and nothing is wrong with that */
 	PROBE_PROBLEM,
+};
+
+/* What a recording would be asked for.  All borrowed. */
+struct probe_context {
+	const char *python; /* name or path of the interpreter */
+	const char *trace;  /* the trace file; "": none is kept */
+	uint64_t buffer_bytes;
+	const char *root; /* "" or a folder that plays the part of "/" (tests) */
 };
 
 struct probe_result {
@@ -22,9 +33,15 @@ struct probe_result {
 
 struct probe {
 	const char *name; /* "GPU driver" */
-	void (*run)(struct probe_result *out);
+	void (*run)(const struct probe_context *c, struct probe_result *out);
 };
 
 extern const struct probe probes[]; /* ends with a NULL name */
+
+/* Fill in a result; a fix makes it a problem.  Longer texts are cut. */
+void probe_say(struct probe_result *out, enum probe_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void probe_fix(struct probe_result *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -122,20 +122,23 @@ static void ask_in_a_child(void (*ask)(struct probe_result *), struct probe_resu
 	}
 }
 
-void probe_gpu_driver(struct probe_result *out)
+void probe_gpu_driver(const struct probe_context *c, struct probe_result *out)
 {
+	(void)c;
 	ask_in_a_child(ask_driver, out);
 }
 
-void probe_gpu_cupti(struct probe_result *out)
+void probe_gpu_cupti(const struct probe_context *c, struct probe_result *out)
 {
+	(void)c;
 	ask_in_a_child(ask_cupti, out);
 }
 
-void probe_gpu_injection(struct probe_result *out)
+void probe_gpu_injection(const struct probe_context *c, struct probe_result *out)
 {
 	const char *other = getenv(LAUNCH_INJECTION);
 
+	(void)c;
 	if (!other || !*other) {
 		snprintf(out->found, sizeof(out->found), "free");
 		return;

@@ -4,8 +4,8 @@
 
 #include "capture/probe.h"
 
-void probe_gpu_driver(struct probe_result *out);
-void probe_gpu_cupti(struct probe_result *out);
-void probe_gpu_injection(struct probe_result *out);
+void probe_gpu_driver(const struct probe_context *c, struct probe_result *out);
+void probe_gpu_cupti(const struct probe_context *c, struct probe_result *out);
+void probe_gpu_injection(const struct probe_context *c, struct probe_result *out);
 
 #endif

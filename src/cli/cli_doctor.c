@@ -8,6 +8,8 @@
 #include "cli/config.h"
 #include "cli/help.h"
 
+#define DOCTOR_SCHEMA 1
+
 static const char *const levels[] = {
 	[PROBE_OK] = "ok",
 	[PROBE_ABSENT] = "absent",
@@ -35,7 +37,30 @@ static void write_json(struct json *j, const struct probe *p, const struct probe
 	json_object_end(j);
 }
 
-static int examine(bool as_json)
+/* docs/schema/doctor.schema.json */
+static void begin_json(struct json *j)
+{
+	json_object_begin(j);
+	json_key(j, "inferscope");
+	json_object_begin(j);
+	json_key(j, "version");
+	json_string(j, INFERSCOPE_VERSION);
+	json_key(j, "schema");
+	json_uint(j, DOCTOR_SCHEMA);
+	json_object_end(j);
+	json_key(j, "answers");
+	json_array_begin(j);
+}
+
+static void end_json(struct json *j, bool well)
+{
+	json_array_end(j);
+	json_key(j, "well");
+	json_bool(j, well);
+	json_object_end(j);
+}
+
+static int examine(const struct probe_context *context, bool as_json)
 {
 	struct buf out;
 	struct json j;
@@ -43,19 +68,19 @@ static int examine(bool as_json)
 
 	buf_init(&out);
 	json_init(&j, &out, JSON_PRETTY);
-	json_array_begin(&j);
+	begin_json(&j);
 	for (const struct probe *p = probes; p->name; p++) {
 		struct probe_result r;
 
 		memset(&r, 0, sizeof(r));
-		p->run(&r);
+		p->run(context, &r);
 		well &= r.level != PROBE_PROBLEM;
 		if (as_json)
 			write_json(&j, p, &r);
 		else
 			write_text(p, &r);
 	}
-	json_array_end(&j);
+	end_json(&j, well);
 	if (as_json)
 		printf("%s\n", buf_string(&out));
 	buf_release(&out);
@@ -64,6 +89,7 @@ static int examine(bool as_json)
 
 static int run(const struct command *self, int argc, char **argv)
 {
+	struct probe_context context = { .root = "" };
 	struct config *c = NULL;
 	struct err err;
 	int operand, status;
@@ -71,21 +97,31 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (config_load(&c, self->scope, argc, argv, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
+	context.python = config_text(c, &setting_python);
+	if (!context.python || !*context.python)
+		context.python = "python3";
+	context.trace = config_text(c, &setting_trace);
+	if (!context.trace)
+		context.trace = "";
+	context.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20;
 	if (operand < argc)
-		status = complain(EXIT_USAGE, "doctor: what is '%s'? It takes only --json",
+		status = complain(EXIT_USAGE, "doctor: what is '%s'? It takes options only",
 				  argv[operand]);
 	else
-		status = examine(config_flag(c, &setting_json));
+		status = examine(&context, config_flag(c, &setting_json));
 	config_free(c);
 	return status;
 }
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.operands = "[--json]",
+	.operands = "[options]",
 	.summary = "tell what can be recorded on this machine, and how to mend the rest",
-	.details = "Exit status: 0 when nothing is wrong (what is merely absent is not wrong), "
-		   "else 1.",
+	.details =
+		"Asks about what this version uses, by doing it: an empty program is recorded with "
+		"the Python that `run` would take.\n\n"
+		"Exit status: 0 when nothing is wrong (what is merely absent is not wrong), "
+		"else 1.",
 	.scope = SETTING_FOR_DOCTOR,
 	.run = run,
 };

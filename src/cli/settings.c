@@ -22,7 +22,7 @@ const struct setting setting_report = {
 const struct setting setting_trace = {
 	.key = "trace", .env = "INFERSCOPE_TRACE", .flag = "--trace", .off_flag = "--no-trace",
 	.type = SETTING_PATH, .fallback = "inferscope-trace.isc", .metavar = "FILE",
-	.scope = RUN,
+	.scope = RUN | DOCTOR,
 	.help = "keep the trace in this file; off: keep none",
 };
 
@@ -70,7 +70,7 @@ const struct setting setting_sample_hz = {
 const struct setting setting_trace_size_mb = {
 	.key = "trace_size_mb", .env = "INFERSCOPE_TRACE_SIZE_MB", .flag = "--trace-size-mb",
 	.type = SETTING_INTEGER, .fallback = "100", .metavar = "N", .min = 1, .max = 65536,
-	.scope = RUN,
+	.scope = RUN | DOCTOR,
 	.help = "buffer memory for the whole run, in MB; on overflow the oldest events go",
 };
 
@@ -84,7 +84,7 @@ const struct setting setting_ring = {
 const struct setting setting_python = {
 	.key = "python", .env = "INFERSCOPE_PYTHON", .flag = "--python",
 	.type = SETTING_PATH, .metavar = "PATH",
-	.scope = RUN,
+	.scope = RUN | DOCTOR,
 	.help = "the interpreter for script.py; unset: python3 from PATH",
 };
 

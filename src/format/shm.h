@@ -54,7 +54,8 @@
 
 #define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
 #define SHM_VERSION 1u
-#define SHM_ENV "INFERSCOPE_SESSION"     /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
+#define SHM_ENV "INFERSCOPE_SESSION"                 /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
+#define SHM_AGENT_VERSION "inferscope_agent_version" /* its symbol: a text, for doctor */
 #define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
 
 /* The names of the two memfds; agents look at them before they open anything. */

@@ -47,7 +47,8 @@ def test_the_tree_is_complete(staged, build, root):
     assert {"bin/inferscope", package + "_agent.abi3.so", package + "__init__.py",
             package + "__init__.pyi", package + "py.typed", "lib/inferscope/shim/sitecustomize.py",
             "include/inferscope.h", "share/inferscope/LICENSE", "share/inferscope/schema/report.schema.json",
-            "share/inferscope/schema/events.schema.json"} <= found
+            "share/inferscope/schema/events.schema.json",
+            "share/inferscope/schema/doctor.schema.json"} <= found
     assert {os.path.basename(name) for name in found if name.startswith(package)} == \
         {name for name in os.listdir(os.path.join(root, "python", "inferscope"))
          if name != "__pycache__"} | {"_agent.abi3.so"}
