@@ -276,20 +276,24 @@ const struct cuda_call_row cuda_call_rows[] = {
 };
 /* clang-format on */
 
-_Static_assert(sizeof(cuda_call_rows) / sizeof(cuda_call_rows[0]) <= CUDA_CALL_ROWS_MAX,
-	       "CUDA_CALL_ROWS_MAX in cuda_calls.h");
-
-static const struct cuda_call_row *rows[2][CUDA_CALL_IDS];
+static struct cuda_call_entry entries[2][CUDA_CALL_IDS];
 
 void cuda_calls_init(void)
 {
-	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++)
-		rows[row->domain == RUNTIME][row->id] = row;
+	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++) {
+		struct cuda_call_entry *e = &entries[row->domain == RUNTIME][row->id];
+
+		e->what = row->what;
+		e->row = row;
+	}
 }
 
-const struct cuda_call_row *cuda_call_find(int domain, uint32_t id)
+struct cuda_call_entry *cuda_call_find(int domain, uint32_t id)
 {
+	struct cuda_call_entry *e;
+
 	if ((domain != RUNTIME && domain != DRIVER) || id >= CUDA_CALL_IDS)
 		return NULL;
-	return rows[domain == RUNTIME][id];
+	e = &entries[domain == RUNTIME][id];
+	return e->row ? e : NULL;
 }

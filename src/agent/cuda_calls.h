@@ -2,6 +2,7 @@
 #ifndef AGENT_CUDA_CALLS_H
 #define AGENT_CUDA_CALLS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "format/record.h"
@@ -15,13 +16,19 @@ struct cuda_call_row {
 	const char *name; /* as in CUPTI's headers; NULL ends the table */
 };
 
-#define CUDA_CALL_ROWS_MAX 512u
-
 extern const struct cuda_call_row cuda_call_rows[];
+
+/* All that most calls need, in one line of the cache. */
+struct cuda_call_entry {
+	const struct cuda_call_row *row; /* NULL: not of interest */
+	enum cuda_call what;
+	/* The recording (high half), and the id that the name has in it. */
+	_Atomic uint64_t name;
+};
 
 void cuda_calls_init(void);
 
 /* NULL: not of interest. */
-const struct cuda_call_row *cuda_call_find(int domain, uint32_t id);
+struct cuda_call_entry *cuda_call_find(int domain, uint32_t id);
 
 #endif

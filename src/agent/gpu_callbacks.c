@@ -35,41 +35,39 @@ static void forget_old_depth(void)
 	depth_subscription = now;
 }
 
-/* By row of the table: the recording, and the id that the name has in it. */
-static _Atomic uint64_t name_ids[CUDA_CALL_ROWS_MAX];
-
 /*
  * "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once.  Our own table has
  * the names: for a call that is newer than the CUPTI in use, CUPTI's is not to be trusted.
  */
-static uint32_t name_id(struct ring *r, const struct cuda_call_row *row)
+static uint32_t define_name(struct ring *r, struct cuda_call_entry *call)
 {
-	_Atomic uint64_t *known = &name_ids[row - cuda_call_rows];
-	uint64_t found = atomic_load_explicit(known, memory_order_relaxed);
-	const char *suffix = strchr(row->name, '_');
-	uint32_t id;
+	const char *name = call->row->name;
+	const char *suffix = strchr(name + 2, '_'); /* behind those of __cudaLaunchKernel */
+	uint32_t id = session_next_id(r->session);
 
-	if (found >> 32 == session_epoch)
-		return (uint32_t)found;
-	if (suffix == row->name) /* __cudaLaunchKernel */
-		suffix = strchr(row->name + 2, '_');
-	id = session_next_id(r->session);
-	if (!ring_define(r, DEF_STRING, id, row->name,
-			 (uint32_t)(suffix ? (size_t)(suffix - row->name) : strlen(row->name)),
-			 NULL, 0))
+	if (!ring_define(r, DEF_STRING, id, name,
+			 (uint32_t)(suffix ? (size_t)(suffix - name) : strlen(name)), NULL, 0))
 		return 0;
-	atomic_store_explicit(known, (uint64_t)session_epoch << 32 | id, memory_order_relaxed);
+	atomic_store_explicit(&call->name, (uint64_t)session_epoch << 32 | id,
+			      memory_order_relaxed);
 	return id;
 }
 
+static uint32_t name_id(struct ring *r, struct cuda_call_entry *call)
+{
+	uint64_t found = atomic_load_explicit(&call->name, memory_order_relaxed);
+
+	return found >> 32 == session_epoch ? (uint32_t)found : define_name(r, call);
+}
+
 /* cudaMalloc(void **, size_t, ...) and its kin have the size in second place. */
-static uint64_t allocated_bytes(const struct cuda_call_row *row,
+static uint64_t allocated_bytes(const struct cuda_call_entry *call,
 				const struct cupti_callback_data *data)
 {
 	size_t bytes = 0;
 
-	if ((row->what == CUDA_CALL_ALLOC || row->what == CUDA_CALL_HOST_ALLOC) && data->params &&
-	    !strstr(row->name, "Pitch") && !strstr(row->name, "3D"))
+	if ((call->what == CUDA_CALL_ALLOC || call->what == CUDA_CALL_HOST_ALLOC) && data->params &&
+	    !strstr(call->row->name, "Pitch") && !strstr(call->row->name, "3D"))
 		memcpy(&bytes, (const char *)data->params + sizeof(void *), sizeof(bytes));
 	return bytes;
 }
@@ -88,25 +86,25 @@ static uint64_t stream_waited_for(const struct cuda_call_row *row,
 	return cupti.GetStreamId(data->context, stream, per_thread, &id) ? 0 : 1ull + id;
 }
 
-static void on_enter(struct ring *r, const struct cuda_call_row *row,
+static void on_enter(struct ring *r, struct cuda_call_entry *call,
 		     const struct cupti_callback_data *data)
 {
 	uint8_t payload[5 * VARINT_MAX];
-	size_t n = varint_put(payload, row->what);
+	size_t n = varint_put(payload, call->what);
 
 	n += varint_put(payload + n, data->correlation);
 	n += varint_put(payload + n, stacks_current(r));
-	n += varint_put(payload + n, allocated_bytes(row, data));
-	if (row->what == CUDA_CALL_SYNC_STREAM)
-		n += varint_put(payload + n, stream_waited_for(row, data));
-	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, row), payload, (uint32_t)n);
+	n += varint_put(payload + n, allocated_bytes(call, data));
+	if (call->what == CUDA_CALL_SYNC_STREAM)
+		n += varint_put(payload + n, stream_waited_for(call->row, data));
+	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, call), payload, (uint32_t)n);
 }
 
 /* Only calls of the table are enabled, so most of what comes here is told by depth alone. */
 static void on_call(void *user, int domain, uint32_t id, const void *argument)
 {
 	const struct cupti_callback_data *data = argument;
-	const struct cuda_call_row *row;
+	struct cuda_call_entry *call;
 	struct ring *r;
 
 	(void)user;
@@ -116,10 +114,10 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 	if (data->site == CUPTI_ENTER) {
 		if (depth++)
 			return;
-		row = cuda_call_find(domain, id);
-		r = row ? session_ring() : NULL;
+		call = cuda_call_find(domain, id);
+		r = call ? session_ring() : NULL;
 		if (r)
-			on_enter(r, row, data);
+			on_enter(r, call, data);
 		return;
 	}
 	if (!depth || --depth) /* switched on in the middle of a call, or nested */

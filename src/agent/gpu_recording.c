@@ -31,7 +31,9 @@ bool gpu_is_on(void)
 
 void gpu_note_call(void)
 {
-	atomic_store_explicit(&unflushed, 1, memory_order_relaxed);
+	/* Written once, its line stays shared with the thread that flushes. */
+	if (!atomic_load_explicit(&unflushed, memory_order_relaxed))
+		atomic_store_explicit(&unflushed, 1, memory_order_relaxed);
 }
 
 void gpu_say(enum gpu_state state, const char *text)

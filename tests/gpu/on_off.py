@@ -2,10 +2,10 @@
 
 Two processes of each workload take turns: one is recorded by `inferscope run --no-cpu`, the
 other switches torch.profiler.  Each runs short blocks in pairs, one of them recorded, so that
-neighbours in time are compared and nothing else differs.  Then the sizes: the same run once
-under each recorder.
+neighbours in time are compared and nothing else differs.  With --sizes also what each recorder
+leaves of the same run; --stacks adds torch.profiler with Python stacks: gigabytes, minutes.
 
-    tests/gpu/on_off.py [--batches N] [--out DIR] [word ...]
+    tests/gpu/on_off.py [--batches N] [--sizes [--stacks]] [--out DIR] [word ...]
 
 Prints lines of the protocol of bench/README.md.
 """
@@ -38,10 +38,11 @@ WORKLOADS = [
 
 # The whole GPU timeline, whatever it costs.
 GPU = Variant("gpu", ["--no-cpu", "--max-overhead", "100"])
-RECORDERS = [GPU, Variant("default", []), Variant("torch_profiler", profiler=["--cpu"]),
-             Variant("torch_profiler_stacks", profiler=["--cpu", "--stacks"])]
-# What records the same: a GPU timeline, and one with all Python functions.
-COMPARED = [("gpu", "torch_profiler"), ("default", "torch_profiler_stacks")]
+RECORDERS = [GPU, Variant("default", []), Variant("torch_profiler", profiler=["--cpu"])]
+WITH_STACKS = Variant("torch_profiler_stacks", profiler=["--cpu", "--stacks"])
+# (ours, theirs, goal)
+COMPARED = [("gpu", "torch_profiler", " <= 0.05"), ("default", "torch_profiler", ""),
+            ("default", "torch_profiler_stacks", "")]
 
 
 class Switching(overhead.Runner):
@@ -77,11 +78,11 @@ def measure_pairs(workload, batches, folder):
             runner.close()
 
 
-def measure_sizes(workload, folder):
+def measure_sizes(workload, recorders, folder):
     """{recorder: bytes} of the same run."""
     command = [kit.script(workload.once[0])] + workload.once[1:]
     sizes = {}
-    for variant in RECORDERS:
+    for variant in recorders:
         done = kit.execute(variant.arguments(command, folder), 120, cwd=folder)
         if done.status:
             raise Stuck("%s: status %s, %s" % (variant.name, done.status, done.stderr[-200:]))
@@ -99,14 +100,17 @@ def summarize(workload, pairs, sizes):
             1e3 * statistics.median(off for off, _ in pairs[switch]))
     for name, size in sizes.items():
         yield "bytes.%s.%s %d B" % (workload.name, name, size)
-    for ours, theirs in COMPARED:
-        yield "size.%s.%s %.4f of_%s <= 0.05" % (workload.name, ours, sizes[ours] / sizes[theirs],
-                                                 theirs)
+    for ours, theirs, goal in COMPARED:
+        if theirs in sizes:
+            yield "size.%s.%s %.4f of_%s%s" % (workload.name, ours, sizes[ours] / sizes[theirs],
+                                               theirs, goal)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batches", type=int, default=10, help="of pairs, in turns")
+    parser.add_argument("--sizes", action="store_true", help="of what each recorder leaves")
+    parser.add_argument("--stacks", action="store_true", help="those with Python stacks as well")
     parser.add_argument("--out", default=os.environ.get("OUT"), help="where results are kept")
     parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
     args = parser.parse_args()
@@ -128,7 +132,8 @@ def main():
         folder = tempfile.mkdtemp(prefix="inferscope-on-off-")
         try:
             pairs = measure_pairs(workload, args.batches, folder)
-            sizes = measure_sizes(workload, folder)
+            recorders = RECORDERS * args.sizes + [WITH_STACKS] * args.stacks
+            sizes = measure_sizes(workload, recorders, folder)
         except (Stuck, OSError, ValueError, subprocess.TimeoutExpired) as error:
             print("# onoff.%s: FAILED, %s" % (workload.name, error))
             failed = True

@@ -64,7 +64,7 @@ for each in "$@"; do
 	case $each in
 	check) part check 500 python3 "$here/check.py" --budget 440 ;;
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
-	onoff) part onoff 420 python3 "$here/on_off.py" ;;
+	onoff) part onoff 420 python3 "$here/on_off.py" --sizes ;;
 	overhead) part overhead 420 python3 "$here/overhead.py" ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;

@@ -308,7 +308,7 @@ def test_on_and_off_are_reported_beside_the_profiler_with_sizes():
     assert "onoff.gpu_bound.gpu 1.0100 times <= 1.02" in lines
     assert "onoff.gpu_bound.torch_profiler 1.5000 times" in lines
     assert "size.gpu_bound.gpu 0.0100 of_torch_profiler <= 0.05" in lines
-    assert "size.gpu_bound.default 0.0300 of_torch_profiler_stacks <= 0.05" in lines
+    assert "size.gpu_bound.default 0.0300 of_torch_profiler_stacks" in lines
 
 
 class RecordingSwitch:
