@@ -71,7 +71,7 @@ static void *drain(void *recording)
 
 int main(void)
 {
-	struct recording_options options = { 100u << 20, 0, false };
+	struct recording_options options = { .buffer_bytes = 100u << 20 };
 	double stamps[ROUNDS], alone[ROUNDS], drained[ROUNDS];
 	struct recording *r;
 	pthread_t drainer;

@@ -110,7 +110,8 @@ static void scribbling_cannot_harm_the_recorder(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct recording_options options = { 1u << 20, 0, round % 4 == 3 };
+		struct recording_options options = { .buffer_bytes = 1u << 20,
+						     .keep_newest = round % 4 == 3 };
 		struct recording *r;
 		struct err err;
 		int fd = memfd_create("trace", MFD_CLOEXEC);

@@ -96,7 +96,7 @@ static pid_t start(void (*writer)(struct area *), struct area *a)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	random_state = 88172645463325252ull + (uint64_t)getpid();
+	random_state = 88172645463325252ull + (unsigned)getpid();
 	writer(a);
 	_exit(1);
 }

@@ -93,7 +93,7 @@ static struct figures count(int fd)
 
 static struct figures record(void (*workload)(struct recording *), bool keep_newest)
 {
-	struct recording_options options = { 1u << 20, 0, keep_newest };
+	struct recording_options options = { .buffer_bytes = 1u << 20, .keep_newest = keep_newest };
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	struct recording *r;
 	struct figures f;

@@ -36,7 +36,8 @@ struct bench {
 
 static void bench_start(struct bench *b, uint64_t buffer_mb, bool keep_newest)
 {
-	struct recording_options options = { buffer_mb << 20, 0, keep_newest };
+	struct recording_options options = { .buffer_bytes = buffer_mb << 20,
+					     .keep_newest = keep_newest };
 	struct err err;
 
 	memset(b, 0, sizeof(*b));

@@ -118,7 +118,7 @@ static void assert_stack_is(const struct trace *t, uint32_t id, uint32_t n)
 
 static struct trace *record_stacks(void)
 {
-	struct recording_options options = { 64u << 20, 0, false };
+	struct recording_options options = { .buffer_bytes = 64u << 20 };
 	uint32_t numbers[THREADS];
 	struct recording *recording;
 	pthread_t ids[THREADS];
