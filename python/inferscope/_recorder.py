@@ -37,11 +37,15 @@ def start(report, trace, settings):
     os.environ["INFERSCOPE_AGENT"] = _agent.__file__  # for native code: include/inferscope.h
     # Read by the CUDA driver when it is initialised, which must come after this.
     os.environ.setdefault(_INJECTION, _agent.__file__)
-    if not _agent.attach(line[1]):
+    try:
+        refusal = None if _agent.attach(line[1]) else "is /proc mounted?"
+    except MemoryError as error:
+        refusal = error
+    if refusal:
         _forget()
         to_recorder.close()
         from_recorder.close()
-        raise RuntimeError("the recorder's memory cannot be opened (is /proc mounted?)")
+        raise RuntimeError("the recorder's memory cannot be opened (%s)" % refusal)
     _current = (to_recorder, from_recorder, os.getpid())
     atexit.register(_stop_at_exit)
     if _cuda_is_initialised():

@@ -1,6 +1,7 @@
 /*
  * inferscope._agent: the agent as a Python extension module.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "agent/calls.h"
@@ -14,7 +15,10 @@
 
 __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 
-/* attach(session: str) -> bool: join a recording and start the hooks it asks for. */
+/*
+ * attach(session: str) -> bool: join a recording and start the hooks it asks
+ * for.  MemoryError: there is one, but this process cannot map it.
+ */
 static PyObject *attach(PyObject *module, PyObject *where)
 {
 	struct text t = text_of(where, 256);
@@ -24,9 +28,14 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	(void)module;
 	snprintf(text, sizeof(text), "%.*s", (int)t.bytes, t.data);
 	text_release(&t);
+	errno = 0;
 	/* A native program with a Python inside has joined before. */
-	if (session_join(text, py.version | 0xf0) && !session_becomes_python(py.version | 0xf0))
-		return py.Bool_From(0);
+	if (session_join(text, py.version | 0xf0) && !session_becomes_python(py.version | 0xf0)) {
+		if (errno != ENOMEM)
+			return py.Bool_From(0);
+		py.Err_SetString(py.MemoryError, "no room to map the trace buffer (ulimit -v?)");
+		return NULL;
+	}
 	collect = session_on()->header->collect;
 	if (collect & SHM_COLLECT_CALLS) {
 		enum shm_refusal refusal = calls_start();

@@ -177,6 +177,7 @@ typedef void (*py_free_function)(void *);
 	X(CodeType, "PyCode_Type", false)         \
 	X(TypeError, "PyExc_TypeError", true)     \
 	X(ImportError, "PyExc_ImportError", true) \
+	X(MemoryError, "PyExc_MemoryError", true) \
 	X(StopIteration, "PyExc_StopIteration", true)
 
 struct pyapi {

@@ -29,7 +29,7 @@ struct session {
  * Joins the session that `where` names (the text of SHM_ENV) and registers this
  * process; python_version is PY_VERSION_HEX, 0 in a native program.  0, or -1
  * where there is none, it is over, it is another user's, or we have more rights
- * than our caller.  Another session
+ * than our caller (errno is ENOMEM where it is ours and cannot be mapped).  Another session
  * may be joined after session_leave(); the old one stays mapped, because a
  * thread may still be writing to it (the recorder empties it).
  */

@@ -10,7 +10,7 @@ import pytest
 
 MB = 1 << 20
 
-# Makes many calls (3.5 million fill a ring of 100 MB), then fills memory and calls meanwhile.
+# Makes many calls (2.2 million fill a ring of 64 MB), then fills memory and calls meanwhile.
 HUNGRY = """
     import sys, time
     from inferscope import mark_event
@@ -72,15 +72,16 @@ def run(inferscope, write, read_trace, text, *args, options=(), **more):
     return done, read_trace("t.isc", done)
 
 
-@pytest.mark.parametrize("options, calls", [([], 0), (["--ring"], 3500000)])
+@pytest.mark.parametrize("options, calls", [([], 0), (["--ring"], 2200000)])
 def test_a_control_group_that_gets_full(inferscope, write, read_trace, work, group, options, calls):
     """Alone the workload fits; so it does with us, and the buffer is there again afterwards."""
-    done, recording = run(inferscope, write, read_trace, HUNGRY, 100, 2, calls, options=options,
-                          preexec_fn=group(160 * MB).enter)
+    done, recording = run(inferscope, write, read_trace, HUNGRY, 60, 1.2, calls,
+                          options=["--trace-size-mb", 64, *options],
+                          preexec_fn=group(115 * MB).enter)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     first, last = recording.head["notes"]
     assert first.startswith("memory was scarce (the control group had ")
-    assert "the trace buffer was shrunk from 100.0 to " in first
+    assert "the trace buffer was shrunk from 64.0 to " in first
     assert last.endswith(" MB at the end")
     smallest, end = float(last.split()[4]), float(last.split()[-5])
     assert smallest < 20 and end > smallest
@@ -89,7 +90,7 @@ def test_a_control_group_that_gets_full(inferscope, write, read_trace, work, gro
         stored = thread["produced"] - thread["lost"]
         assert 0 < stored <= thread["produced"]
     if not options:
-        assert len(recording.of("instant", "held")) == 100
+        assert len(recording.of("instant", "held")) == 60
 
 
 def limits(*pairs):
@@ -135,6 +136,26 @@ def test_a_narrow_limit(inferscope, write, read_trace, work, which, value, note)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     assert recording.head["notes"] == ([note] if note else [])
     assert len(recording.calls("step")) == 5000
+
+
+def test_a_child_that_has_no_room_for_the_buffer(inferscope, write, read_trace):
+    """The child runs as if alone, and the report says that it is not in it."""
+    done, recording = run(inferscope, write, read_trace, """
+        import resource, subprocess, sys
+        def step(): pass
+        step()
+        if len(sys.argv) > 1:
+            print("child")
+            sys.exit()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (%d, -1))
+        subprocess.check_call([sys.executable, __file__, "child"], preexec_fn=limit)
+    """ % (100 * MB))
+    assert (done.returncode, done.stdout) == (0, "child\n")
+    assert len(recording.calls("step")) == 1
+    note, = recording.head["notes"]
+    assert note.startswith("process ") and note.endswith(
+        ": the agent could not be loaded: no room to map the trace buffer (ulimit -v?)")
+    assert done.stderr == "inferscope: %s\n" % note
 
 
 def test_no_more_processes_than_there_are(inferscope, work):
