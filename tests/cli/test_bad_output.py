@@ -4,6 +4,7 @@ The workload runs on and keeps its exit status; what can be known beforehand is
 refused before it runs.
 """
 
+import errno
 import json
 import os
 import resource
@@ -90,6 +91,30 @@ def test_a_trace_that_fills_the_disk(run, script, small_disk, work, inferscope):
     assert again.returncode == 0
     assert json.loads((work / "again.json").read_text()) == report
     assert run("--strict", *args).returncode == 4
+
+
+@pytest.fixture
+def disk_double(binary):
+    path = os.path.join(os.path.dirname(binary), "../../tests/doubles/libfake_disk.so")
+    if not os.path.exists(path):
+        pytest.skip("no double of a disk beside %s" % binary)
+    return os.path.abspath(path)
+
+
+@pytest.mark.parametrize("error", [errno.EDQUOT, errno.ENOSPC, errno.EIO],
+                         ids=lambda error: errno.errorcode[error])
+def test_a_trace_that_meets_an_error(run, script, disk_double, work, inferscope, error):
+    """A quota, say: the trace is whole up to its last block, the workload does not notice."""
+    done = run("--report", "r.json", script(BUSY), 30000, env={
+        "LD_PRELOAD": disk_double, "ASAN_OPTIONS": "verify_asan_link_order=0",
+        "FAKE_DISK_ERRNO": str(error), "FAKE_DISK_BYTES": "600001"})
+    assert (done.returncode, done.stdout) == (6, "done\n")
+    assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: %s\n" \
+        % os.strerror(error)
+    check_partial(work / "r.json")
+    assert 0 < (work / "inferscope-trace.isc").stat().st_size <= 600001
+    again = inferscope("export", "--to", "json", "-o", "e.json", "inferscope-trace.isc")
+    assert again.returncode == 0
 
 
 def test_a_disk_that_is_full_from_the_start(refused, script, small_disk, work):

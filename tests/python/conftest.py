@@ -37,6 +37,12 @@ def version(python):
 
 
 @pytest.fixture(scope="session")
+def pythons():
+    """All of them, for tests that take turns."""
+    return sorted(PYTHONS, key=version_of)
+
+
+@pytest.fixture(scope="session")
 def python_with():
     """An interpreter that has a package of others; the test is skipped where there is none."""
     def find(module):
