@@ -1,6 +1,8 @@
 """Children of the workload are recorded as processes of their own, however they were made."""
 
 import os
+import shutil
+import subprocess
 import sys
 import time
 
@@ -185,3 +187,18 @@ def test_a_program_that_is_not_python(inferscope, work, read_trace):
                       "sh", "-c", "exec %s -c 'def one(): pass\none()'" % sys.executable)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(read_trace("t.isc", program=os.path.basename("<string>")).calls("one")) == 1
+
+
+def test_a_recorder_that_is_gone_and_its_pid_another_programs(python, clean_env, work, root):
+    """The session names files of ours: they are neither written to nor mapped."""
+    (work / "shim").mkdir()
+    shutil.copy(os.path.join(root, "python/shim/sitecustomize.py"), str(work / "shim"))
+    with open(str(work / "mine"), "w+b") as mine:
+        mine.write(b"precious" * 1000)
+        mine.flush()
+        done = subprocess.run(
+            [python, "-c", "print('ran')"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**clean_env, "PYTHONPATH": str(work / "shim"), "INFERSCOPE_SESSION":
+                 "%d.%d.%d.123" % (os.getpid(), mine.fileno(), mine.fileno())})
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"ran\n", b"")
+    assert (work / "mine").read_bytes() == b"precious" * 1000
