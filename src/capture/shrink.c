@@ -5,7 +5,7 @@
 
 #include "capture/pressure.h"
 
-/* A model is loaded with gigabytes a second; a look costs some 50 microseconds. */
+/* A model is loaded with gigabytes a second; a look costs some 75 microseconds. */
 #define LOOK_NS 250000000
 
 static double megabytes(uint64_t blocks)
