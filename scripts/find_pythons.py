@@ -1,7 +1,7 @@
 """Prints the CPythons that the tests are to cover, colon separated.
 
 The interpreter that runs this comes first; then, for every other minor version
-from 3.8 to 3.13, the first that is found in ~/.pyenv/versions, on the PATH or
+from 3.8 to 3.15, the first that is found in ~/.pyenv/versions, on the PATH or
 in /usr/bin.  Builds that cannot be started are left out.
 """
 
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-SUPPORTED = [(3, minor) for minor in range(8, 14)]
+SUPPORTED = [(3, minor) for minor in range(8, 16)]
 PROBE = """
 import platform, sys
 print(platform.python_implementation(), *sys.version_info[:2], sys.executable)

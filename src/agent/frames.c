@@ -21,15 +21,18 @@ struct layout {
 	uint16_t bytecode;
 	uint8_t unit;
 	uint16_t line_table; /* in a code object */
+	uint8_t tags;        /* low bits of a frame's `code` that say how it is counted */
 };
 
 static const struct layout layouts[] = {
-	{ 0x0308, 24, false, 0, 32, 24, 104, 0, 0, 1, 120 },
-	{ 0x0309, 24, false, 0, 32, 24, 104, 0, 0, 1, 120 },
-	{ 0x030a, 24, false, 0, 32, 24, 96, 0, 0, 2, 120 },
-	{ 0x030b, 56, true, 8, 32, 48, 56, 0, 184, 0, 136 },
-	{ 0x030c, 56, true, 0, 0, 8, 56, 70, 192, 0, 136 },
-	{ 0x030d, 72, false, 0, 0, 8, 56, 70, 200, 0, 136 },
+	{ 0x0308, 24, false, 0, 32, 24, 104, 0, 0, 1, 120, 0 },
+	{ 0x0309, 24, false, 0, 32, 24, 104, 0, 0, 1, 120, 0 },
+	{ 0x030a, 24, false, 0, 32, 24, 96, 0, 0, 2, 120, 0 },
+	{ 0x030b, 56, true, 8, 32, 48, 56, 0, 184, 0, 136, 0 },
+	{ 0x030c, 56, true, 0, 0, 8, 56, 70, 192, 0, 136, 0 },
+	{ 0x030d, 72, false, 0, 0, 8, 56, 70, 200, 0, 136, 0 },
+	{ 0x030e, 72, false, 0, 0, 8, 56, 74, 208, 0, 136, 3 },
+	{ 0x030f, 72, false, 0, 0, 8, 56, 74, 208, 0, 136, 3 },
 };
 
 #define OWNED_BY_C_STACK 3 /* an entry frame without code of its own (3.12 and later) */
@@ -56,6 +59,13 @@ static uint32_t offset_in(const char *frame, const char *code)
 	return index < 0 ? 0 : (uint32_t)index * layout->unit;
 }
 
+static const char *code_of(const char *frame)
+{
+	const char *tagged = pointer_at(frame, layout->code);
+
+	return tagged - ((uintptr_t)tagged & layout->tags);
+}
+
 static const char *newest_frame(void)
 {
 	const char *state = layout ? py.ThreadState_OfThis() : NULL;
@@ -70,7 +80,7 @@ size_t frames_read(struct frame_ref out[FRAMES_MAX])
 	size_t n = 0;
 
 	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
-		const char *code = pointer_at(frame, layout->code);
+		const char *code = code_of(frame);
 		bool entry = layout->owner && frame[layout->owner] == OWNED_BY_C_STACK;
 
 		if (!entry && code && ((const PyObject *)code)->type == py.CodeType) {

@@ -1,5 +1,6 @@
 """src/agent/pyapi.h repeats CPython's stable ABI: compare it with the real headers."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -53,22 +54,29 @@ def checks():
         yield 'same("%s", (long)%s, (long)%s);' % (theirs, ours, theirs)
 
 
+WHERE = """
+import os, sysconfig
+paths = sysconfig.get_paths()
+# Debian's pyconfig.h includes the one of the platform by a path from /usr/include.
+print(paths["include"], os.path.dirname(paths["include"]), paths["platinclude"], sep="\\n")
+"""
+
+
 @pytest.fixture
 def headers(python):
-    folder = subprocess.check_output(
-        [python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"],
-        universal_newlines=True).strip()
+    """The compiler's options that find Python.h."""
+    folders = subprocess.check_output([python, "-c", WHERE], universal_newlines=True).splitlines()
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
-    if subprocess.run(["test", "-r", folder + "/Python.h"]).returncode:
+    if not os.access(folders[0] + "/Python.h", os.R_OK):
         pytest.skip("no headers of %s" % python)
-    return folder
+    return ["-I" + folder for folder in folders]
 
 
-def compile_and_run(folder, text, tmp_path):
+def compile_and_run(headers, text, tmp_path):
     (tmp_path / "compare.c").write_text(text)
-    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-I", folder, "compare.c", "-o",
-                    "compare"], cwd=str(tmp_path), check=True)
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-w"] + headers
+                   + ["compare.c", "-o", "compare"], cwd=str(tmp_path), check=True)
     return subprocess.run([str(tmp_path / "compare")], stdout=subprocess.PIPE,
                           universal_newlines=True)
 
@@ -120,6 +128,6 @@ def test_every_function_takes_as_many_arguments_as_declared(root, headers, tmp_p
         "#include <Python.h>\nvoid all(void);\nvoid all(void)\n{\n\t%s\n}\n" % "\n\t".join(calls))
     done = subprocess.run(
         ["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-Werror=implicit-function-declaration",
-         "-fsyntax-only", "-I", headers, "calls.c"], cwd=str(tmp_path), stderr=subprocess.PIPE,
+         "-fsyntax-only"] + headers + ["calls.c"], cwd=str(tmp_path), stderr=subprocess.PIPE,
         universal_newlines=True)
     assert (done.returncode, done.stderr) == (0, "")
