@@ -23,8 +23,8 @@ def start(report, trace, settings):
 
     try:
         from inferscope import _agent
-    except ImportError:
-        raise RuntimeError("inferscope cannot record in this Python") from None
+    except ImportError as error:
+        raise RuntimeError("inferscope cannot record in this Python: %s" % error) from None
     if _current is not None or is_recording():
         raise RuntimeError("a recording is on already")
     to_recorder, from_recorder = _launch(_options(report, trace, settings))

@@ -216,3 +216,8 @@ int frames_init(void)
 	layout = NULL;
 	return -1;
 }
+
+bool frames_known(void)
+{
+	return layout != NULL;
+}

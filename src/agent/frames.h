@@ -9,6 +9,7 @@
 #ifndef AGENT_FRAMES_H
 #define AGENT_FRAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,9 @@ struct frame_ref {
 
 /* With the GIL, from a function that Python called.  -1: this interpreter is laid out otherwise. */
 int frames_init(void);
+
+/* Did frames_init() succeed? */
+bool frames_known(void);
 
 #define FRAMES_MAX 128u /* the innermost; the rest of a deeper stack is cut */
 

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "agent/cupti.h"
+#include "agent/frames.h"
+#include "agent/pyapi.h"
 #include "agent/session.h"
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
@@ -214,13 +216,26 @@ static void in_forked_child(void)
 	atomic_store_explicit(&phase, GPU_OFF, memory_order_relaxed);
 }
 
+/* The first to come here: a native program, or a Python that did not load the agent itself. */
+static int join(void)
+{
+	uint32_t python = pyapi_version_here();
+
+	if (session_join(getenv(SHM_ENV), python ? python | 0xf0 : 0))
+		return -1;
+	if (python && session_process())
+		atomic_store_explicit(&session_process()->refusal, SHM_REFUSED_LEFT_OUT,
+				      memory_order_relaxed);
+	return 0;
+}
+
 /* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
 int InitializeInjection(void)
 {
 	char text[512];
 	int result;
 
-	if (!session_on() && session_join(getenv(SHM_ENV), 0))
+	if (!session_on() && join())
 		return 1;
 	if (!session_on() || !(session_on()->header->collect & SHM_COLLECT_GPU))
 		return 1;
@@ -244,6 +259,8 @@ int InitializeInjection(void)
 			   "(Triton, parts of cuBLAS) has no call and no line; with the "
 			   "libcupti of this version it has");
 	gpu_say(GPU_STATE_RECORDING, text);
+	if (py.version && !frames_known() && session_process())
+		atomic_store_explicit(&session_process()->no_lines, 1, memory_order_relaxed);
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(gpu_fetch_last);
 	start_flushing();

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/calls.h"
 #include "agent/frames.h"
@@ -121,11 +122,37 @@ static struct py_module_def definition = {
 	.methods = methods,
 };
 
+/*
+ * The shim says the same with the reason (_refusal() in sitecustomize.py); this is for a program
+ * that imports the package by itself.  No layout of ours was compared with a debug build, and
+ * without the GIL nothing here would be safe.
+ */
+static bool build_is_supported(void)
+{
+	PyObject *sys = py.Import("sys");
+	PyObject *debug = sys ? py.GetAttr(sys, "gettotalrefcount") : NULL;
+	PyObject *flags = sys ? py.GetAttr(sys, "abiflags") : NULL;
+	struct text t = text_of(flags, 16);
+	bool supported = !debug && !memchr(t.data, 't', t.bytes);
+
+	text_release(&t);
+	py_drop(flags);
+	py_drop(debug);
+	py_drop(sys);
+	py.Err_Clear();
+	return supported;
+}
+
 PyObject *PyInit__agent(void)
 {
 	if (pyapi_load(__builtin_return_address(0))) {
 		if (py.Err_SetString && py.ImportError)
 			py.Err_SetString(py.ImportError, "inferscope needs CPython 3.8 or newer");
+		return NULL;
+	}
+	if (!build_is_supported()) {
+		py.Err_SetString(py.ImportError,
+				 "inferscope does not record debug and free-threaded builds");
 		return NULL;
 	}
 	if (scope_init())

@@ -41,6 +41,14 @@ static uint32_t parse_version(const char *text)
 	return version << 8;
 }
 
+uint32_t pyapi_version_here(void)
+{
+	const char *(*version)(void) = NULL;
+
+	*(void **)&version = find(NULL, "Py_GetVersion");
+	return version ? parse_version(version()) : 0;
+}
+
 int pyapi_load(const void *inside)
 {
 	void *library = NULL;

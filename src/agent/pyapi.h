@@ -199,6 +199,12 @@ extern struct pyapi py;
  * missing. */
 int pyapi_load(const void *inside);
 
+/*
+ * PY_VERSION_HEX without the release level of the Python in this process, 0 where there is none;
+ * whether or not the table is filled.  Needs no GIL.
+ */
+uint32_t pyapi_version_here(void);
+
 /* Is object of this type or one derived from it? */
 static inline bool py_is(PyObject *object, PyObject *type)
 {

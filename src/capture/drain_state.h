@@ -7,6 +7,8 @@
 #define DRAIN_BATCH \
 	64u /* blocks copied before their definitions are fetched and they are written */
 
+#define DRAIN_TOLD_MAX 64u /* more do not matter: they may be told of twice */
+
 #define GAP_MAX (1ull << 40) /* more records than this are not lost at once */
 
 /* How far a block has been read. */
@@ -23,7 +25,7 @@ struct drain_process {
 	int pidfd; /* -1: none */
 	struct trace_process entry;
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
-	bool noted_refusal, noted_displaced;
+	bool noted_refusal, noted_displaced, noted_no_lines;
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */
@@ -62,6 +64,8 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
+	uint32_t told_pids[DRAIN_TOLD_MAX]; /* whose shim left a note */
+	unsigned told;
 	char refusal[1024];                   /* the first one; "": none */
 	char gpu_refusal[1024];               /* likewise */
 	uint32_t process_limit, thread_limit; /* see drain_tables_update() */

@@ -18,7 +18,15 @@ static const char *const refusals[] = {
 				   "sys.monitoring ids: its calls are not recorded",
 	[SHM_REFUSED_LAYOUT] = "CPython %u.%u (process %u) is laid out in an unknown way: "
 			       "its calls are not recorded",
+	[SHM_REFUSED_LEFT_OUT] =
+		"CPython %u.%u (process %u) did not load the agent: its calls are "
+		"not recorded; start it without -I, -E and -S and leave PYTHONPATH "
+		"as it is",
 };
+
+#define NO_LINES                                                                          \
+	"the frames of CPython %u.%u (process %u) are laid out in a way unknown to this " \
+	"version of InferScope: GPU work has no Python lines"
 
 #define LOOK_AHEAD 64u
 #define NOTE_BYTES_MAX 65536 /* a shim has a line to say; more is not read */
@@ -119,6 +127,45 @@ static int write_refusal(struct drain *d, const char *text, struct err *err)
 	return trace_write_note(d->writer, text, err);
 }
 
+/* Lines that start-up shims left: "PID text". */
+static int read_notes(struct drain *d, struct err *err)
+{
+	char text[4096];
+	ssize_t n;
+
+	while (d->notes_read < NOTE_BYTES_MAX &&
+	       (n = pread(d->area->note_fd, text, sizeof(text) - 1, d->notes_read)) > 0) {
+		char *end, *line = text;
+
+		text[n] = '\0';
+		while ((end = strchr(line, '\n'))) {
+			unsigned long pid = strtoul(line, &line, 10);
+			char note[1024];
+
+			*end = '\0';
+			snprintf(note, sizeof(note), "process %lu:%s", pid, line);
+			if (d->told < DRAIN_TOLD_MAX)
+				d->told_pids[d->told++] = (uint32_t)pid;
+			if (write_refusal(d, note, err))
+				return -1;
+			line = end + 1;
+		}
+		if (line == text) /* no whole line yet, or one that is too long */
+			return 0;
+		d->notes_read += line - text;
+	}
+	return 0;
+}
+
+static bool was_told(const struct drain *d, uint32_t pid)
+{
+	for (unsigned i = 0; i < d->told; i++) {
+		if (d->told_pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
 /* Once each: why no calls come from a process, or come no more. */
 static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 {
@@ -133,8 +180,18 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	if (!p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
 	    refusals[refusal]) {
 		p->noted_refusal = true;
+		/* A shim that kept the agent out said why before CUDA could load it. */
+		if (refusal == SHM_REFUSED_LEFT_OUT && read_notes(d, err))
+			return -1;
 		snprintf(text, sizeof(text), refusals[refusal], major, minor, p->entry.pid);
-		if (write_refusal(d, text, err))
+		if (!(refusal == SHM_REFUSED_LEFT_OUT && was_told(d, p->entry.pid)) &&
+		    write_refusal(d, text, err))
+			return -1;
+	}
+	if (!p->noted_no_lines && atomic_load_explicit(&shared->no_lines, memory_order_relaxed)) {
+		p->noted_no_lines = true;
+		snprintf(text, sizeof(text), NO_LINES, major, minor, p->entry.pid);
+		if (trace_write_note(d->writer, text, err))
 			return -1;
 	}
 	if (!p->noted_displaced && atomic_load_explicit(&shared->displaced, memory_order_relaxed)) {
@@ -171,34 +228,6 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	d->totals.threads++;
 	/* With --ring, only those of which something is left at the end get into the trace. */
 	return d->keep_newest ? 0 : trace_write_thread(d->writer, &t->entry, err);
-}
-
-/* Lines that start-up shims left: "PID text". */
-static int read_notes(struct drain *d, struct err *err)
-{
-	char text[4096];
-	ssize_t n;
-
-	while (d->notes_read < NOTE_BYTES_MAX &&
-	       (n = pread(d->area->note_fd, text, sizeof(text) - 1, d->notes_read)) > 0) {
-		char *end, *line = text;
-
-		text[n] = '\0';
-		while ((end = strchr(line, '\n'))) {
-			unsigned long pid = strtoul(line, &line, 10);
-			char note[1024];
-
-			*end = '\0';
-			snprintf(note, sizeof(note), "process %lu:%s", pid, line);
-			if (write_refusal(d, note, err))
-				return -1;
-			line = end + 1;
-		}
-		if (line == text) /* no whole line yet, or one that is too long */
-			return 0;
-		d->notes_read += line - text;
-	}
-	return 0;
 }
 
 /* Agents claim the lowest unused entry, so only the entries up to here need a look. */

@@ -36,7 +36,8 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 	if (!text) {
 		text = w->script ? "the agent did not load in Python: its calls were not recorded"
 				 : "no Python process with the agent was started: no calls were "
-				   "recorded (python -I, -E and -S keep the agent out)";
+				   "recorded (python -I, -E and -S keep the agent out: start it "
+				   "without them)";
 		/* A trace that cannot be written is noticed by recording_end(). */
 		(void)trace_write_note(recording_writer(b->recording), text, &err);
 	}

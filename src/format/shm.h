@@ -116,6 +116,7 @@ enum shm_refusal {
 	SHM_REFUSED_API = 4,        /* a symbol the agent needs is missing */
 	SHM_REFUSED_NO_TOOL_ID = 5, /* all sys.monitoring tool ids are taken */
 	SHM_REFUSED_LAYOUT = 6,     /* the interpreter's structures are not as expected */
+	SHM_REFUSED_LEFT_OUT = 7,   /* CUDA loaded the agent, Python did not */
 };
 
 /* 512 bytes */
@@ -131,7 +132,8 @@ struct shm_process {
 	_Atomic uint64_t defs_lost; /* definitions that found no room */
 	_Atomic uint64_t no_thread; /* events of threads that found no thread entry */
 	char name[448];             /* command line or script, UTF-8, NUL-terminated */
-	char spare[16];
+	_Atomic uint32_t no_lines;  /* GPU work has no Python lines: unknown frames */
+	char spare[12];
 };
 
 /* 128 bytes */
