@@ -6,6 +6,7 @@ DESTDIR ?=
 WERROR  ?= $(if $(CI),ON,OFF)
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 60
+NEWER   ?= 3.14 3.15
 
 STEP = scripts/step.sh
 CMAKE_FLAGS = -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DINFERSCOPE_WERROR=$(WERROR)
@@ -19,9 +20,9 @@ define cmake
 @$(STEP) build-$(1) "building $(1)" cmake --build $(1)
 endef
 
-# $(call pytest,BUILD DIRECTORY,ARGUMENTS): the tests that run the real program.
+# $(call pytest,BUILD DIRECTORY,ARGUMENTS[,PYTHONS]): the tests that run the real program.
 pytest = INFERSCOPE_BIN=$(CURDIR)/$(1)/stage/bin/inferscope \
-	INFERSCOPE_PYTHONS=$$(.venv/bin/python scripts/find_pythons.py) \
+	INFERSCOPE_PYTHONS=$$($(or $(3),.venv/bin/python scripts/find_pythons.py)) \
 	.venv/bin/python -m pytest -q $(2)
 
 ctest = cd $(1) && ctest --output-on-failure
@@ -63,6 +64,11 @@ soak: build venv ## an hour of 200 000 events a second, plain and with --ring si
 test-cpython: build venv ## CPython's own test suite, alone and recorded: equal outcomes
 	INFERSCOPE_PYTHONS=$$(.venv/bin/python scripts/find_pythons.py) \
 	.venv/bin/python tests/cpython/run_suite.py --bin build/stage/bin/inferscope
+
+.PHONY: test-newer
+test-newer: build venv ## the tests on CPythons that come after the distribution's (Debian)
+	@scripts/packages.sh newer
+	@$(call pytest,build,tests/python,scripts/newer_pythons.sh build-newer $(NEWER))
 
 .PHONY: build
 build: packages ## the program and the agent, in build/stage

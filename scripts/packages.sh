@@ -3,7 +3,7 @@
 # only those whose tool or header is not there yet: a machine that has them
 # from elsewhere, or runs another distribution, is left alone.
 #
-#   scripts/packages.sh GROUP...      build python pytools torch lint coverage clang fuzz
+#   scripts/packages.sh GROUP...      build python pytools torch lint coverage clang fuzz newer
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -76,6 +76,10 @@ group_coverage() {
 
 group_clang() {
 	need clang has_tool clang
+}
+
+group_newer() {
+	need patchelf has_tool patchelf
 }
 
 # After the group clang: which release of it that was decides the package.
