@@ -55,7 +55,7 @@ def test_a_failed_step_shows_its_output_and_keeps_its_status(tmp_path):
 
 
 def test_only_what_is_missing_is_installed(machine):
-    for name in ("cc", "cmake", "apt-get"):
+    for name in ("cc", "g++", "cmake", "apt-get"):
         machine.tool(name)
     machine.tool("id", "echo 0")
     run = script("packages.sh", "build", **machine.environment)
@@ -66,7 +66,7 @@ def test_only_what_is_missing_is_installed(machine):
 
 
 def test_nothing_missing_means_no_word_and_no_install(machine):
-    for name in ("cc", "cmake", "ninja", "apt-get", "id"):
+    for name in ("cc", "g++", "cmake", "ninja", "apt-get", "id"):
         machine.tool(name)
     run = script("packages.sh", "build", **machine.environment)
     assert (run.returncode, run.stdout) == (0, "")
