@@ -295,6 +295,16 @@ def test_the_table_of_calls_has_their_numbers(headers, root):
     assert known > len(rows) * 0.8
 
 
+def test_no_copy_and_no_memset_is_missing_from_the_table(headers, root):
+    """A call of the runtime that is missing would go by the name of the driver's inside it."""
+    _, folder = headers
+    with open(root + "/src/agent/cuda_calls.c", encoding="utf-8") as file:
+        names = set(re.findall(r'CUDA_CALL_\w+, "(\w+)" }', file.read()))
+    theirs = {name for domain in ("runtime", "driver") for name in callback_ids(folder, domain)
+              if re.match(r"cu(da)?Mem(cpy|set)", name)}
+    assert len(theirs) > 100 and theirs - names == set()
+
+
 def test_the_newest_headers_know_every_call_of_the_table(headers, root):
     version, folder = headers
     if version != "13.0":
