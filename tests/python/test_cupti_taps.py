@@ -27,7 +27,7 @@ from tap_decode import COPY, DEVICE, KERNEL, MEMSET, OVERHEAD, PEER_COPY  # noqa
 
 VERSIONS = ["11.8", "12.9", "13.0"]
 CUDA_MALLOC = 2, 20  # domain and number of the callback
-ONE_NUMBER = "11.8"  # under a newer CUDA it gives all calls the same
+ARRAY = 4
 
 
 class Tapped:
@@ -166,10 +166,14 @@ def test_work_is_linked_to_the_calls_that_started_it(tapped, replay, read_trace)
     exported = read_trace("t.isc")
     work = exported.of("gpu_kernel") + exported.of("gpu_memcpy") + exported.of("gpu_memset")
     assert len(work) == len(trace.activities()) > 0
-    if tapped.tap.release == ONE_NUMBER and len(numbers) == 1:
-        return  # the report says that nothing is linked; tests/gpu checks that it does
     assert set(numbers.values()) == {1}
-    assert {a.correlation for a in trace.activities()} <= numbers.keys()
+    unlinked = [a for a in trace.activities() if a.correlation not in numbers]
+    if tapped.tap.release == "11.8":
+        # It was tapped when the agent did not ask for the runtime's copies of arrays yet, and of
+        # this version the driver's calls inside them cannot be asked for (src/agent/cupti.c).
+        unlinked = [a for a in unlinked
+                    if a not in trace.copies or ARRAY not in (a.source, a.destination)]
+    assert unlinked == []
 
 
 def test_what_the_program_said_is_what_cupti_said(tapped):
