@@ -70,7 +70,8 @@ def headers(python):
         pytest.skip("no C compiler")
     if not os.access(folders[0] + "/Python.h", os.R_OK):
         pytest.skip("no headers of %s" % python)
-    return ["-I" + folder for folder in folders]
+    # Its neighbours may be the headers of another C library: ours come before them.
+    return ["-I" + folders[0], "-I" + folders[2], "-idirafter", folders[1]]
 
 
 def compile_and_run(headers, text, tmp_path):
