@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/code_table.h"
 #include "agent/session.h"
 #include "agent/text.h"
 #include "agent/watch.h"
@@ -21,31 +20,37 @@ enum code_flags {
 	CODE_ASYNC_GENERATOR = 0x200,
 };
 
-ssize_t codes_slot = -1;
 _Atomic uint64_t codes_freed;
 
-static void note_free(void *extra)
+static bool watching;           /* 3.12 and later: the interpreter tells of every code object */
+static ssize_t death_slot = -1; /* else: it frees what is in this extra slot of ours */
+
+/* Before the memory can be another function's. */
+static void forget(const void *code)
 {
-	struct code_note *note = extra;
+	struct code_note *note = code_table_remove(code);
 
 	if (!note)
 		return;
-	/* Before the memory can be another function's: pairs with the acquire in stacks_current().
-	 */
+	/* Pairs with the acquire in stacks_current(). */
 	atomic_fetch_add_explicit(&codes_freed, 1, memory_order_release);
-	code_table_remove(note->code);
 	free(note->name);
 	free(note->bytecode);
 	free(note);
 }
 
-int codes_init(void)
+static int on_code_event(int event, PyObject *code)
 {
-	if (!py.Extra_Index || !py.Extra_Get || !py.Extra_Set)
-		return -1;
-	if (codes_slot < 0)
-		codes_slot = py.Extra_Index(note_free);
-	return codes_slot < 0 ? -1 : 0;
+	if (event == PY_CODE_DESTROYED)
+		forget(code);
+	return 0;
+}
+
+/* The slot holds the address of the code object itself; NULL where the slot is another tool's. */
+static void on_code_extra_freed(void *code)
+{
+	if (code)
+		forget(code);
 }
 
 struct code_note *codes_lookup(const void *code)
@@ -68,16 +73,51 @@ static struct code_note *note_attach(PyObject *code)
 {
 	struct code_note *note = calloc(1, sizeof(*note));
 
-	if (note && py.Extra_Set(code, codes_slot, note)) {
-		py.Err_Clear();
+	if (!note || !code_table_insert(code, note)) {
 		free(note);
-		note = NULL;
+		return NULL;
 	}
-	if (note) {
-		note->code = code;
-		code_table_insert(code, note);
+	note->code = code;
+	if (!watching && py.Extra_Set(code, death_slot, code)) {
+		py.Err_Clear();
+		forget(code);
+		return NULL;
 	}
 	return note;
+}
+
+/* Puts a note on a code object that dies at once: is it gone as well? */
+static bool deaths_are_told(void)
+{
+	PyObject *probe = py.Code_NewEmpty("inferscope", "probe", 1);
+	bool noted = probe && note_attach(probe), told;
+
+	py_drop(probe);
+	told = noted && !code_table_find(probe);
+	if (noted && !told)
+		forget(probe);
+	py.Err_Clear();
+	return told;
+}
+
+/*
+ * An extra slot is the second choice: CPython calls the free functions of all
+ * its users, with NULL, for every code object on which one of them has set
+ * something, even where the library that one of them came from is gone.
+ */
+int codes_init(void)
+{
+	if ((watching || death_slot >= 0) && deaths_are_told())
+		return 0; /* else: the interpreter was finalized and started again */
+	/* All of its eight watchers may be taken. */
+	watching = py.Code_AddWatcher && py.Code_AddWatcher(on_code_event) >= 0;
+	py.Err_Clear();
+	if (watching && deaths_are_told())
+		return 0;
+	watching = false;
+	if (py.Extra_Index && py.Extra_Set)
+		death_slot = py.Extra_Index(on_code_extra_freed);
+	return death_slot >= 0 && deaths_are_told() ? 0 : -1;
 }
 
 /* Before 3.12: what tells a resumption from a call, and a yield from a return. */
@@ -116,7 +156,6 @@ static void name_nested(PyObject *code, const char *outer, bool in_function, int
 	for (ssize_t i = 0; i < n && depth < NEST_MAX; i++) {
 		PyObject *nested = py.Tuple_GetItem(constants, i);
 		struct code_note *note;
-		void *extra = NULL;
 		PyObject *name;
 		struct text t;
 		size_t bytes;
@@ -124,8 +163,9 @@ static void name_nested(PyObject *code, const char *outer, bool in_function, int
 
 		if (!nested || nested->type != py.CodeType)
 			continue;
-		py.Extra_Get(nested, codes_slot, &extra);
-		note = extra ? extra : note_attach(nested);
+		note = code_table_find(nested);
+		if (!note)
+			note = note_attach(nested);
 		if (!note || note->name)
 			continue;
 		name = py.GetAttr(nested, "co_name");
@@ -175,11 +215,11 @@ static void name_function(PyObject *function)
 	PyObject *qualified = py.GetAttr(function, "__qualname__");
 	struct text t = text_of(name, NAME_MAX_BYTES), q = text_of(qualified, NAME_MAX_BYTES);
 	struct code_note *note;
-	void *extra = NULL;
 
 	if (code && is_last_part(&t, &q)) {
-		py.Extra_Get(code, codes_slot, &extra);
-		note = extra ? extra : note_attach(code);
+		note = code_table_find(code);
+		if (!note)
+			note = note_attach(code);
 		if (note && !note->name) {
 			note->name = strndup(q.data, q.bytes);
 			if (note->name)
@@ -269,6 +309,8 @@ struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_no
 	PyObject *type, *value, *traceback;
 	uint32_t id;
 
+	if (code->type != py.CodeType)
+		return NULL;
 	py.Err_Fetch(&type, &value, &traceback);
 	if (!note) {
 		note = note_attach(code);

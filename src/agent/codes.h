@@ -2,13 +2,15 @@
  * Code objects and their ids: qualified name, file and first line are copied
  * into the definitions the first time a code object is seen.
  *
- * The id lives in the code object itself (its "extra" slot), so it dies with
- * it: an address that comes back as another function never inherits a name.
+ * The id is found by the code object's address (code_table.h).  The interpreter
+ * tells when one is freed, so an address that comes back as another function
+ * never inherits a name.
  * All functions need the GIL.
  */
 #ifndef AGENT_CODES_H
 #define AGENT_CODES_H
 
+#include "agent/code_table.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 
@@ -37,7 +39,6 @@ struct code_note {
 	_Atomic uint32_t lines_epoch; /* the recording that has its line table; see stacks.c */
 };
 
-extern ssize_t codes_slot;
 extern _Atomic uint64_t codes_freed; /* code objects that are gone: addresses may have come back */
 
 /* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
@@ -50,13 +51,8 @@ struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_no
  */
 static inline struct code_note *codes_note(struct ring *r, PyObject *code)
 {
-	void *extra = NULL;
-	struct code_note *note;
+	struct code_note *note = code_table_find(code);
 
-	if (__builtin_expect(code->type != py.CodeType, 0))
-		return NULL;
-	py.Extra_Get(code, codes_slot, &extra);
-	note = extra;
 	if (__builtin_expect(note && note->epoch == session_epoch, 1))
 		return note;
 	return codes_note_slow(r, code, note);

@@ -93,6 +93,10 @@ typedef int (*py_trace_function)(PyObject *object, PyObject *frame, int what, Py
 
 typedef void (*py_free_function)(void *);
 
+/* Events of PyCode_AddWatcher(). */
+enum py_code_event { PY_CODE_CREATED = 0, PY_CODE_DESTROYED = 1 };
+typedef int (*py_code_watcher)(int event, PyObject *code);
+
 /* X(return type, name in the table, symbol, arguments) */
 #define PYAPI_REQUIRED(X)                                                                          \
 	X(void, IncRef, "Py_IncRef", (PyObject *))                                                 \
@@ -115,6 +119,7 @@ typedef void (*py_free_function)(void *);
 	X(PyObject *, Err_Occurred, "PyErr_Occurred", (void)) /* borrowed */                       \
 	X(void, Err_Clear, "PyErr_Clear", (void))                                                  \
 	X(void, Err_Fetch, "PyErr_Fetch", (PyObject **, PyObject **, PyObject **))                 \
+	X(PyObject *, Code_NewEmpty, "PyCode_NewEmpty", (const char *, const char *, int))         \
 	X(void, Err_Restore, "PyErr_Restore", (PyObject *, PyObject *, PyObject *))                \
 	X(void, Err_SetString, "PyErr_SetString", (PyObject *, const char *))                      \
 	X(void, Err_SetObject, "PyErr_SetObject", (PyObject *, PyObject *))                        \
@@ -154,14 +159,13 @@ typedef void (*py_free_function)(void *);
 	X(void, SetProfile, "PyEval_SetProfile", (py_trace_function, PyObject *))
 
 /* The first symbol that exists is taken; both may be absent. */
-#define PYAPI_OPTIONAL(X)                                                   \
-	X(ssize_t, Extra_Index, "PyUnstable_Eval_RequestCodeExtraIndex",    \
-	  "_PyEval_RequestCodeExtraIndex", (py_free_function))              \
-	X(int, Extra_Get, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra",   \
-	  (PyObject *, ssize_t, void **))                                   \
-	X(int, Extra_Set, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra",   \
-	  (PyObject *, ssize_t, void *))                                    \
-	X(PyObject *, Frame_GetCode, "PyFrame_GetCode", NULL, (PyObject *)) \
+#define PYAPI_OPTIONAL(X)                                                     \
+	X(ssize_t, Extra_Index, "PyUnstable_Eval_RequestCodeExtraIndex",      \
+	  "_PyEval_RequestCodeExtraIndex", (py_free_function))                \
+	X(int, Extra_Set, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra",     \
+	  (PyObject *, ssize_t, void *))                                      \
+	X(int, Code_AddWatcher, "PyCode_AddWatcher", NULL, (py_code_watcher)) \
+	X(PyObject *, Frame_GetCode, "PyFrame_GetCode", NULL, (PyObject *))   \
 	X(int, Frame_GetLasti, "PyFrame_GetLasti", NULL, (PyObject *))
 
 /* X(name in the table, symbol, is it a pointer to an object rather than an object) */

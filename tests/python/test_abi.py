@@ -34,6 +34,7 @@ CONSTANTS = {
     "PY_AM_AWAIT": "Py_am_await",
     "PY_TRACE_CALL": "PyTrace_CALL", "PY_TRACE_RETURN": "PyTrace_RETURN",
     "PY_TRACE_C_RETURN": "PyTrace_C_RETURN",
+    "PY_CODE_CREATED": "PY_CODE_EVENT_CREATE", "PY_CODE_DESTROYED": "PY_CODE_EVENT_DESTROY",
     "PY_ABI_VERSION": "PYTHON_ABI_VERSION", "PY_TPFLAGS_DEFAULT": "Py_TPFLAGS_HAVE_VERSION_TAG",
 }
 
@@ -86,6 +87,9 @@ def test_declarations_agree_with_the_headers(root, headers, tmp_path):
     done = compile_and_run(headers, """
 #include <Python.h>
 #include <stdio.h>
+#if PY_VERSION_HEX < 0x030c0000 /* no watchers there */
+enum { PY_CODE_EVENT_CREATE, PY_CODE_EVENT_DESTROY };
+#endif
 %s
 static int differences;
 static void same(const char *what, long ours, long theirs)

@@ -319,3 +319,29 @@ def test_run_records_nothing_when_disabled(python, inferscope, write, work):
     done = inferscope("run", "--python", python, "program.py", "x", env={"INFERSCOPE_ENABLE": "0"})
     assert (done.returncode, done.stdout, done.stderr) == (3, "2 False\n", "")
     assert [path.name for path in work.iterdir()] == ["program.py"]
+
+
+@pytest.mark.parametrize("watchers", [7, 8])
+def test_names_stay_right_where_other_tools_watch_code_objects_too(
+        python, version, own, work, read_trace, watchers):
+    if version < (3, 12):
+        pytest.skip("there are no watchers before 3.12")
+    own(python, """
+        import ctypes, inferscope, sys
+        watcher = ctypes.CDLL(None).abs  # does nothing, and never says that it failed
+        for i in range(int(sys.argv[1])):
+            assert ctypes.pythonapi.PyCode_AddWatcher(watcher) == i
+        inferscope.start(trace="t.isc")
+        addresses = set()
+        for i in range(2000):
+            names = {}
+            exec("def made_%d(): pass" % i, names)
+            names["made_%d" % i]()
+            addresses.add(id(names["made_%d" % i].__code__))
+        assert len(addresses) < 1500, "no address was used twice: this proves nothing"
+        inferscope.stop()
+    """, str(watchers))
+    recording = read_trace("t.isc")
+    made = [event["name"] for event in recording.of("cpu_function")
+            if event["name"].startswith("made_")]
+    assert made == ["made_%d" % i for i in range(2000)]
