@@ -6,7 +6,12 @@
  * returns in its creator (its state exists then and cannot have run yet), and
  * now and then for threads that C code made.  The fields are written directly:
  * the API reaches only the calling thread and raises an audit event each time.
- * A slot that someone else uses is left alone, and counted.
+ * A slot that someone else uses is left alone.
+ *
+ * Whoever sets a profile function through the API displaces ours, and whoever
+ * takes it away again leaves the slot empty.  An audit hook hears of both; what
+ * the report is to say of it is in the trace (RECORD_DISPLACED), and the
+ * interpreter is asked to call us as soon as the slot has its new value.
  */
 #include "agent/calls.h"
 
@@ -45,6 +50,7 @@ enum opcode {
 
 static const struct layout *layout;
 static PyObject *start_new_thread;
+static bool attached, audited;
 
 static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg);
 
@@ -67,11 +73,11 @@ static void set_tracing(char *thread_state, bool on)
 
 /*
  * The list may grow at its head while we walk, without the GIL; it shrinks only
- * under the GIL, which we hold.
+ * under the GIL, which we hold.  False: someone else has the slot of a thread.
  */
-static void attach_all_threads(void)
+static bool attach_all_threads(void)
 {
-	struct shm_process *self = session_process();
+	bool all = true;
 	char *t = py.Interpreter_ThreadHead(py.Interpreter_Main());
 
 	for (; t; t = py.ThreadState_Next(t)) {
@@ -80,10 +86,10 @@ static void attach_all_threads(void)
 		if (!*slot) {
 			*slot = on_event;
 			set_tracing(t, true);
-		} else if (*slot != on_event && self) {
-			atomic_store_explicit(&self->displaced, 1, memory_order_relaxed);
 		}
+		all &= *slot == on_event;
 	}
+	return all;
 }
 
 static void detach_all_threads(void)
@@ -137,10 +143,17 @@ static uint8_t exit_kind(const struct code_note *note, PyObject *frame, PyObject
 									 : RECORD_RETURN;
 }
 
+/* *owned: a reference to drop after the note was used, or NULL. */
+static inline struct code_note *note_of(struct ring *r, PyObject *frame, PyObject **owned)
+{
+	return codes_note(r, layout->frame_code ? *(PyObject **)((char *)frame + layout->frame_code)
+						: (*owned = py.Frame_GetCode(frame)));
+}
+
 static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 {
 	struct code_note *note;
-	PyObject *code, *owned = NULL;
+	PyObject *owned = NULL;
 	struct ring *r;
 
 	(void)object;
@@ -154,9 +167,7 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 			py.SetProfile(NULL, NULL);
 		return 0;
 	}
-	code = layout->frame_code ? *(PyObject **)((char *)frame + layout->frame_code)
-				  : (owned = py.Frame_GetCode(frame));
-	note = codes_note(r, code);
+	note = note_of(r, frame, &owned);
 	calls_record(r,
 		     what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
 		     note);
@@ -164,6 +175,39 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 		py.DecRef(owned);
 	if (__builtin_expect(r->produced % ATTACH_EVERY == 0, 0))
 		attach_all_threads();
+	return 0;
+}
+
+static void record_displaced(void)
+{
+	struct ring *r = session_ring();
+	PyObject *frame = py.Frame_Now(), *owned = NULL;
+	struct code_note *note = r && frame ? note_of(r, frame, &owned) : NULL;
+
+	if (r)
+		ring_push(r, RECORD_DISPLACED, note ? note->id : 0);
+	py_drop(owned);
+}
+
+static int look_again(void *unused)
+{
+	(void)unused;
+	if (attached && session_on())
+		attach_all_threads();
+	return 0;
+}
+
+/* Runs in the thread whose profile function is about to be set. */
+static int on_audit(const char *event, PyObject *args, void *data)
+{
+	(void)args;
+	(void)data;
+	if (!attached || strcmp(event, "sys.setprofile") != 0 || !session_on())
+		return 0;
+	if (*profile_slot(py.ThreadState_Get()) == on_event)
+		record_displaced();
+	/* Where the queue is full, the next look for new threads will do. */
+	py.PendingCall_Add(look_again, NULL);
 	return 0;
 }
 
@@ -206,6 +250,7 @@ static bool thread_state_is_as_expected(void)
 
 static enum shm_refusal start(bool discover)
 {
+	struct shm_process *self = session_process();
 	PyObject *module;
 
 	if (discover) /* a profile function that is called for each call is too dear for that */
@@ -224,12 +269,19 @@ static enum shm_refusal start(bool discover)
 		py_drop(module);
 		py.Err_Clear();
 	}
-	attach_all_threads();
+	/* It stays for the life of the process: there is no way to take one away. */
+	if (!audited)
+		audited = !py.AuditHook_Add(on_audit, NULL);
+	py.Err_Clear();
+	attached = true;
+	if (!attach_all_threads() && self)
+		atomic_store_explicit(&self->displaced, 1, memory_order_relaxed);
 	return SHM_OK;
 }
 
 static void stop(void)
 {
+	attached = false;
 	if (layout)
 		detach_all_threads();
 }

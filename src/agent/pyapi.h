@@ -92,6 +92,8 @@ enum py_trace_event { PY_TRACE_CALL = 0, PY_TRACE_RETURN = 3, PY_TRACE_C_RETURN 
 typedef int (*py_trace_function)(PyObject *object, PyObject *frame, int what, PyObject *arg);
 
 typedef void (*py_free_function)(void *);
+typedef int (*py_audit_hook)(const char *event, PyObject *args, void *data);
+typedef int (*py_pending_call)(void *arg);
 
 /* Events of PyCode_AddWatcher(). */
 enum py_code_event { PY_CODE_CREATED = 0, PY_CODE_DESTROYED = 1 };
@@ -156,6 +158,9 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(char *, ThreadState_Next, "PyThreadState_Next", (char *))                                \
 	X(char *, ThreadState_OfThis, "PyGILState_GetThisThreadState", (void)) /* no GIL needed */ \
 	X(char *, ThreadState_Get, "PyThreadState_Get", (void))                                    \
+	X(PyObject *, Frame_Now, "PyEval_GetFrame", (void)) /* borrowed; NULL: none */             \
+	X(int, AuditHook_Add, "PySys_AddAuditHook", (py_audit_hook, void *))                       \
+	X(int, PendingCall_Add, "Py_AddPendingCall", (py_pending_call, void *))                    \
 	X(void, SetProfile, "PyEval_SetProfile", (py_trace_function, PyObject *))
 
 /* The first symbol that exists is taken; both may be absent. */

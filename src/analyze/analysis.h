@@ -108,6 +108,7 @@ struct analysis_gc {
 struct analysis_trust {
 	uint64_t events, dropped;
 	uint64_t gaps;
+	uint64_t displaced;                      /* times that another tool took a thread's calls */
 	int64_t gap_ns;                          /* of all threads: their functions are unknown */
 	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
 	uint64_t backwards;

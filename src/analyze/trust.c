@@ -39,6 +39,39 @@ static void note_missing_parts(struct notes *n, struct analysis_trust *trust,
 	trust->partial = n->count > 0;
 }
 
+/* Where one function lets another tool have a thread's calls, many threads may do the same. */
+static void note_displaced(struct notes *n, struct analysis_trust *trust, const struct timeline *tl,
+			   size_t threads)
+{
+	const struct thread_tally *first = NULL;
+	uint64_t times = 0, of_threads = 0;
+	const struct function *f;
+	int64_t total_ns = 0;
+
+	for (size_t i = 0; i < threads; i++) {
+		const struct thread_tally *tally = timeline_thread(tl, i);
+
+		times += tally->displaced;
+		of_threads += tally->displaced > 0;
+		total_ns = stats_add(total_ns, tally->displaced_ns);
+		if (tally->displaced &&
+		    (!first || tally->displaced_first_ns < first->displaced_first_ns))
+			first = tally;
+	}
+	trust->displaced = times;
+	if (!first)
+		return;
+	f = timeline_function(tl, first->displaced_by);
+	notes_add(
+		n,
+		"calls of %" PRIu64 " thread%s were not recorded for %.3f s in all, in %" PRIu64
+		" stretch%s, because another tool had taken the profile function; the first: from "
+		"%.3f s to %.3f s, taken in %s (%s)",
+		of_threads, notes_plural(of_threads), (double)total_ns / 1e9, times,
+		times == 1 ? "" : "es", (double)first->displaced_first_ns / 1e9,
+		(double)first->displaced_first_end_ns / 1e9, f->name, f->file);
+}
+
 static void note_losses(struct notes *n, const struct analysis_trust *trust)
 {
 	double all = (double)trust->events + (double)trust->dropped;
@@ -57,7 +90,7 @@ static void note_losses(struct notes *n, const struct analysis_trust *trust)
 		notes_add(n, "%" PRIu64 " call%s without a recorded exit: ended by what followed",
 			  trust->repaired, notes_plural(trust->repaired));
 	/* Without a gap they are what was running when the recording began: no surprise. */
-	if (trust->open_start && trust->gaps)
+	if (trust->open_start && (trust->gaps || trust->displaced))
 		notes_add(n,
 			  "%" PRIu64 " call%s without a recorded entry: counted from where the "
 			  "recording began or went on",
@@ -87,6 +120,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl, const struct tr
 	note_missing_parts(&n, &a->trust, tl, t);
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
+	note_displaced(&n, &a->trust, tl, a->thread_count);
 	note_losses(&n, &a->trust);
 	gpu_trust_collect(a, t, &n);
 	notes_add(&n, "memory is not recorded in this version");

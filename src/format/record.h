@@ -77,6 +77,13 @@ enum record_kind {
 
 	/* The user's counter (id = string id of its name) has a value: 8 bytes, as ARG_FLOAT. */
 	RECORD_COUNTER = RECORD_PAYLOAD | 23,
+
+	/*
+	 * Another tool takes this thread's calls from us (CPython 3.8 to 3.11 have one
+	 * profile function per thread); the next of RECORD_CALL .. RECORD_UNWIND says that
+	 * we are back.  id = code id of the function that set it, 0 where unknown.
+	 */
+	RECORD_DISPLACED = 24,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

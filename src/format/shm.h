@@ -128,7 +128,7 @@ struct shm_process {
 	_Atomic uint32_t python_version;
 	uint64_t start_stamp;
 	_Atomic uint32_t refusal;   /* enum shm_refusal */
-	_Atomic uint32_t displaced; /* times another tool took our profile slot */
+	_Atomic uint32_t displaced; /* at the start another tool had a profile slot */
 	_Atomic uint64_t defs_lost; /* definitions that found no room */
 	_Atomic uint64_t no_thread; /* events of threads that found no thread entry */
 	char name[448];             /* command line or script, UTF-8, NUL-terminated */

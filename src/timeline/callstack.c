@@ -291,6 +291,11 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 	s->floor_covered_ns = 0;
 }
 
+void callstack_reach(struct callstack *s, int64_t now_ns)
+{
+	s->last_ns = now_ns;
+}
+
 void callstack_finish(struct callstack *s, int64_t end_ns)
 {
 	while (s->depth > s->uncertain)

@@ -57,6 +57,9 @@ void callstack_gc_end(struct callstack *s, uint32_t generation, uint64_t collect
 /* Events were lost between the latest one and now_ns. */
 void callstack_gap(struct callstack *s, int64_t now_ns);
 
+/* Up to now nothing is missing; a gap that follows begins here. */
+void callstack_reach(struct callstack *s, int64_t now_ns);
+
 /* The thread ends: closes what is open. */
 void callstack_finish(struct callstack *s, int64_t end_ns);
 

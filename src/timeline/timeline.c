@@ -28,7 +28,10 @@ struct walk {
 	uint64_t next_index; /* of the next event if none is lost */
 	uint64_t gap_lost;
 	int64_t last_ns;
+	int64_t displaced_ns; /* since when another tool has the thread's calls; NOT_DISPLACED */
 };
+
+#define NOT_DISPLACED INT64_MIN
 
 int timeline_new(struct timeline **out, const struct trace *t, struct err *err)
 {
@@ -125,6 +128,36 @@ static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 	}
 }
 
+/* What is open from here on may have been left unseen. */
+static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
+{
+	if (w->displaced_ns != NOT_DISPLACED) /* by a third: it is one stretch */
+		return 0;
+	w->displaced_ns = now_ns;
+	callstack_reach(&w->stack, now_ns);
+	callstack_gap(&w->stack, now_ns);
+	if (!w->tally->displaced++) {
+		w->tally->displaced_first_ns = now_ns;
+		w->tally->displaced_by = functions_find(&w->tl->functions, by);
+		return w->tally->displaced_by == FUNCTION_NONE ? -1 : 0;
+	}
+	return 0;
+}
+
+static void displaced_end(struct walk *w, int64_t now_ns)
+{
+	callstack_gap(&w->stack, now_ns);
+	w->tally->displaced_ns += now_ns - w->displaced_ns;
+	if (w->tally->displaced == 1)
+		w->tally->displaced_first_end_ns = now_ns;
+	w->displaced_ns = NOT_DISPLACED;
+}
+
+static bool is_call_event(uint8_t kind)
+{
+	return kind >= RECORD_CALL && kind <= RECORD_UNWIND;
+}
+
 static int walk_batch(struct walk *w)
 {
 	const struct event_batch *b = &w->batch;
@@ -139,6 +172,8 @@ static int walk_batch(struct walk *w)
 			w->tally->backwards++;
 		}
 		last_ns = now_ns;
+		if (w->displaced_ns != NOT_DISPLACED && is_call_event(b->kinds[i]))
+			displaced_end(w, now_ns);
 		switch (b->kinds[i]) {
 		case RECORD_CALL:
 			rc = callstack_enter(&w->stack, b->ids[i], true, now_ns);
@@ -153,7 +188,13 @@ static int walk_batch(struct walk *w)
 		case RECORD_UNWIND:
 			rc = callstack_exit(&w->stack, b->ids[i], now_ns);
 			break;
+		case RECORD_DISPLACED:
+			rc = displaced_begin(w, b->ids[i], now_ns);
+			break;
 		case RECORD_GC_BEGIN:
+			/* What ran since is unknown; that this collection runs is not. */
+			if (w->displaced_ns != NOT_DISPLACED)
+				callstack_gap(&w->stack, now_ns);
 			rc = callstack_gc_begin(&w->stack, b->ids[i], now_ns);
 			break;
 		default:
@@ -238,12 +279,15 @@ static int walk_thread(struct walk *w, size_t position)
 	w->next_index = 0;
 	w->gap_lost = 0;
 	w->last_ns = w->tally->start_ns;
+	w->displaced_ns = NOT_DISPLACED;
 	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
 	rc = walk_batches(w);
 	w->tally->end_ns = thread_end(w);
 	/* What was produced behind the last readable event was overwritten, or cannot be read. */
 	if (!rc && thread->produced > w->next_index)
 		rc = handle_gap(w, thread->produced - w->next_index, w->tally->end_ns);
+	if (w->displaced_ns != NOT_DISPLACED)
+		displaced_end(w, w->tally->end_ns);
 	callstack_finish(&w->stack, w->tally->end_ns);
 	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;

@@ -112,6 +112,10 @@ struct thread_tally {
 	int64_t start_ns, end_ns;
 	int64_t covered_ns; /* inside any function or collection */
 	int64_t gap_ns;     /* of that, in gaps: nobody's self time */
+	/* Another tool had the thread's calls (RECORD_DISPLACED). */
+	uint64_t displaced; /* times */
+	int64_t displaced_ns, displaced_first_ns, displaced_first_end_ns;
+	uint32_t displaced_by; /* the function that let it, the first time */
 };
 
 /* The trace is borrowed and must outlive the timeline. */

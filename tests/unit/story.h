@@ -11,6 +11,7 @@
  *   ID: EVENT...               events of a thread, in order:
  *     +f@T >f@T *f@T           called, resumed, thrown into
  *     -f@T ~f@T !f@T           left by return, yield, exception
+ *     %f@T                     f lets another tool have the thread's calls
  *     +?99@T                   the code id 99, never defined
  *     (G@T )G@T:N              collection of generation G, N objects freed
  *     [name#I/K@T ]#I@T        scope, instance I in task K
@@ -143,6 +144,8 @@ static uint8_t story_call_kind(char c)
 		return RECORD_YIELD;
 	case '!':
 		return RECORD_UNWIND;
+	case '%':
+		return RECORD_DISPLACED;
 	default:
 		return 0;
 	}

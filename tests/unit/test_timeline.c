@@ -219,6 +219,37 @@ static void a_frame_left_inside_a_gap_ends_where_it_began(void **state)
 	       "f 10-40 self 8 depth 0 call gap\n");
 }
 
+static void nothing_is_known_while_another_tool_has_the_calls(void **state)
+{
+	const struct thread_tally *t;
+	struct recorded r;
+
+	(void)state;
+	/* g was left unseen; the collection was seen all the same; k had begun unseen. */
+	record(&r, ONE_THREAD "1: +f@10 +g@12 %g@14 (0@20 )0@22:5 %h@25 -k@30 +k@34 -k@36 -f@40\n");
+	assert_string_equal(buf_string(&r.text), "gc 20-22 self 2 depth 2 generation 0 freed 5\n"
+						 "k 30-30 self 0 depth 2 start?\n"
+						 "k 34-36 self 2 depth 2 call\n"
+						 "g 12-14 self 2 depth 1 call repaired gap\n"
+						 "f 10-40 self 10 depth 0 call gap\n");
+	t = timeline_thread(r.tl, 0);
+	assert_int_equal(t->displaced, 1);
+	assert_int_equal(t->displaced_ns, 30 - 14);
+	assert_int_equal(t->displaced_first_ns, 14);
+	assert_int_equal(t->displaced_first_end_ns, 30);
+	assert_string_equal(timeline_function(r.tl, t->displaced_by)->name, "g");
+	assert_int_equal(t->gap_ns, 30 - 22 + 20 - 14);
+	erase(&r);
+	/* Another tool that stays. */
+	record(&r, ONE_THREAD "1: +f@10 %f@14 -f@16 %f@20\n");
+	t = timeline_thread(r.tl, 0);
+	assert_string_equal(buf_string(&r.text), "f 10-16 self 4 depth 0 call gap\n");
+	assert_int_equal(t->displaced, 2);
+	assert_int_equal(t->displaced_ns, 2 + 1000 - 20);
+	assert_int_equal(t->displaced_first_end_ns, 16);
+	erase(&r);
+}
+
 static void the_first_gap_counts_for_a_frame_that_saw_two(void **state)
 {
 	(void)state;
@@ -546,6 +577,7 @@ int main(void)
 		cmocka_unit_test(without_a_known_end_the_process_or_the_run_ends_a_thread),
 		cmocka_unit_test(a_frame_that_outlives_a_gap_stands),
 		cmocka_unit_test(a_frame_left_inside_a_gap_ends_where_it_began),
+		cmocka_unit_test(nothing_is_known_while_another_tool_has_the_calls),
 		cmocka_unit_test(the_first_gap_counts_for_a_frame_that_saw_two),
 		cmocka_unit_test(an_exit_of_what_was_entered_inside_a_gap_begins_at_its_end),
 		cmocka_unit_test(losses_before_the_first_and_after_the_last_event_are_gaps),
