@@ -18,8 +18,8 @@ struct begun {
 	struct recording *recording;
 	int trace_fd;
 	char trace_path[64]; /* to read it: a /proc path, whatever its name is */
-	bool fell_short;       /* something asked for cannot be recorded: --strict */
-	bool progress;         /* show progress */
+	bool fell_short;     /* something asked for cannot be recorded: --strict */
+	bool progress;       /* show progress */
 };
 
 /*
