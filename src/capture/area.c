@@ -89,7 +89,13 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
 	a->bytes = layout.total_bytes;
 	a->fd = private_memfd(SHM_MEMFD);
 	a->note_fd = private_memfd(SHM_MEMFD_NOTES);
-	if (a->fd < 0 || a->note_fd < 0 || ftruncate(a->fd, (off_t)a->bytes)) {
+	if (a->fd < 0 || a->note_fd < 0) {
+		/* No file elsewhere: it could not be sealed, and a full disk would be a SIGBUS. */
+		err_errno(err, "cannot create the trace buffer: memfd_create is refused, which a "
+			       "container's seccomp profile may do and must not");
+		goto fail;
+	}
+	if (ftruncate(a->fd, (off_t)a->bytes)) {
 		err_errno(err, "cannot create the trace buffer");
 		goto fail;
 	}

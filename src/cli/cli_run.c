@@ -37,7 +37,8 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 		text = w->script ? "the agent did not load in Python: its calls were not recorded"
 				 : "no Python process with the agent was started: no calls were "
 				   "recorded (python -I, -E and -S keep the agent out: start it "
-				   "without them)";
+				   "without them; a container or sandbox that the command starts "
+				   "does too: put 'inferscope run' inside it)";
 		/* A trace that cannot be written is noticed by recording_end(). */
 		(void)trace_write_note(recording_writer(b->recording), text, &err);
 	}
@@ -47,7 +48,7 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 }
 
 /* Only one tool can be injected into CUDA; one that the user has chosen stays. */
-static void note_other_injection(struct begun *b)
+static void note_other_injection(struct begun *b, const struct launch_paths *paths)
 {
 	const char *other = getenv(LAUNCH_INJECTION);
 	char text[512];
@@ -55,6 +56,8 @@ static void note_other_injection(struct begun *b)
 
 	if (!other || !*other || !config_flag(b->config, &setting_gpu))
 		return;
+	if (!strcmp(other, paths->agent))
+		return; /* a recording around this one */
 	snprintf(text, sizeof(text),
 		 "the GPU is not recorded: " LAUNCH_INJECTION " is set to another tool (%.200s); "
 		 "unset it to record the GPU",
@@ -94,7 +97,7 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
 	if (b->progress)
 		s.tick = progress_tick;
-	note_other_injection(b);
+	note_other_injection(b, &paths);
 	pid = launch(w->argv, &paths, recording_where(b->recording),
 		     config_flag(b->config, &setting_gpu), before, &exec_errno, err);
 	if (pid < 0) {

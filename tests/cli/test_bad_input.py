@@ -146,7 +146,8 @@ def test_a_python_that_keeps_the_agent_out_runs_unrecorded(inferscope, work, opt
     done = inferscope("run", "--quiet", *args)
     assert done.returncode == 5
     assert done.stderr == "inferscope: no Python process with the agent was started: " \
-        "no calls were recorded (python -I, -E and -S keep the agent out: start it without them)\n"
+        "no calls were recorded (python -I, -E and -S keep the agent out: start it without them; " \
+        "a container or sandbox that the command starts does too: put 'inferscope run' inside it)\n"
     assert "ran" in left_over(work)
     assert inferscope("run", "--quiet", "--strict", *args).returncode == 4
 
