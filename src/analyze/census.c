@@ -11,6 +11,7 @@ void census_init(struct census *c, const struct trace *t)
 {
 	memset(c, 0, sizeof(*c));
 	counters_init(&c->counters, t);
+	idmap_init(&c->mark_at);
 }
 
 void census_release(struct census *c)
@@ -18,6 +19,7 @@ void census_release(struct census *c)
 	free(c->functions);
 	free(c->marks);
 	counters_release(&c->counters);
+	idmap_release(&c->mark_at);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -66,22 +68,37 @@ static void count_gc(void *ctx, const struct span *s, uint64_t collected)
 		gc->longest_ns = duration_ns;
 }
 
+static struct mark_tally *tally_for(struct census *c, uint32_t name)
+{
+	uint32_t at = idmap_find(&c->mark_at, name);
+	struct mark_tally *grown;
+
+	if (at != IDMAP_NONE)
+		return &c->marks[at];
+	grown = array_grow(c->marks, &c->mark_cap, c->mark_count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	c->marks = grown;
+	if (idmap_put(&c->mark_at, name, (uint32_t)c->mark_count))
+		return NULL;
+	grown[c->mark_count] = (struct mark_tally){ .name = name };
+	return &grown[c->mark_count++];
+}
+
 static void count_annotation(void *ctx, const struct annotation *a)
 {
 	struct census *c = ctx;
-	uint32_t *grown;
+	struct mark_tally *mark;
 
 	if (a->kind == RECORD_COUNTER && counters_add(&c->counters, a))
 		c->failed = true;
 	if (a->kind != RECORD_MARK)
 		return;
-	grown = array_grow(c->marks, &c->mark_cap, c->mark_count + 1, sizeof(*grown));
-	if (!grown) {
+	mark = tally_for(c, a->name);
+	if (mark)
+		mark->count++;
+	else
 		c->failed = true;
-		return;
-	}
-	c->marks = grown;
-	grown[c->mark_count++] = a->name;
 }
 
 struct timeline_visitor census_visitor(struct census *c)
@@ -126,29 +143,6 @@ static int most_frequent_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* One entry for each id in the sorted list; returns how many. */
-static size_t count_ids(const struct census *c, struct analysis_mark *out, const struct trace *t)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->mark_count; i++) {
-		if (!i || c->marks[i] != c->marks[i - 1]) {
-			const char *name = trace_string(t, c->marks[i]);
-
-			out[n++] = (struct analysis_mark){ name ? name : "(unknown)", 0 };
-		}
-		out[n - 1].count++;
-	}
-	return n;
-}
-
 /* Ids of different processes may stand for one name. */
 static size_t merge_names(struct analysis_mark *marks, size_t count)
 {
@@ -171,8 +165,13 @@ static int finish_marks(struct census *c, struct analysis *a, const struct trace
 	a->marks = calloc(c->mark_count, sizeof(*a->marks));
 	if (!a->marks)
 		return -1;
-	qsort(c->marks, c->mark_count, sizeof(*c->marks), ascending);
-	a->mark_count = merge_names(a->marks, count_ids(c, a->marks, t));
+	for (size_t i = 0; i < c->mark_count; i++) {
+		const char *name = trace_string(t, c->marks[i].name);
+
+		a->marks[i].name = name ? name : "(unknown)";
+		a->marks[i].count = c->marks[i].count;
+	}
+	a->mark_count = merge_names(a->marks, c->mark_count);
 	qsort(a->marks, a->mark_count, sizeof(*a->marks), most_frequent_first);
 	return 0;
 }

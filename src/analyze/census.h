@@ -7,16 +7,23 @@
 
 #include "analyze/analysis.h"
 #include "analyze/counters.h"
+#include "base/idmap.h"
 #include "timeline/timeline.h"
+
+struct mark_tally {
+	uint32_t name; /* string id */
+	uint64_t count;
+};
 
 struct census {
 	struct analysis_function *functions; /* by the timeline's index; no names yet */
 	size_t function_cap;
 	struct analysis_gc gc;
-	uint32_t *marks; /* the name of each mark */
+	struct mark_tally *marks; /* one for each name's id */
 	size_t mark_count, mark_cap;
 	struct counters counters;
-	bool failed; /* out of memory */
+	struct idmap mark_at; /* id -> position in marks */
+	bool failed;          /* out of memory */
 };
 
 /* The trace is borrowed. */
