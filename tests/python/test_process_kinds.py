@@ -300,8 +300,9 @@ def test_a_pid_that_comes_again(binary, newest, clean_env, work, write, read_tra
         pytest.skip("the kernel does not let us choose pids")
     recording = read_trace("t.isc")
     of_thread = {t["id"]: t["process"] for t in recording.threads}
-    owners = [{of_thread[e["thread"]] for e in recording.calls(name)} for name in ("first", "second")]
-    assert [len(recording.calls(name)) for name in ("first", "second")] == [3, 4]
+    calls = [recording.calls(name) for name in ("first", "second")]
+    owners = [{of_thread[event["thread"]] for event in events} for events in calls]
+    assert [len(events) for events in calls] == [3, 4]
     assert len(owners[0]) == len(owners[1]) == 1 and owners[0] != owners[1]
     assert len(recording.processes) == 3
 
