@@ -57,7 +57,15 @@ def broken(samples, figures=FIGURES, mode=()):
 def test_a_slope_is_a_failure():
     assert broken(made_up(0)) == []
     assert broken(made_up(1000)) == []
-    assert broken(made_up(20000)) == ["recorder's own"]
+    assert broken(made_up(5000)) == ["recorder's own"]
+
+
+def test_a_burst_is_none_unless_it_is_large():
+    for bytes_more, verdict in ((3 << 20, []), (5 << 20, ["recorder's own"])):
+        samples = made_up(0)
+        for one in samples[60:]:
+            one["recorder"] = {kind: memory + bytes_more for kind, memory in one["recorder"].items()}
+        assert broken(samples) == verdict
 
 
 def test_more_shared_memory_than_the_buffer_is_a_failure():
