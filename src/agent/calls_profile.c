@@ -12,10 +12,17 @@
  * takes it away again leaves the slot empty.  An audit hook hears of both; what
  * the report is to say of it is in the trace (RECORD_DISPLACED), and the
  * interpreter is asked to call us as soon as the slot has its new value.
+ *
+ * A profile function that replaces ours would be the first to hear that the
+ * call which installed it returns: profile.Profile() takes that for an error.
+ * In the main thread, where the interpreter calls us before the next
+ * instruction, it hears nothing until then.
  */
 #include "agent/calls.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define ATTACH_EVERY 1024u /* events of one thread between looks for threads made by C code */
 
@@ -23,6 +30,7 @@
 struct layout {
 	uint32_t version;
 	uint16_t profile_function; /* in the thread state; object and trace function follow */
+	uint16_t busy;             /* in the thread state: no profile function is called if not 0 */
 	uint16_t tracing;          /* the switch, in the thread state or behind its cframe */
 	bool tracing_in_cframe;
 	bool tracing_is_byte;
@@ -31,10 +39,10 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-	{ 0x0308, 56, 48, false, false, 32, 104, 1 },
-	{ 0x0309, 56, 48, false, false, 32, 104, 1 },
-	{ 0x030a, 56, 48, true, false, 32, 96, 2 },
-	{ 0x030b, 64, 56, true, true, 0, 0, 1 },
+	{ 0x0308, 56, 44, 48, false, false, 32, 104, 1 },
+	{ 0x0309, 56, 44, 48, false, false, 32, 104, 1 },
+	{ 0x030a, 56, 44, 48, true, false, 32, 96, 2 },
+	{ 0x030b, 64, 44, 56, true, true, 0, 0, 1 },
 };
 
 #define TRACE_FUNCTION_AFTER 8u  /* c_tracefunc behind c_profilefunc */
@@ -51,6 +59,7 @@ enum opcode {
 static const struct layout *layout;
 static PyObject *start_new_thread;
 static bool attached, audited;
+static char *deafened; /* the thread state whose new profile function hears nothing yet */
 
 static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg);
 
@@ -189,9 +198,36 @@ static void record_displaced(void)
 	py_drop(owned);
 }
 
+static int *busy(char *thread_state)
+{
+	return (int *)(thread_state + layout->busy);
+}
+
+static bool has_function(char *thread_state)
+{
+	py_trace_function *slot = profile_slot(thread_state);
+
+	return *slot || *(void **)((char *)slot + TRACE_FUNCTION_AFTER);
+}
+
+static void undeafen(void)
+{
+	char *t = py.Interpreter_ThreadHead(py.Interpreter_Main());
+
+	while (t && t != deafened)
+		t = py.ThreadState_Next(t);
+	if (t) {
+		--*busy(t);
+		set_tracing(t, !*busy(t) && has_function(t));
+	}
+	deafened = NULL;
+}
+
 static int look_again(void *unused)
 {
 	(void)unused;
+	if (deafened)
+		undeafen();
 	if (attached && session_on())
 		attach_all_threads();
 	return 0;
@@ -200,14 +236,23 @@ static int look_again(void *unused)
 /* Runs in the thread whose profile function is about to be set. */
 static int on_audit(const char *event, PyObject *args, void *data)
 {
+	char *t;
+	bool called;
+
 	(void)args;
 	(void)data;
 	if (!attached || strcmp(event, "sys.setprofile") != 0 || !session_on())
 		return 0;
-	if (*profile_slot(py.ThreadState_Get()) == on_event)
-		record_displaced();
+	t = py.ThreadState_Get();
 	/* Where the queue is full, the next look for new threads will do. */
-	py.PendingCall_Add(look_again, NULL);
+	called = !py.PendingCall_Add(look_again, NULL);
+	if (*profile_slot(t) != on_event)
+		return 0;
+	record_displaced();
+	if (called && !deafened && syscall(SYS_gettid) == getpid()) {
+		deafened = t;
+		++*busy(t);
+	}
 	return 0;
 }
 

@@ -14,11 +14,6 @@ FRAME_AT_EVERY_EVENT = (
     " the first one. Any profile function makes CPython 3.11 allocate a frame object at every call;"
     " sys.setprofile(lambda *event: None) fails it in the same way.")
 
-TOLD_OF_ITS_OWN_INSTALLATION = (
-    "A profile function that replaces another hears, before 3.12, that sys.setprofile() returns;"
-    " the one of profile.Profile() takes it for an error, after sys.setprofile(lambda *event: None)"
-    " just the same.")
-
 DEAD_FREE_FUNCTION = (
     "The module registers a ctypes callback as the free function of a co_extra slot and lets it die"
     " at exit. CPython calls it, with NULL, for every code object on which anybody has set any slot"
@@ -44,11 +39,6 @@ EXPECTED = [
                "test.test_frame.TestIncompleteFrameAreInvisible.test_sneaky_frame_object",
                FRAME_AT_EVERY_EVENT),
     Difference(("3.11",), "test_frame", "(module)", FRAME_AT_EVERY_EVENT),
-    Difference(("3.8", "3.9", "3.10", "3.11"), "test_profile",
-               "test.test_profile.ProfileTest.test_calling_conventions",
-               TOLD_OF_ITS_OWN_INSTALLATION),
-    Difference(("3.8", "3.9", "3.10", "3.11"), "test_profile", "(module)",
-               TOLD_OF_ITS_OWN_INSTALLATION),
     Difference(("3.11",), "test_code", "(module)", DEAD_FREE_FUNCTION),
     Difference(("3.9", "3.10"), "test_queue", "test.test_queue.CSimpleQueueTest.test_reentrancy",
                BOUND_FOR_THE_PROFILER),

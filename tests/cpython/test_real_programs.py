@@ -129,8 +129,6 @@ class Sums(unittest.TestCase):
         pass
 """
 
-# Only what happens in work(): where a profile function replaces another, before 3.12, it is told
-# that setprofile() returns, which it would not hear as the first.
 OWN_HOOKS = """
 import sys
 
@@ -138,8 +136,7 @@ def work():
     return len("x")
 
 def note(frame, event, arg):
-    if frame.f_code is work.__code__:
-        seen.append(event)
+    seen.append((event, frame.f_code.co_name, getattr(arg, "__name__", None)))
     return note
 
 for name in "profile", "trace":

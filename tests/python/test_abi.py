@@ -136,3 +136,24 @@ def test_every_function_takes_as_many_arguments_as_declared(root, headers, tmp_p
          "-fsyntax-only"] + headers + ["calls.c"], cwd=str(tmp_path), stderr=subprocess.PIPE,
         universal_newlines=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_thread_state_is_laid_out_as_the_profile_hook_has_it(
+        root, version, headers, tmp_path):
+    if version >= (3, 12):
+        pytest.skip("sys.monitoring needs no thread states")
+    with open("%s/src/agent/calls_profile.c" % root) as file:
+        row = re.search(r"\{ 0x03%02x, (\d+), (\d+), (\d+), (\w+)," % version[1], file.read())
+    *ours, in_cframe = row.groups()
+    done = compile_and_run(headers, """
+#include <Python.h>
+#include <stddef.h>
+#include <stdio.h>
+int main(void)
+{
+	printf("%%zu %%zu %%zu", offsetof(PyThreadState, c_profilefunc),
+	       offsetof(PyThreadState, tracing), offsetof(PyThreadState, %s));
+	return 0;
+}
+""" % ("cframe" if in_cframe == "true" else "use_tracing"), tmp_path)
+    assert done.stdout.split() == ours

@@ -54,10 +54,10 @@ TOOLS = {
     """,
     "profile": """
         import profile, pstats
-        one = profile.Profile(bias=0)
-        one.runcall(everything)
-        print(sorted((key[2], value[:2]) for key, value in pstats.Stats(one).stats.items()
-                     if key[2] != "setprofile"))
+        for _ in range(3):
+            one = profile.Profile(bias=0)
+            one.runcall(everything)
+            print(sorted((key[2], value[:2]) for key, value in pstats.Stats(one).stats.items()))
     """,
     "setprofile": """
         seen = []
@@ -66,7 +66,7 @@ TOOLS = {
         sys.setprofile(note)
         everything()
         sys.setprofile(None)
-        print([entry for entry in seen if "setprofile" not in str(entry)], sys.getprofile())
+        print(seen, sys.getprofile())
         seen.clear()
         everything()
         print(seen)
@@ -97,7 +97,7 @@ TOOLS = {
         thread.start()
         everything()
         thread.join()
-        # Where a profile function replaces another it hears the end of its own installation.
+        # Outside the main thread, one that replaces another hears the end of its installation.
         print([entry for entry in seen if entry[1] != "with_tools"])
     """,
     "threading.setprofile": """
@@ -178,9 +178,6 @@ def same(binary, clean_env, work, write):
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("interpreter", SOME)
 def test_a_tool_finds_what_it_finds_alone(same, interpreter, tool):
-    has_monitoring = [interpreter, "-c", "import sys; sys.monitoring"]
-    if tool == "profile" and subprocess.run(has_monitoring, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("it cannot replace any profile function: tests/cpython/expected_differences.py")
     assert same(interpreter, TOOLS[tool])
 
 
