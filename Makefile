@@ -27,6 +27,11 @@ pytest = INFERSCOPE_BIN=$(CURDIR)/$(1)/stage/bin/inferscope \
 
 ctest = cd $(1) && ctest --output-on-failure
 
+# Those that start no further Python or program of arm64: QEMU's user mode runs one.
+ARM64_TESTS = tests/cli/test_export.py tests/cli/test_export_gpu.py \
+	tests/cli/test_h200_traces.py tests/cli/test_usage.py tests/golden \
+	tests/python/test_calls.py tests/python/test_asyncio.py
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -48,7 +53,7 @@ test: build venv ## every test but the long ones
 	@$(call pytest,build)
 
 .PHONY: test-long
-test-long: test test-cpython ## the tests that take minutes as well
+test-long: test test-cpython check-model check-arm64 ## the tests that take minutes as well
 	@$(call pytest,build,-m long)
 	@INFERSCOPE_RACE_MS=60000 && export INFERSCOPE_RACE_MS && $(call ctest,build) -R test_drain_race
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
@@ -104,6 +109,21 @@ check-asan: venv packages ## unit and program tests under the address and undefi
 	$(call cmake,build-asan,-DINFERSCOPE_SANITIZE=address$(,)undefined)
 	@$(call ctest,build-asan)
 	@$(call pytest,build-asan)
+
+.PHONY: check-arm64
+check-arm64: venv packages ## cross-built for arm64, unit and program tests under QEMU
+	@scripts/packages.sh arm64
+	@$(STEP) sysroot-arm64 "fetching the libraries and the Python of arm64" \
+		scripts/sysroot_arm64.sh build-arm64/sysroot
+	$(call cmake,build-arm64,-DCMAKE_TOOLCHAIN_FILE=cmake/Arm64.cmake -DINFERSCOPE_BENCH=OFF)
+	@$(call ctest,build-arm64) -E test_many_threads # 4 minutes, emulated
+	INFERSCOPE_BIN=$(CURDIR)/build-arm64/inferscope \
+	INFERSCOPE_PYTHONS=$(CURDIR)/build-arm64/python3 \
+	.venv/bin/python -m pytest -q -m "not long" $(ARM64_TESTS)
+
+.PHONY: check-model
+check-model: build ## the ring protocol with each release and acquire left out: all must be noticed
+	build/tests/model/model_ring 2 mutants
 
 .PHONY: check-tsan
 check-tsan: packages ## unit tests under the thread sanitizer

@@ -33,29 +33,40 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->name_at = RING_NAME_FIRST;
 }
 
-/* Takes a free block out of the pool, the lowest: its pages are most likely there already. */
-static uint32_t pool_take(struct session *s)
+/* What a block says while we reset it.  No block that is read has this sequence number. */
+static uint64_t taken_state(const struct ring *r)
 {
+	return shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, 0);
+}
+
+/*
+ * Takes a free block, the lowest: its pages are most likely there already.  The
+ * map says where to look; the state decides, so that a block has an owner at any
+ * moment at which we may be killed.
+ */
+static uint32_t pool_take(const struct ring *r)
+{
+	struct session *s = r->session;
 	uint32_t words = (s->header->blocks + 63u) / 64u;
 
 	for (uint32_t w = 0; w < words; w++) {
 		uint64_t bits = atomic_load_explicit(&s->free_map[w], memory_order_relaxed);
 
-		while (bits) {
-			uint64_t bit = bits & -bits;
+		for (; bits; bits &= bits - 1) {
+			uint32_t index = w * 64u + (uint32_t)__builtin_ctzll(bits);
+			uint64_t state = SHM_BLOCK_FREE;
 
-			/* Acquire pairs with the release in drain_free(): it no longer reads the
-			 * block. */
-			bits = atomic_fetch_and_explicit(&s->free_map[w], ~bit,
-							 memory_order_acquire);
-			if (bits & bit) {
-				uint32_t index = w * 64u + (uint32_t)__builtin_ctzll(bit);
-
-				atomic_fetch_sub_explicit(&s->header->free_blocks, 1,
-							  memory_order_relaxed);
-				return index < s->header->blocks ? index : NO_BLOCK;
-			}
-			bits &= ~bit;
+			/* Acquire pairs with the release in drain_free_block(): it no longer
+			 * reads the block. */
+			if (index >= s->header->blocks ||
+			    !atomic_compare_exchange_strong_explicit(
+				    &s->block_state[index], &state, taken_state(r),
+				    memory_order_acquire, memory_order_relaxed))
+				continue;
+			atomic_fetch_and_explicit(&s->free_map[w], ~(bits & -bits),
+						  memory_order_relaxed);
+			atomic_fetch_sub_explicit(&s->header->free_blocks, 1, memory_order_relaxed);
+			return index;
 		}
 	}
 	return NO_BLOCK;
@@ -86,18 +97,20 @@ static void order_drop_stale(struct ring *r)
 	}
 }
 
-/* Overflow: our own oldest block, unless the recorder is faster. */
+/*
+ * Overflow: our own oldest block, unless the recorder is faster.  Relaxed: what is
+ * in the block is ours, and begin() stores with release after this.
+ */
 static uint32_t take_back_oldest(struct ring *r)
 {
 	while (r->sealed) {
 		uint32_t index = r->order[r->oldest];
 		uint64_t expected = full_state(r, r->oldest_seq);
-		uint64_t taken = shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, r->oldest_seq);
 
 		order_drop_oldest(r);
-		if (atomic_compare_exchange_strong_explicit(&r->session->block_state[index],
-							    &expected, taken, memory_order_acq_rel,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			    &r->session->block_state[index], &expected, taken_state(r),
+			    memory_order_relaxed, memory_order_relaxed))
 			return index;
 	}
 	return NO_BLOCK;
@@ -157,10 +170,10 @@ static uint32_t take_from_the_rich(struct ring *r)
 		if (most <= r->sealed)
 			return NO_BLOCK;
 		index = oldest_block_of(s, thread, &state);
+		/* Acquire pairs with seal(): what we write comes after what its thread wrote. */
 		if (index != NO_BLOCK && atomic_compare_exchange_strong_explicit(
-						 &s->block_state[index], &state,
-						 shm_block_state(SHM_BLOCK_TAKEN, 0, r->thread, 0),
-						 memory_order_acq_rel, memory_order_relaxed))
+						 &s->block_state[index], &state, taken_state(r),
+						 memory_order_acquire, memory_order_relaxed))
 			return index;
 	}
 	return NO_BLOCK;
@@ -189,9 +202,10 @@ static void begin(struct ring *r, struct ring_chain *c, uint32_t index, uint64_t
 	/*
 	 * Ordered before the state below; against a recorder that still copies the
 	 * previous contents the state is TAKEN already, and release makes it see so.
+	 * Relaxed: whoever sees this head copies nothing.
 	 */
 	atomic_store_explicit(&b->first_index, r->produced, memory_order_release);
-	atomic_store_explicit(&b->head, 0, memory_order_release);
+	atomic_store_explicit(&b->head, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->session->block_begun[index], stamp_now(r->clock),
 			      memory_order_relaxed);
 	atomic_store_explicit(&r->session->block_state[index],
@@ -219,7 +233,7 @@ static uint32_t next_block(struct ring *r)
 	if (r->produced < r->retry_at)
 		return NO_BLOCK;
 	order_drop_stale(r);
-	index = pool_take(r->session);
+	index = pool_take(r);
 	if (index == NO_BLOCK && r->sealed < FAIR_SHARE)
 		index = take_from_the_rich(r);
 	if (index == NO_BLOCK)
@@ -281,6 +295,11 @@ void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *pa
 	ring_publish(r, total);
 }
 
+static struct shm_process *ring_process(const struct ring *r)
+{
+	return &r->session->processes[r->session->threads[r->thread].process];
+}
+
 bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, uint32_t first_bytes,
 		 const void *second, uint32_t second_bytes)
 {
@@ -303,11 +322,12 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		uint32_t index;
 
 		seal(r, c, SHM_BLOCK_DEFS);
-		index = pool_take(r->session);
+		index = pool_take(r);
 		if (index == NO_BLOCK) /* a name is worth more than old events */
 			index = take_from_the_rich(r);
 		if (index == NO_BLOCK) {
-			atomic_fetch_add_explicit(&session_process()->defs_lost, 1,
+			/* Not session_process(): another thread may be leaving the session. */
+			atomic_fetch_add_explicit(&ring_process(r)->defs_lost, 1,
 						  memory_order_relaxed);
 			return false;
 		}
@@ -315,8 +335,9 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 	}
 	w = &c->block->words[c->head / 8u];
 	put_words(w + 2, joined, bytes);
-	atomic_store_explicit(&w[0], 0, memory_order_release);
-	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_release);
+	/* Relaxed: nobody takes a block of definitions back from under its reader. */
+	atomic_store_explicit(&w[0], 0, memory_order_relaxed);
+	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_relaxed);
 	c->head += total;
 	/* Pairs with the acquire in drain_copy(). */
 	atomic_store_explicit(&c->block->head, c->head, memory_order_release);

@@ -168,15 +168,16 @@ static uint32_t count_free(const struct area *a)
 /* Takes a block out of the pool as an agent does; false: it is not free. */
 static bool keep_block(struct area *a, uint32_t block)
 {
-	uint64_t bit = 1ull << (block % 64u);
-	_Atomic uint64_t *map = &a->free_map[block / 64u];
+	uint64_t bit = 1ull << (block % 64u), state = SHM_BLOCK_FREE;
 
+	/* Relaxed: only we read blocks, and the last writer's stores came to us with its seal. */
 	if (a->kept[block / 64u] & bit ||
-	    !(atomic_load_explicit(map, memory_order_relaxed) & bit) ||
-	    !(atomic_fetch_and_explicit(map, ~bit, memory_order_acquire) & bit))
+	    !atomic_compare_exchange_strong_explicit(&a->block_state[block], &state, SHM_BLOCK_KEPT,
+						     memory_order_relaxed, memory_order_relaxed))
 		return false;
 	a->kept[block / 64u] |= bit;
 	a->kept_count++;
+	atomic_fetch_and_explicit(&a->free_map[block / 64u], ~bit, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
 	return true;
 }
@@ -189,7 +190,9 @@ static void return_block(struct area *a, uint32_t block)
 		return;
 	a->kept[block / 64u] &= ~bit;
 	a->kept_count--;
-	atomic_fetch_or_explicit(&a->free_map[block / 64u], bit, memory_order_release);
+	/* Release pairs with the acquire in pool_take(): we are done emptying the block. */
+	atomic_store_explicit(&a->block_state[block], SHM_BLOCK_FREE, memory_order_release);
+	atomic_fetch_or_explicit(&a->free_map[block / 64u], bit, memory_order_relaxed);
 	atomic_fetch_add_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
 }
 

@@ -35,14 +35,22 @@ int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
 	return 0;
 }
 
-void drain_free_block(struct drain *d, uint32_t block)
+bool drain_free_block(struct drain *d, uint32_t block, uint64_t state)
 {
+	/*
+	 * Release pairs with the acquire in pool_take(): we are done reading the block.
+	 * seal() heads the same release sequence, so whoever gets the block next also
+	 * comes after its last writer.
+	 */
+	if (!atomic_compare_exchange_strong_explicit(&d->area->block_state[block], &state,
+						     SHM_BLOCK_FREE, memory_order_release,
+						     memory_order_relaxed))
+		return false;
 	d->cursors[block].identity = 0; /* a later thread with this index counts from 1 again */
-	atomic_store_explicit(&d->area->block_state[block], SHM_BLOCK_FREE, memory_order_relaxed);
-	/* Pairs with the acquire in pool_take(): we are done reading the block. */
 	atomic_fetch_or_explicit(&d->area->free_map[block / 64u], 1ull << (block % 64u),
-				 memory_order_release);
+				 memory_order_relaxed);
 	atomic_fetch_add_explicit(&d->area->header->free_blocks, 1, memory_order_relaxed);
+	return true;
 }
 
 /*
@@ -77,22 +85,19 @@ static bool drain_copy(struct drain *d, const struct listed *l, struct copied *c
 	c->index = cursor->index;
 	for (uint32_t i = 0; i < c->bytes / 8u; i++)
 		c->words[i] = atomic_load_explicit(&b->words[c->at / 8u + i], memory_order_acquire);
-	/* Unchanged now means unchanged all the while: a sequence number is never used again. */
-	if ((atomic_load_explicit(state, memory_order_acquire) & ~3ull) != identity)
+	/*
+	 * Unchanged now means unchanged all the while: a sequence number is never used
+	 * again.  Relaxed: had any load above seen a newer word, its acquire would make
+	 * this one see the newer state.
+	 */
+	if ((atomic_load_explicit(state, memory_order_relaxed) & ~3ull) != identity)
 		return false;
 	return true;
 }
 
 bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
 {
-	if (shm_block_phase(state) != SHM_BLOCK_FULL)
-		return true;
-	if (!atomic_compare_exchange_strong_explicit(&d->area->block_state[block], &state,
-						     SHM_BLOCK_FREE, memory_order_acq_rel,
-						     memory_order_relaxed))
-		return false;
-	drain_free_block(d, block);
-	return true;
+	return shm_block_phase(state) != SHM_BLOCK_FULL || drain_free_block(d, block, state);
 }
 
 /* The record at `at`, or NULL: it makes no sense. */
@@ -200,20 +205,51 @@ static int compare_listed(const void *left, const void *right)
 	return 0;
 }
 
+/* Whether a block is in use, of this kind, and may be read. */
+static bool is_readable(const struct drain *d, uint64_t state, uint64_t defs)
+{
+	enum shm_block_phase phase = shm_block_phase(state);
+	uint32_t thread = shm_block_thread(state);
+
+	/*
+	 * Definitions of a thread that we have not met are taken as well: events of
+	 * another one may use them already.
+	 */
+	return (phase == SHM_BLOCK_WRITING || phase == SHM_BLOCK_FULL) &&
+	       (state & SHM_BLOCK_DEFS) == defs && thread < d->area->thread_count &&
+	       (defs || d->threads[thread].known);
+}
+
+/*
+ * One look at each block is not enough: a thread may fill a block that we have
+ * looked at and go on in one that we have not.  So the first look only finds how
+ * far each thread has come, and the second, which comes after all that, lists the
+ * blocks up to there.  Definitions need no order.
+ */
 size_t drain_scan(struct drain *d, uint64_t defs)
 {
 	size_t n = 0;
 
+	for (uint32_t i = 0; !defs && i < d->area->block_count; i++) {
+		/* Acquire: pairs with begin(), which comes after the thread's earlier blocks. */
+		uint64_t state =
+			atomic_load_explicit(&d->area->block_state[i], memory_order_acquire);
+		struct drain_thread *t;
+
+		if (!is_readable(d, state, 0))
+			continue;
+		t = &d->threads[shm_block_thread(state)];
+		if (shm_block_seq(state) > t->newest_seq)
+			t->newest_seq = shm_block_seq(state);
+	}
 	for (uint32_t i = 0; i < d->area->block_count; i++) {
 		/* Acquire: pairs with begin() and seal(). */
 		uint64_t state =
 			atomic_load_explicit(&d->area->block_state[i], memory_order_acquire);
-		enum shm_block_phase phase = shm_block_phase(state);
 
-		if ((phase == SHM_BLOCK_WRITING || phase == SHM_BLOCK_FULL) &&
-		    (state & SHM_BLOCK_DEFS) == defs &&
-		    shm_block_thread(state) < d->area->thread_count &&
-		    d->threads[shm_block_thread(state)].known) {
+		if (is_readable(d, state, defs) &&
+		    (defs ||
+		     shm_block_seq(state) <= d->threads[shm_block_thread(state)].newest_seq)) {
 			d->list[n].block = i;
 			d->list[n++].state = state;
 		}
@@ -254,7 +290,7 @@ static int drain_events(struct drain *d, struct err *err)
 			return err_set(err, "out of memory");
 		memcpy(list, d->list, n * sizeof(*list));
 	}
-	while (done < n) {
+	do { /* without events, too: definitions of threads that have ended go with their blocks */
 		size_t copied = 0;
 
 		for (; done < n && copied < DRAIN_BATCH; done++) {
@@ -270,7 +306,7 @@ static int drain_events(struct drain *d, struct err *err)
 			if (write_events(d, &d->copies[i], err))
 				goto out;
 		}
-	}
+	} while (done < n);
 	rc = 0;
 out:
 	free(list);

@@ -55,8 +55,7 @@ static bool let_go(struct drain *d, const struct listed *l)
 	if (!d->threads[shm_block_thread(l->state)].ended)
 		return false;
 	drain_skip(d, l);
-	drain_free_block(d, l->block);
-	return true;
+	return drain_free_block(d, l->block, l->state);
 }
 
 /* The listed blocks, oldest first, until there is room. */

@@ -36,7 +36,8 @@ struct drain_thread {
 	bool ended;    /* it had ended when this cycle began */
 	uint32_t slot; /* of its process */
 	uint64_t next_index, stored;
-	uint32_t blocks; /* --ring only: that hold its events */
+	uint32_t blocks;     /* --ring only: that hold its events */
+	uint64_t newest_seq; /* of its event blocks, as far as drain_scan() knows */
 	struct trace_thread entry;
 	char name[sizeof(((struct shm_thread *)0)->name) + 1];
 };
@@ -91,11 +92,17 @@ uint64_t drain_produced(const struct drain *d, uint32_t slot);
 /* A thread without a writer gives back its blocks and its entry in the shared memory. */
 void drain_free_thread(struct drain *d, uint32_t slot);
 
-/* Lists the blocks in use of one kind in d->list, each thread's in order; returns how many. */
+/*
+ * Lists the blocks in use of one kind in d->list, each thread's in order and none left
+ * out; returns how many.
+ */
 size_t drain_scan(struct drain *d, uint64_t defs);
 
-/* Gives a block back to the pool; nobody may be writing to it. */
-void drain_free_block(struct drain *d, uint32_t block);
+/*
+ * Gives a block back to the pool; nobody may be writing to it.  False: it is in
+ * another state by now, taken back by a thread that needs room.
+ */
+bool drain_free_block(struct drain *d, uint32_t block, uint64_t state);
 
 /*
  * The same for a sealed block, whose thread may take it back at this moment:

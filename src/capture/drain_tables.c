@@ -298,7 +298,7 @@ static void free_blocks_of(struct drain *d, uint32_t thread)
 			atomic_load_explicit(&d->area->block_state[i], memory_order_relaxed);
 
 		if (shm_block_phase(state) != SHM_BLOCK_FREE && shm_block_thread(state) == thread)
-			drain_free_block(d, i);
+			drain_free_block(d, i, state);
 	}
 }
 

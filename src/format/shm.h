@@ -15,9 +15,10 @@
  *                 `next_*` hints later, atomically, by those the field names
  *   process       claimed by an agent (state CAS), freed by the recorder
  *   thread        claimed by its thread (state CAS), freed by the recorder
- *   free_map      a set bit is a free block.  Agents take one by clearing it,
- *                 the recorder gives it back by setting it; it takes some
- *                 itself, as agents do, while memory is scarce
+ *   free_map      where to look for a free block: every free one has its bit set,
+ *                 though not every set bit is a free block.  Cleared by the agent
+ *                 that took the block, set by the recorder, which takes some
+ *                 itself while memory is scarce
  *   block_state   see below: the only word that several parties compete for
  *   block_begun   stamp of when the block was begun, by the thread that did
  *   block         the owning thread, while block_state says WRITING
@@ -28,9 +29,11 @@
  *   The arrow back is the overflow: no block is free, so a thread takes its own
  *   oldest FULL one; or, while it has next to nothing, the oldest one of the
  *   thread that has most, so that a flood in one thread cannot silence the
- *   others.  All arrows out of FULL are compare-and-swap: exactly one party gets
- *   it.  TAKEN covers the moment in which the block's header is reset; nobody
- *   reads a block in it.
+ *   others.  All arrows out of FREE and FULL are compare-and-swap: exactly one
+ *   party gets it.  TAKEN covers the moment in which the block's header is reset:
+ *   it names the thread, so that the recorder finds the block if that one is
+ *   killed, and its sequence is 0, so that it is never mistaken for the contents
+ *   that were there.
  *
  * Reading a block that may be rewritten meanwhile: the reader loads the state,
  * copies words up to `head`, and loads the state again; another seq means the
@@ -53,7 +56,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
-#define SHM_VERSION 1u
+#define SHM_VERSION 2u
 #define SHM_ENV "INFERSCOPE_SESSION"                 /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
 #define SHM_AGENT_VERSION "inferscope_agent_version" /* its symbol: a text, for doctor */
 #define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
@@ -171,6 +174,9 @@ static inline uint64_t shm_block_state(enum shm_block_phase phase, uint64_t defs
 {
 	return (uint64_t)phase | defs | (uint64_t)(thread & 0xffffu) << 3 | seq << 19;
 }
+
+/* Of a block that the recorder keeps from the agents: no thread has this index. */
+#define SHM_BLOCK_KEPT shm_block_state(SHM_BLOCK_TAKEN, 0, 0xffffu, 0)
 
 static inline enum shm_block_phase shm_block_phase(uint64_t state)
 {

@@ -211,6 +211,8 @@ static void blocks_that_are_kept_give_their_memory_back(void **state)
 	(void)state;
 	assert_int_equal(area_init(&a, 16 * MB, SHM_CLOCK_MONOTONIC, 0, &err), 0);
 	memset(a.blocks, 1, (size_t)a.block_count * SHM_BLOCK_BYTES);
+	for (uint32_t i = 0; i < a.block_count; i++) /* the table's own pages stay */
+		atomic_store(&a.block_state[i], SHM_BLOCK_FREE);
 	all = area_held_bytes(&a);
 	assert_true(all >= 16 * MB);
 	area_resize(&a, 128);
@@ -235,11 +237,16 @@ static void blocks_in_use_are_let_alone(void **state)
 	assert_int_equal(area_init(&a, 4 * MB, SHM_CLOCK_MONOTONIC, 0, &err), 0);
 	/* All but 20, every third of which is at the end */
 	for (uint32_t i = 0; i < a.block_count; i++)
-		if (i >= 60 || i % 3)
+		if (i >= 60 || i % 3) {
+			atomic_store(&a.block_state[i],
+				     shm_block_state(SHM_BLOCK_WRITING, 0, 0, i + 1));
 			atomic_fetch_and(&a.free_map[i / 64], ~(1ull << i % 64));
+		}
 	area_resize(&a, 16);
 	assert_int_equal(area_size(&a), a.block_count - 4); /* 16 free ones stay */
-	atomic_fetch_or(&a.free_map[1], UINT64_MAX);        /* they become free */
+	for (uint32_t i = 64; i < 128; i++)                 /* they become free */
+		atomic_store(&a.block_state[i], SHM_BLOCK_FREE);
+	atomic_fetch_or(&a.free_map[1], UINT64_MAX);
 	area_resize(&a, a.wanted);
 	assert_int_equal(area_size(&a), a.block_count - 4 - 64);
 	area_release(&a);
