@@ -88,6 +88,13 @@ group_fuzz() {
 	need "libclang-rt-$version-dev" links_fuzzer clang
 }
 
+# The compiler and the emulator; the libraries: scripts/sysroot_arm64.sh.
+group_arm64() {
+	need gcc-aarch64-linux-gnu has_tool aarch64-linux-gnu-gcc
+	need libc6-dev-arm64-cross has_tool aarch64-linux-gnu-gcc
+	need qemu-user-static has_tool qemu-aarch64-static
+}
+
 links_fuzzer() {
 	echo 'int LLVMFuzzerTestOneInput(const char *d, long n);
 	      int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' |
