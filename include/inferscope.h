@@ -69,9 +69,12 @@ struct inferscope_api {
 extern const struct inferscope_api *inferscope_slot_;
 __attribute__((weak, visibility("hidden"))) const struct inferscope_api *inferscope_slot_;
 
-/* Weak: a program for an old glibc, linked without -ldl, is not recorded. */
-#pragma weak dlopen
-#pragma weak dlsym
+/*
+ * Weak: a program for an old glibc, linked without -ldl, is not recorded.  Under
+ * names of ours: the program's own calls of these functions stay as they are.
+ */
+static __typeof__(dlopen) inferscope_dlopen_ __attribute__((weakref("dlopen")));
+static __typeof__(dlsym) inferscope_dlsym_ __attribute__((weakref("dlsym")));
 
 /*
  * Looks whether a recording is on; 1 if so.  Done by itself when the program or
@@ -90,13 +93,13 @@ static inline int inferscope_attach(void)
 	 * The environment of a setuid program is somebody else's; one without a
 	 * loader (AT_BASE) is static, where dlopen() would bring a second libc.
 	 */
-	if (!dlopen || !dlsym || getauxval(AT_SECURE) || !getauxval(AT_BASE))
+	if (!inferscope_dlopen_ || !inferscope_dlsym_ || getauxval(AT_SECURE) || !getauxval(AT_BASE))
 		return 0;
 	if (!getenv("INFERSCOPE_SESSION"))
 		return 0;
 	path = getenv("INFERSCOPE_AGENT");
-	library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-	symbol = library ? dlsym(library, "inferscope_agent") : NULL;
+	library = path ? inferscope_dlopen_(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	symbol = library ? inferscope_dlsym_(library, "inferscope_agent") : NULL;
 	if (!symbol)
 		return 0;
 	memcpy(&agent, &symbol, sizeof(agent));

@@ -19,6 +19,7 @@
  * instruction, it hears nothing until then.
  */
 #include "agent/calls.h"
+#include "agent/text.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -223,14 +224,56 @@ static void undeafen(void)
 	deafened = NULL;
 }
 
+static bool asked; /* a call of look_again() is on its way; one is enough, the queue is short */
+
 static int look_again(void *unused)
 {
 	(void)unused;
+	asked = false;
 	if (deafened)
 		undeafen();
 	if (attached && session_on())
 		attach_all_threads();
 	return 0;
+}
+
+/*
+ * Does the program surely still run?  When the outermost function is not one that a
+ * program or a thread starts with, this may be a function of atexit, and there
+ * Py_AddPendingCall() of 3.8 prints an error.
+ */
+static bool may_ask(void)
+{
+	static const char *const starts[] = { "<module>", "_run_module_as_main", "_bootstrap" };
+	PyObject *frame = py.Frame_Now(), *outer = NULL, *code, *name;
+	bool may = py.version >= 0x03090000;
+	struct text t;
+
+	if (may || !frame)
+		return may;
+	for (frame = py_new_ref(frame); frame != py.None; frame = py.GetAttr(frame, "f_back")) {
+		py_drop(outer);
+		outer = frame;
+	}
+	py_drop(frame);
+	code = py.GetAttr(outer, "f_code");
+	name = code ? py.GetAttr(code, "co_name") : NULL;
+	t = text_of(name, 64);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		may |= t.bytes == strlen(starts[i]) && !memcmp(t.data, starts[i], t.bytes);
+	text_release(&t);
+	py_drop(name);
+	py_drop(code);
+	py_drop(outer);
+	return may;
+}
+
+/* Python's main thread will look at the slots soon.  False: it will not. */
+static bool ask_to_look(void)
+{
+	if (!asked && may_ask())
+		asked = !py.PendingCall_Add(look_again, NULL);
+	return asked;
 }
 
 /* Runs in the thread whose profile function is about to be set. */
@@ -244,8 +287,8 @@ static int on_audit(const char *event, PyObject *args, void *data)
 	if (!attached || strcmp(event, "sys.setprofile") != 0 || !session_on())
 		return 0;
 	t = py.ThreadState_Get();
-	/* Where the queue is full, the next look for new threads will do. */
-	called = !py.PendingCall_Add(look_again, NULL);
+	/* Where it cannot be asked, the next look for new threads will do. */
+	called = ask_to_look();
 	if (*profile_slot(t) != on_event)
 		return 0;
 	record_displaced();

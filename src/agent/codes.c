@@ -324,7 +324,8 @@ struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_no
 	id = session_next_id(r->session);
 	note->id = define(r, code, note, id) ? id : 0;
 	/* Without room for the definition the next event tries again. */
-	note->epoch = note->id ? session_epoch : 0;
+	/* Pairs with the acquire in name_stack(), which has no GIL: the id is there. */
+	atomic_store_explicit(&note->epoch, note->id ? session_epoch : 0, memory_order_release);
 out:
 	py.Err_Restore(type, value, traceback);
 	return note;

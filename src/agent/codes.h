@@ -31,9 +31,9 @@ void codes_name_loaded(void);
 struct code_note {
 	PyObject *code;
 	uint32_t id;
-	uint32_t epoch; /* the recording that the id belongs to: session_epoch */
-	uint8_t watch;  /* see watch.h */
-	char *name;     /* qualified; NULL: ask the code object */
+	_Atomic uint32_t epoch; /* the recording that the id belongs to: session_epoch */
+	uint8_t watch;          /* see watch.h */
+	char *name;             /* qualified; NULL: ask the code object */
 	uint8_t *bytecode;
 	uint32_t bytecode_bytes;
 	_Atomic uint32_t lines_epoch; /* the recording that has its line table; see stacks.c */
@@ -53,7 +53,9 @@ static inline struct code_note *codes_note(struct ring *r, PyObject *code)
 {
 	struct code_note *note = code_table_find(code);
 
-	if (__builtin_expect(note && note->epoch == session_epoch, 1))
+	if (__builtin_expect(note && atomic_load_explicit(&note->epoch, memory_order_relaxed) ==
+					     session_epoch,
+			     1))
 		return note;
 	return codes_note_slow(r, code, note);
 }

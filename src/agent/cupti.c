@@ -93,6 +93,7 @@ int cupti_load(char *text, size_t bytes)
 	 * Seen on an H200 under a CUDA 13 driver: with any launch of the driver API enabled CUPTI
 	 * 11.8 gives all calls the same number and crashes in PyTorch's; without, all is well.
 	 */
-	cupti.tells_driver_calls = cupti.version > CUPTI_VERSION_MIN || driver_version() < CUDA_12;
+	cupti.tells_driver_calls = cupti.version > CUPTI_VERSION_MIN ||
+				   (driver_version() && driver_version() < CUDA_12);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "agent/frames.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/intern.h"
@@ -39,7 +40,9 @@ static const struct layout layouts[] = {
 #define BYTES_SIZE 16u     /* in a bytes object */
 #define BYTES_DATA 32u
 
-static const struct layout *layout;
+/* NULL until it was checked; stays from then on, for threads without the GIL may be reading by it.
+ */
+static _Atomic(const struct layout *) checked;
 
 static const char *pointer_at(const char *base, size_t offset)
 {
@@ -49,48 +52,61 @@ static const char *pointer_at(const char *base, size_t offset)
 	return p;
 }
 
-static uint32_t offset_in(const char *frame, const char *code)
+static uint32_t offset_in(const struct layout *l, const char *frame, const char *code)
 {
 	int index;
 
-	if (layout->bytecode)
-		return (uint32_t)(pointer_at(frame, layout->instruction) - code - layout->bytecode);
-	memcpy(&index, frame + layout->instruction, sizeof(index));
-	return index < 0 ? 0 : (uint32_t)index * layout->unit;
+	if (l->bytecode)
+		return (uint32_t)(pointer_at(frame, l->instruction) - code - l->bytecode);
+	memcpy(&index, frame + l->instruction, sizeof(index));
+	return index < 0 ? 0 : (uint32_t)index * l->unit;
 }
 
-static const char *code_of(const char *frame)
+static const char *code_of(const struct layout *l, const char *frame)
 {
-	const char *tagged = pointer_at(frame, layout->code);
+	const char *tagged = pointer_at(frame, l->code);
 
-	return tagged - ((uintptr_t)tagged & layout->tags);
+	return tagged - ((uintptr_t)tagged & l->tags);
 }
 
-static const char *newest_frame(void)
+/* NULL, too, once the interpreter is about to free what other threads have. */
+static const char *newest_frame(const struct layout *l)
 {
-	const char *state = layout ? py.ThreadState_OfThis() : NULL;
-	const char *at = state ? pointer_at(state, layout->frame) : NULL;
+	bool ends = py.IsFinalizing && py.IsFinalizing();
+	const char *state = l && !ends ? py.ThreadState_OfThis() : NULL;
+	const char *at = state ? pointer_at(state, l->frame) : NULL;
 
-	return at && layout->has_cframe ? pointer_at(at, layout->cframe_frame) : at;
+	return at && l->has_cframe ? pointer_at(at, l->cframe_frame) : at;
+}
+
+static size_t read_frames(const struct layout *l, struct frame_ref out[FRAMES_MAX])
+{
+	const char *frame = newest_frame(l);
+	size_t n = 0;
+
+	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
+		const char *code = code_of(l, frame);
+		bool entry = l->owner && frame[l->owner] == OWNED_BY_C_STACK;
+
+		if (!entry && code && ((const PyObject *)code)->type == py.CodeType) {
+			out[n].code = code;
+			out[n].offset = offset_in(l, frame, code);
+			n++;
+		}
+		frame = pointer_at(frame, l->previous);
+	}
+	return n;
+}
+
+/* Pairs with the release in frames_init(). */
+static const struct layout *checked_layout(void)
+{
+	return atomic_load_explicit(&checked, memory_order_acquire);
 }
 
 size_t frames_read(struct frame_ref out[FRAMES_MAX])
 {
-	const char *frame = newest_frame();
-	size_t n = 0;
-
-	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
-		const char *code = code_of(frame);
-		bool entry = layout->owner && frame[layout->owner] == OWNED_BY_C_STACK;
-
-		if (!entry && code && ((const PyObject *)code)->type == py.CodeType) {
-			out[n].code = code;
-			out[n].offset = offset_in(frame, code);
-			n++;
-		}
-		frame = pointer_at(frame, layout->previous);
-	}
-	return n;
+	return read_frames(checked_layout(), out);
 }
 
 /*
@@ -101,11 +117,11 @@ size_t frames_read(struct frame_ref out[FRAMES_MAX])
 static __thread const char *last_seen[FRAMES_MAX];
 static __thread unsigned last_count;
 
-static void prefetch_frames(void)
+static void prefetch_frames(const struct layout *l)
 {
 	for (unsigned i = 0; i < last_count; i++) {
-		__builtin_prefetch(last_seen[i] + layout->previous);
-		__builtin_prefetch(last_seen[i] + layout->instruction);
+		__builtin_prefetch(last_seen[i] + l->previous);
+		__builtin_prefetch(last_seen[i] + l->instruction);
 	}
 }
 
@@ -117,18 +133,21 @@ static inline uint64_t place_in(const char *frame, const struct layout *l)
 	if (l->bytecode)
 		return (uint64_t)(uintptr_t)pointer_at(frame, l->instruction);
 	memcpy(&index, frame + l->instruction, sizeof(index));
-	return (uint64_t)(uintptr_t)pointer_at(frame, l->code) ^ (uint64_t)index << 47;
+	/* Spread over all bits: sums of small differences must not cancel each other out. */
+	return (uint64_t)(uintptr_t)pointer_at(frame, l->code) +
+	       (uint64_t)(uint32_t)index * 0x9e3779b97f4a7c15ull;
 }
 
 /* A polynomial: unlike with intern_mix(), no frame's product waits for that of the one before. */
 uint64_t frames_fingerprint(void)
 {
-	const char *frame = newest_frame();
-	const struct layout l = frame ? *layout : (struct layout){ 0 };
+	const struct layout *known = checked_layout();
+	const char *frame = newest_frame(known);
+	const struct layout l = known ? *known : (struct layout){ 0 }; /* stays in registers */
 	uint64_t sum = 0, factor = 1;
 	unsigned n = 0;
 
-	prefetch_frames();
+	prefetch_frames(&l);
 	while (frame && n < FRAMES_MAX) {
 		last_seen[n++] = frame;
 		factor *= 0xd1342543de82ef95ull;
@@ -139,9 +158,9 @@ uint64_t frames_fingerprint(void)
 	return n ? intern_mix(sum, n) : 0;
 }
 
-const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
+static const uint8_t *line_table(const struct layout *l, const void *code, uint32_t *bytes)
 {
-	const char *table = layout ? pointer_at(code, layout->line_table) : NULL;
+	const char *table = l ? pointer_at(code, l->line_table) : NULL;
 	ssize_t n;
 
 	if (!table)
@@ -153,11 +172,16 @@ const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
 	return (const uint8_t *)table + BYTES_DATA;
 }
 
+const uint8_t *frames_line_table(const void *code, uint32_t *bytes)
+{
+	return line_table(checked_layout(), code, bytes);
+}
+
 /* Does Python's own account of its stack agree with ours, frame by frame? */
-static bool frames_agree(void)
+static bool frames_agree(const struct layout *l)
 {
 	struct frame_ref ours[FRAMES_MAX];
-	size_t n = frames_read(ours), i = 0;
+	size_t n = read_frames(l, ours), i = 0;
 	PyObject *frame = py_current_frame();
 	bool agree = n > 0 && frame;
 
@@ -181,7 +205,7 @@ static bool frames_agree(void)
 	return agree;
 }
 
-static bool line_table_agrees(void)
+static bool line_table_agrees(const struct layout *l)
 {
 	struct frame_ref frames[FRAMES_MAX];
 	PyObject *table = NULL;
@@ -191,10 +215,10 @@ static bool line_table_agrees(void)
 	ssize_t n;
 	bool agree = false;
 
-	if (frames_read(frames)) {
+	if (read_frames(l, frames)) {
 		table = py.GetAttr((PyObject *)(uintptr_t)frames[0].code,
 				   py.version >= 0x030a0000 ? "co_linetable" : "co_lnotab");
-		data = frames_line_table(frames[0].code, &bytes);
+		data = line_table(l, frames[0].code, &bytes);
 	}
 	if (table && data && !py.Bytes_As(table, &theirs, &n))
 		agree = (size_t)n == bytes && !memcmp(theirs, data, bytes);
@@ -205,19 +229,22 @@ static bool line_table_agrees(void)
 
 int frames_init(void)
 {
-	if (layout) /* checked before, and other threads may be reading by it */
+	const struct layout *l = NULL;
+
+	if (checked_layout())
 		return 0;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		if (layouts[i].version == py.version >> 16)
-			layout = &layouts[i];
+			l = &layouts[i];
 	}
-	if (layout && frames_agree() && line_table_agrees())
-		return 0;
-	layout = NULL;
-	return -1;
+	if (!l || !frames_agree(l) || !line_table_agrees(l))
+		return -1;
+	/* Pairs with the acquire in checked_layout(). */
+	atomic_store_explicit(&checked, l, memory_order_release);
+	return 0;
 }
 
 bool frames_known(void)
 {
-	return layout != NULL;
+	return checked_layout() != NULL;
 }

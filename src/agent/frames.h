@@ -33,9 +33,9 @@ bool frames_known(void);
 size_t frames_read(struct frame_ref out[FRAMES_MAX]);
 
 /*
- * Equal for equal results of frames_read(), as long as no code object is freed; 0 where
- * there is nothing to read.  Many times as fast: it looks at the frames alone, not at
- * what they run.
+ * Equal fingerprints mean equal results of frames_read(), as long as no code object is
+ * freed; 0 where there is nothing to read.  Many times as fast: it looks at the frames alone, not
+ * at what they run.
  */
 uint64_t frames_fingerprint(void);
 

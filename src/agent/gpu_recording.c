@@ -109,6 +109,22 @@ static void *flush(void *result)
 	return NULL;
 }
 
+/* A thread of ours must not be the one that takes the program's signals. */
+static int start_thread(void *(*run)(void *), void *argument)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int result;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	result = pthread_create(&thread, NULL, run, argument);
+	if (!result)
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return result;
+}
+
 /*
  * In a thread of its own, so that a device that hangs cannot hold up the end of
  * the program.  Returns an enum cupti_result, or FLUSHING: it takes longer.
@@ -117,12 +133,10 @@ static int flush_within(int milliseconds)
 {
 	static _Atomic int result;
 	struct timespec pause = { 0, 1000000 };
-	pthread_t thread;
 
 	atomic_store(&result, FLUSHING);
-	if (pthread_create(&thread, NULL, flush, (void *)&result))
+	if (start_thread(flush, (void *)&result))
 		return FLUSHING;
-	pthread_detach(thread);
 	while (milliseconds-- > 0 && atomic_load(&result) == FLUSHING)
 		nanosleep(&pause, NULL);
 	return atomic_load(&result);
@@ -148,19 +162,6 @@ static void *flush_now_and_then(void *unused)
 			cupti.FlushAll(0);
 	}
 	return NULL;
-}
-
-/* A thread of ours must not be the one that takes the program's signals. */
-static void start_flushing(void)
-{
-	sigset_t all, before;
-	pthread_t thread;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!pthread_create(&thread, NULL, flush_now_and_then, NULL))
-		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void gpu_fetch_last(void)
@@ -220,24 +221,27 @@ static void in_forked_child(void)
 static int join(void)
 {
 	uint32_t python = pyapi_version_here();
+	struct shm_process *self;
 
 	if (session_join(getenv(SHM_ENV), python ? python | 0xf0 : 0))
 		return -1;
-	if (python && session_process())
-		atomic_store_explicit(&session_process()->refusal, SHM_REFUSED_LEFT_OUT,
-				      memory_order_relaxed);
+	self = python ? session_process() : NULL;
+	if (self)
+		atomic_store_explicit(&self->refusal, SHM_REFUSED_LEFT_OUT, memory_order_relaxed);
 	return 0;
 }
 
 /* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
 int InitializeInjection(void)
 {
+	struct session *s;
 	char text[512];
 	int result;
 
 	if (!session_on() && join())
 		return 1;
-	if (!session_on() || !(session_on()->header->collect & SHM_COLLECT_GPU))
+	s = session_on();
+	if (!s || !(s->header->collect & SHM_COLLECT_GPU))
 		return 1;
 	if (cupti_load(text, sizeof(text))) {
 		gpu_say(GPU_STATE_UNAVAILABLE, text);
@@ -263,6 +267,6 @@ int InitializeInjection(void)
 		atomic_store_explicit(&session_process()->no_lines, 1, memory_order_relaxed);
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(gpu_fetch_last);
-	start_flushing();
+	start_thread(flush_now_and_then, NULL);
 	return 1;
 }

@@ -24,6 +24,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 {
 	struct text t = text_of(where, 256);
 	char text[257];
+	struct shm_process *self;
+	struct session *s;
 	uint32_t collect;
 
 	(void)module;
@@ -37,11 +39,16 @@ static PyObject *attach(PyObject *module, PyObject *where)
 		py.Err_SetString(py.MemoryError, "no room to map the trace buffer (ulimit -v?)");
 		return NULL;
 	}
-	collect = session_on()->header->collect;
+	s = session_on();
+	if (!s) /* over already */
+		return py.Bool_From(0);
+	collect = s->header->collect;
 	if (collect & SHM_COLLECT_CALLS) {
 		enum shm_refusal refusal = calls_start();
 
-		atomic_store_explicit(&session_process()->refusal, refusal, memory_order_relaxed);
+		self = session_process();
+		if (self)
+			atomic_store_explicit(&self->refusal, refusal, memory_order_relaxed);
 	} else if (collect & SHM_COLLECT_GPU) {
 		calls_discover();
 	}

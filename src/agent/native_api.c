@@ -44,9 +44,14 @@ static uint64_t hash_name(const char *name, size_t bytes)
 /* The id of a name; 0 where it could not be defined. */
 static uint32_t name_id(struct ring *r, const char *name)
 {
-	size_t bytes = name ? strnlen(name, NAME_MAX_BYTES) : 0;
-	uint64_t hash = hash_name(name ? name : "", bytes);
-	uint32_t id = intern_find(&known, hash);
+	size_t bytes;
+	uint64_t hash;
+	uint32_t id;
+
+	name = name ? name : "";
+	bytes = strnlen(name, NAME_MAX_BYTES);
+	hash = hash_name(name, bytes);
+	id = intern_find(&known, hash);
 
 	if (id)
 		return id;

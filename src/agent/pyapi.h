@@ -170,6 +170,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(int, Extra_Set, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra",     \
 	  (PyObject *, ssize_t, void *))                                      \
 	X(int, Code_AddWatcher, "PyCode_AddWatcher", NULL, (py_code_watcher)) \
+	X(int, IsFinalizing, "Py_IsFinalizing", "_Py_IsFinalizing", (void))   \
 	X(PyObject *, Frame_GetCode, "PyFrame_GetCode", NULL, (PyObject *))   \
 	X(int, Frame_GetLasti, "PyFrame_GetLasti", NULL, (PyObject *))
 

@@ -26,8 +26,9 @@ static void define_lines(struct ring *r, struct code_note *note)
 		minor = LINE_PACK_MINOR;
 	}
 	/* A table that does not fit is left out: without it the function's first line is shown. */
-	if (table && bytes < DEF_PAYLOAD_MAX)
-		ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes);
+	if (table && bytes < DEF_PAYLOAD_MAX &&
+	    !ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes))
+		atomic_store_explicit(&note->lines_epoch, 0, memory_order_relaxed); /* again */
 }
 
 /* Names every frame and finds or defines the stack.  *complete: all its functions are known. */
@@ -43,7 +44,10 @@ static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_
 	for (size_t i = 0; i < n; i++) {
 		struct code_note *note = codes_lookup(frames[i].code);
 
-		notes[i] = note && note->epoch == session_epoch ? note : NULL;
+		notes[i] = note && atomic_load_explicit(&note->epoch, memory_order_acquire) ==
+						   session_epoch
+				   ? note
+				   : NULL;
 		*complete &= notes[i] != NULL;
 		hash = intern_mix(hash,
 				  (uint64_t)(notes[i] ? notes[i]->id : 0) << 32 | frames[i].offset);

@@ -47,7 +47,13 @@ void probe_memory(const struct probe_context *c, struct probe_result *out)
 
 	pressure_read(&p, c->root, pressure_enough(c->buffer_bytes));
 	allowed = pressure_allowed(&p, c->buffer_bytes, 0, c->buffer_bytes);
-	if (allowed < c->buffer_bytes) {
+	if (allowed < c->buffer_bytes && p.stalled > 0) {
+		probe_say(out, PROBE_PROBLEM,
+			  "programs wait for memory %.0f %% of the time: the buffer gets %.0f of "
+			  "%.0f MB",
+			  100 * p.stalled, (double)allowed / MB, (double)c->buffer_bytes / MB);
+		probe_fix(out, "free memory, or raise the limit of the control group");
+	} else if (allowed < c->buffer_bytes) {
 		probe_say(out, PROBE_PROBLEM,
 			  "%s has %.0f MB left: the buffer gets %.0f of %.0f MB", p.owner,
 			  (double)p.left_bytes / MB, (double)allowed / MB,

@@ -34,16 +34,16 @@ static uint32_t size_for(const struct shrink *s, const struct pressure *p)
 	return (uint32_t)(allowed / SHM_BLOCK_BYTES);
 }
 
-static int note_first(struct shrink *s, const struct pressure *p, struct trace_writer *w,
-		      struct err *err)
+static int note_first(struct shrink *s, struct trace_writer *w, struct err *err)
 {
+	const struct pressure *p = &s->cause;
 	char why[96], text[256];
 
 	if (p->stalled > 0)
 		snprintf(why, sizeof(why), "programs waited for it %.0f %% of the time",
 			 100 * p->stalled);
 	else
-		snprintf(why, sizeof(why), "%s had %.0f MB left", p->owner,
+		snprintf(why, sizeof(why), "%s had %.0f MB left", p->owner ? p->owner : "nobody",
 			 (double)p->left_bytes / 1048576);
 	s->noted = area_size(s->area);
 	snprintf(text, sizeof(text),
@@ -63,12 +63,14 @@ int shrink_cycle(struct shrink *s, int64_t now_ns, struct trace_writer *w, struc
 		pressure_read(&p, s->root,
 			      pressure_enough((uint64_t)s->area->block_count * SHM_BLOCK_BYTES));
 		wanted = size_for(s, &p);
+		if (wanted < area_size(s->area))
+			s->cause = p;
 	}
 	area_resize(s->area, wanted);
 	if (area_size(s->area) < s->least)
 		s->least = area_size(s->area);
 	if (look && !s->noted && s->least < s->area->block_count)
-		return note_first(s, &p, w, err);
+		return note_first(s, w, err);
 	return 0;
 }
 

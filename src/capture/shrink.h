@@ -10,14 +10,16 @@
 
 #include "base/err.h"
 #include "capture/area.h"
+#include "capture/pressure.h"
 #include "format/trace_writer.h"
 
 struct shrink {
 	const char *root; /* see pressure_read() */
 	struct area *area;
-	int64_t next_ns; /* when to look again */
-	uint32_t least;  /* blocks: the fewest there were */
-	uint32_t noted;  /* what the first note says; 0: there is none */
+	int64_t next_ns;       /* when to look again */
+	struct pressure cause; /* what the latest look that made it smaller saw */
+	uint32_t least;        /* blocks: the fewest there were */
+	uint32_t noted;        /* what the first note says; 0: there is none */
 };
 
 /* Borrows both until the last call. */

@@ -330,3 +330,39 @@ TORCH = """
 
 def test_torch_profiler_finds_what_it_finds_alone(same, python_with):
     assert "aten::linear" in same(python_with("torch"), TORCH)
+
+
+def test_a_tool_that_leaves_at_exit_makes_nobody_print(python, inferscope, write):
+    """Py_AddPendingCall() of 3.8 prints an error from there."""
+    program = write("""
+        import atexit, sys
+        atexit.register(sys.setprofile, None)
+        atexit.register(lambda: sys.setprofile(None))
+    """)
+    done = inferscope("run", "--quiet", "--no-trace", "--report", "r.json", "--python", python,
+                      program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_interpreters_short_queue_of_calls_is_left_to_the_program(python, inferscope, write):
+    """It has 32 places, and only the main thread empties it."""
+    program = write("""
+        import ctypes, sys, threading
+
+        ask = ctypes.pythonapi.Py_AddPendingCall
+        nothing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda argument: 0)
+        results = []
+
+        def toggle():
+            for _ in range(40):
+                sys.setprofile(None)
+            results.append(ask(nothing, None))
+
+        thread = threading.Thread(target=toggle)
+        thread.start()
+        thread.join()
+        print(results)
+    """)
+    done = inferscope("run", "--quiet", "--no-trace", "--report", "r.json", "--python", python,
+                      program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0]\n", "")
