@@ -65,7 +65,6 @@ static uint32_t pool_take(const struct ring *r)
 				continue;
 			atomic_fetch_and_explicit(&s->free_map[w], ~(bits & -bits),
 						  memory_order_relaxed);
-			atomic_fetch_sub_explicit(&s->header->free_blocks, 1, memory_order_relaxed);
 			return index;
 		}
 	}

@@ -50,7 +50,6 @@ static void set_up_header(struct area *a, const struct shm_header *layout, uint3
 	h->recorder_pid = (uint32_t)getpid();
 	h->token = token;
 	atomic_store(&h->next_id, 1);
-	atomic_store(&h->free_blocks, (int32_t)h->blocks);
 	for (uint32_t i = 0; i < h->blocks; i++)
 		atomic_fetch_or_explicit(&a->free_map[i / 64u], 1ull << (i % 64u),
 					 memory_order_relaxed);
@@ -154,8 +153,7 @@ uint64_t area_held_bytes(const struct area *a)
 	return fstat(a->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512u;
 }
 
-/* Counted, since the header's figure is the workload's to write. */
-static uint32_t count_free(const struct area *a)
+uint32_t area_free(const struct area *a)
 {
 	uint32_t n = 0;
 
@@ -178,7 +176,6 @@ static bool keep_block(struct area *a, uint32_t block)
 	a->kept[block / 64u] |= bit;
 	a->kept_count++;
 	atomic_fetch_and_explicit(&a->free_map[block / 64u], ~bit, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -193,7 +190,6 @@ static void return_block(struct area *a, uint32_t block)
 	/* Release pairs with the acquire in pool_take(): we are done emptying the block. */
 	atomic_store_explicit(&a->block_state[block], SHM_BLOCK_FREE, memory_order_release);
 	atomic_fetch_or_explicit(&a->free_map[block / 64u], bit, memory_order_relaxed);
-	atomic_fetch_add_explicit(&a->header->free_blocks, 1, memory_order_relaxed);
 }
 
 /* Nobody looks into a free block: its contents may become zeros. */
@@ -233,7 +229,7 @@ void area_resize(struct area *a, uint32_t blocks)
 	if (size <= a->wanted)
 		return;
 	/* Threads that begin need a block each. */
-	spare = count_free(a);
+	spare = area_free(a);
 	spare = spare > MIN_BLOCKS ? spare - MIN_BLOCKS : 0;
 	keep_blocks(a, size - a->wanted < spare ? size - a->wanted : spare);
 }

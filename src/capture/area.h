@@ -41,6 +41,7 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
  */
 void area_resize(struct area *a, uint32_t blocks);
 uint32_t area_size(const struct area *a);       /* blocks that agents have, free or in use */
+uint32_t area_free(const struct area *a);       /* of these, the free ones: a moment's count */
 uint64_t area_held_bytes(const struct area *a); /* of the machine's memory */
 
 void area_release(struct area *a); /* the memory goes, even where agents still map it */

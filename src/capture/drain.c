@@ -49,7 +49,6 @@ bool drain_free_block(struct drain *d, uint32_t block, uint64_t state)
 	d->cursors[block].identity = 0; /* a later thread with this index counts from 1 again */
 	atomic_fetch_or_explicit(&d->area->free_map[block / 64u], 1ull << (block % 64u),
 				 memory_order_relaxed);
-	atomic_fetch_add_explicit(&d->area->header->free_blocks, 1, memory_order_relaxed);
 	return true;
 }
 

@@ -63,9 +63,7 @@ static void drop_oldest(struct drain *d, size_t n)
 {
 	uint32_t size = area_size(d->area);
 	uint32_t owed = size > d->area->wanted ? size - d->area->wanted : 0; /* area_resize() */
-	int32_t wanted = (int32_t)(size / 8u + owed);
-	int32_t available =
-		atomic_load_explicit(&d->area->header->free_blocks, memory_order_relaxed);
+	uint32_t wanted = size / 8u + owed, available = area_free(d->area);
 	bool scarce = entries_are_scarce(d);
 
 	if (available >= wanted && !scarce)

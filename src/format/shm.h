@@ -99,10 +99,8 @@ struct shm_header {
 	_Alignas(64) _Atomic uint32_t active;
 	/* Ids of definitions; agents take them with fetch_add.  Starts at 1. */
 	_Alignas(64) _Atomic uint32_t next_id;
-	/* Blocks that are free; a hint for the recorder, not a promise. */
-	_Alignas(64) _Atomic int32_t free_blocks;
 	/* Processes that found no entry; counted by themselves. */
-	_Atomic uint32_t no_process;
+	_Alignas(64) _Atomic uint32_t no_process;
 };
 
 /* Of a process or thread entry. */

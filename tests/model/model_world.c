@@ -265,7 +265,6 @@ static void lay_out(struct shm_header *h, uint32_t threads, uint32_t blocks)
 	h->blocks_at = AT(blocks);
 	atomic_store(&h->active, 1);
 	atomic_store(&h->next_id, 1);
-	atomic_store(&h->free_blocks, (int32_t)blocks);
 }
 
 void world_set_up(uint32_t threads, uint32_t blocks, bool keep_newest)
