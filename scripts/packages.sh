@@ -91,7 +91,6 @@ group_fuzz() {
 # The compiler and the emulator; the libraries: scripts/sysroot_arm64.sh.
 group_arm64() {
 	need gcc-aarch64-linux-gnu has_tool aarch64-linux-gnu-gcc
-	need libc6-dev-arm64-cross has_tool aarch64-linux-gnu-gcc
 	need qemu-user-static has_tool qemu-aarch64-static
 }
 
