@@ -183,8 +183,13 @@ def test_the_recorder_is_killed_at_a_random_moment(start, inferscope, pythons, t
     seed = random.randrange(1 << 30)
     rng = random.Random(seed)
     print("seed", seed)
-    assert any([kill_the_recorder(start, inferscope, rng.choice(pythons), threads,
-                                  rng.uniform(0, 0.05)) for _ in range(3)])
+    early = 0
+    for nth in range(20):  # on a busy machine a kill may come when all is done
+        early += kill_the_recorder(start, inferscope, rng.choice(pythons), threads,
+                                   rng.uniform(0, 0.05))
+        if early and nth >= 2:
+            break
+    assert early
 
 
 @pytest.mark.long
