@@ -321,14 +321,29 @@ static bool frame_is_as_expected(void)
 	return same;
 }
 
+static bool python_has_profile(void)
+{
+	PyObject *sys = py.Import("sys");
+	PyObject *get = sys ? py.GetAttr(sys, "getprofile") : NULL;
+	PyObject *function = get ? py.Call(get, NULL) : NULL;
+	bool has = function && function != py.None;
+
+	py_drop(function);
+	py_drop(get);
+	py_drop(sys);
+	py.Err_Clear();
+	return has;
+}
+
 /* Lets the API set the slot of this thread and looks whether it landed where we think it is. */
 static bool thread_state_is_as_expected(void)
 {
 	char *t = py.ThreadState_Get();
 	bool same;
 
-	if (memcmp(profile_slot(t), &(void *){ NULL }, sizeof(void *)) != 0)
-		return true; /* in use by someone else: on_event is not installed here anyway */
+	/* In use: then Python knows of a function, too, unless it is ours of another recording. */
+	if (*profile_slot(t))
+		return *profile_slot(t) == on_event || python_has_profile();
 	py.SetProfile(on_event, NULL);
 	same = *profile_slot(t) == on_event &&
 	       *(void **)(t + layout->profile_function + PROFILE_OBJECT_AFTER) == NULL;

@@ -1,7 +1,10 @@
 #include "agent/frames.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "agent/intern.h"
 #include "agent/pyapi.h"
@@ -227,6 +230,50 @@ static bool line_table_agrees(const struct layout *l)
 	return agree;
 }
 
+/* False: reading there would be a crash.  True also where the kernel does not let us ask. */
+static bool is_readable(const char *at, size_t bytes)
+{
+	char copy[128];
+	struct iovec local = { copy, bytes }, remote = { (void *)(uintptr_t)at, bytes };
+	ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	return n == (ssize_t)bytes || (n < 0 && errno != EFAULT);
+}
+
+/*
+ * A layout that is wrong for this interpreter points anywhere: before anything is
+ * read by it, all that will be read is tried.
+ */
+static bool is_safe(const struct layout *l)
+{
+	const char *at = py.ThreadState_OfThis(), *code;
+	unsigned n = 0;
+
+	if (!at || !is_readable(at + l->frame, sizeof(at)))
+		return false;
+	at = pointer_at(at, l->frame);
+	if (at && l->has_cframe) {
+		if (!is_readable(at + l->cframe_frame, sizeof(at)))
+			return false;
+		at = pointer_at(at, l->cframe_frame);
+	}
+	for (; at && n < FRAMES_MAX; n++) {
+		if (!is_readable(at, l->instruction + sizeof(at)) ||
+		    !is_readable(at, l->owner + 1u))
+			return false;
+		code = code_of(l, at);
+		if (code && !is_readable(code, sizeof(PyObject)))
+			return false;
+		/* Frames of C code run something else. */
+		if (code && ((const PyObject *)code)->type == py.CodeType &&
+		    (!is_readable(code + l->line_table, sizeof(code)) ||
+		     !is_readable(pointer_at(code, l->line_table), BYTES_DATA)))
+			return false;
+		at = pointer_at(at, l->previous);
+	}
+	return n > 0;
+}
+
 int frames_init(void)
 {
 	const struct layout *l = NULL;
@@ -237,7 +284,7 @@ int frames_init(void)
 		if (layouts[i].version == py.version >> 16)
 			l = &layouts[i];
 	}
-	if (!l || !frames_agree(l) || !line_table_agrees(l))
+	if (!l || !is_safe(l) || !frames_agree(l) || !line_table_agrees(l))
 		return -1;
 	/* Pairs with the acquire in checked_layout(). */
 	atomic_store_explicit(&checked, l, memory_order_release);

@@ -131,12 +131,12 @@ print(platform.python_version(), os.path.realpath(sys.executable), *libraries, s
 """
 
 
-def renumbered(path, number, folder):
-    """A copy of a file in which Python's version number is 3.99."""
+def renumbered(path, number, new, folder):
+    """A copy of a file in which Python has another version number of the same length."""
     with open(path, "rb") as file:
         data = file.read()
-    old = number.encode() + b"\0"
-    new = b"3.99.000"[:len(number)] + b"\0"
+    old, new = number.encode() + b"\0", new.encode() + b"\0"
+    assert len(old) == len(new)
     copy = folder / os.path.basename(path)
     copy.write_bytes(data.replace(old, new))
     copy.chmod(0o755)
@@ -144,20 +144,45 @@ def renumbered(path, number, folder):
 
 
 @pytest.fixture
-def from_the_future(python, tmp_path):
-    """Starts a copy of the interpreter that believes to be 3.99."""
+def disguised(python, tmp_path):
+    """How to start a copy of the interpreter that believes to be 3.MINOR."""
     number, program, *libraries = subprocess.check_output(
         [python, "-c", WHERE], universal_newlines=True).splitlines()
-    folder = tmp_path / "future" / "bin"
-    folder.mkdir(parents=True)
-    (folder.parent / "pyvenv.cfg").write_text("home = %s\n" % os.path.dirname(program))
-    command = [renumbered(program, number, folder)]
-    if libraries:  # one of the same name that is loaded already is the one that is used
-        command = ["env", "LD_PRELOAD=" + renumbered(libraries[0], number, folder)] + command
-    version = subprocess.check_output(command + ["-c", "import sys; print(sys.version)"],
-                                      universal_newlines=True)
-    assert version.startswith("3.99.")
-    return command
+    folder = tmp_path / "disguised" / "bin"
+
+    def disguise(minor):
+        new = ("3.%d.0000" % minor)[:len(number)]
+        folder.mkdir(parents=True)
+        (folder.parent / "pyvenv.cfg").write_text("home = %s\n" % os.path.dirname(program))
+        command = [renumbered(program, number, new, folder)]
+        if libraries:  # one of the same name that is loaded already is the one that is used
+            command = ["env", "LD_PRELOAD=" + renumbered(libraries[0], number, new, folder)] \
+                + command
+        version = subprocess.check_output(command + ["-c", "import sys; print(sys.version)"],
+                                          universal_newlines=True)
+        assert version.startswith("3.%d." % minor)
+        return command
+    return disguise
+
+
+@pytest.fixture
+def from_the_future(disguised):
+    return disguised(99)
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_layout_that_is_not_this_interpreters(python, version, disguised, run_gpu, step):
+    """As if a point release or a distributor had moved a field: refused, not a crash."""
+    other = version[1] + step
+    if len(str(other)) != len(str(version[1])):
+        pytest.skip("the number of a neighbour is longer or shorter")
+    if other == 11 and step == -1:
+        pytest.skip("one that lies about having sys.monitoring is another program altogether")
+    done, trace, _ = run_gpu(*disguised(other))
+    assert (done.returncode, done.stdout) == (5, "done\n")
+    assert len(trace.kernels) == 3
+    for call in trace.calls:  # lines are right or there are none
+        assert all(frame for frame in trace.stack(call))
 
 
 def test_a_version_to_come(from_the_future, version, run_gpu, report):
