@@ -93,7 +93,8 @@ static inline int inferscope_attach(void)
 	 * The environment of a setuid program is somebody else's; one without a
 	 * loader (AT_BASE) is static, where dlopen() would bring a second libc.
 	 */
-	if (!inferscope_dlopen_ || !inferscope_dlsym_ || getauxval(AT_SECURE) || !getauxval(AT_BASE))
+	if (!inferscope_dlopen_ || !inferscope_dlsym_ || getauxval(AT_SECURE) ||
+	    !getauxval(AT_BASE))
 		return 0;
 	if (!getenv("INFERSCOPE_SESSION"))
 		return 0;
