@@ -251,9 +251,11 @@ static bool may_ask(void)
 
 	if (may || !frame)
 		return may;
-	for (frame = py_new_ref(frame); frame != py.None; frame = py.GetAttr(frame, "f_back")) {
+	frame = py_new_ref(frame);
+	while (frame && frame != py.None) {
 		py_drop(outer);
 		outer = frame;
+		frame = py.GetAttr(frame, "f_back");
 	}
 	py_drop(frame);
 	code = py.GetAttr(outer, "f_code");
@@ -323,14 +325,10 @@ static bool frame_is_as_expected(void)
 
 static bool python_has_profile(void)
 {
-	PyObject *sys = py.Import("sys");
-	PyObject *get = sys ? py.GetAttr(sys, "getprofile") : NULL;
-	PyObject *function = get ? py.Call(get, NULL) : NULL;
+	PyObject *function = py_call_sys("getprofile");
 	bool has = function && function != py.None;
 
 	py_drop(function);
-	py_drop(get);
-	py_drop(sys);
 	py.Err_Clear();
 	return has;
 }

@@ -60,7 +60,7 @@ int cupti_load(char *text, size_t bytes)
 {
 	void *library = open_library();
 	const char *missing;
-	int result;
+	int result, driver;
 
 	if (!library) {
 		snprintf(text, bytes,
@@ -93,7 +93,8 @@ int cupti_load(char *text, size_t bytes)
 	 * Seen on an H200 under a CUDA 13 driver: with any launch of the driver API enabled CUPTI
 	 * 11.8 gives all calls the same number and crashes in PyTorch's; without, all is well.
 	 */
-	cupti.tells_driver_calls = cupti.version > CUPTI_VERSION_MIN ||
-				   (driver_version() && driver_version() < CUDA_12);
+	driver = driver_version();
+	cupti.tells_driver_calls =
+		cupti.version > CUPTI_VERSION_MIN || (driver && driver < CUDA_12);
 	return 0;
 }

@@ -81,13 +81,18 @@ int pyapi_load(const void *inside)
 	return 0;
 }
 
-PyObject *py_current_frame(void)
+PyObject *py_call_sys(const char *name)
 {
 	PyObject *sys = py.Import("sys");
-	PyObject *getframe = sys ? py.GetAttr(sys, "_getframe") : NULL;
-	PyObject *frame = getframe ? py.Call(getframe, NULL) : NULL;
+	PyObject *function = sys ? py.GetAttr(sys, name) : NULL;
+	PyObject *result = function ? py.Call(function, NULL) : NULL;
 
-	py_drop(getframe);
+	py_drop(function);
 	py_drop(sys);
-	return frame;
+	return result;
+}
+
+PyObject *py_current_frame(void)
+{
+	return py_call_sys("_getframe");
 }

@@ -221,6 +221,9 @@ static inline bool py_is(PyObject *object, PyObject *type)
 	return object->type == type || py.Type_IsSubtype(object->type, type);
 }
 
+/* sys.NAME(); a new reference, or NULL with an exception set. */
+PyObject *py_call_sys(const char *name);
+
 /* The frame that runs now: sys._getframe(); NULL with an exception set. */
 PyObject *py_current_frame(void);
 

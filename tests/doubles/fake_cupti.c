@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "callback_data.h"
 #include "fake_buffers.h"
 #include "fake_driver.h"
 #include "fake_faults.h"
@@ -26,20 +27,6 @@ enum result {
 
 #define KINDS 64
 #define IDS 1024u
-
-struct callback_data { /* CUpti_CallbackData */
-	uint32_t callbackSite;
-	const char *functionName;
-	const void *functionParams;
-	void *functionReturnValue;
-	const char *symbolName;
-	void *context;
-	uint32_t contextUid;
-	uint64_t *correlationData;
-	uint32_t correlationId;
-};
-
-typedef void (*callback)(void *user, int domain, uint32_t id, const void *data);
 
 FAKE_EXPORT int cuptiGetVersion(uint32_t *version);
 FAKE_EXPORT int cuptiGetResultString(int result, const char **text);

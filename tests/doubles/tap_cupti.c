@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "callback_data.h"
 #include "tap_cupti.h"
 #include "tap_file.h"
 
@@ -44,19 +45,6 @@ static const struct {
 	{ KIND_OVERHEAD, 24, 32, 0, 0 },  { KIND_DEVICE, 0, 0, 0, 136 },
 };
 
-struct callback_data { /* CUpti_CallbackData */
-	uint32_t callbackSite;
-	const char *functionName;
-	const void *functionParams;
-	void *functionReturnValue;
-	const char *symbolName;
-	void *context;
-	uint32_t contextUid;
-	uint64_t *correlationData;
-	uint32_t correlationId;
-};
-
-typedef void (*callback)(void *user, int domain, uint32_t id, const void *data);
 typedef void (*request_function)(uint8_t **buffer, size_t *bytes, size_t *max_records);
 typedef void (*complete_function)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
 				  size_t valid_bytes);

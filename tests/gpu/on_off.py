@@ -12,11 +12,9 @@ Prints lines of the protocol of bench/README.md.
 
 import argparse
 import collections
-import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -90,7 +88,18 @@ def measure_sizes(workload, recorders, folder):
     return sizes
 
 
-def summarize(workload, pairs, sizes):
+def measure(workload, args):
+    folder = tempfile.mkdtemp(prefix="inferscope-on-off-")
+    try:
+        recorders = RECORDERS * args.sizes + [WITH_STACKS] * args.stacks
+        return {"pairs": measure_pairs(workload, args.batches, folder),
+                "sizes": measure_sizes(workload, recorders, folder)}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def summarize(workload, measured):
+    pairs, sizes = measured["pairs"], measured["sizes"]
     for switch, goal in (("agent", " <= %s" % workload.goal), ("profiler", "")):
         ratio = paired.summarize(pairs[switch])
         name = "onoff.%s.%s" % (workload.name, "gpu" if switch == "agent" else "torch_profiler")
@@ -117,37 +126,8 @@ def main():
     if args.batches * PROFILER_PAIRS < paired.MIN_PAIRS:
         parser.error("fewer than %d pairs say nothing" % paired.MIN_PAIRS)
 
-    problem = kit.obstacle()
-    if problem:
-        print("# on_off: SKIP, %s" % problem)
-        return kit.NOTHING
-    failed, kept = False, {}
-    for workload in WORKLOADS:
-        if args.words and not any(word in workload.name for word in args.words):
-            continue
-        lacking = kit.missing(workload.needs)
-        if lacking:
-            print("# onoff.%s: SKIP, no %s" % (workload.name, ", ".join(lacking)))
-            continue
-        folder = tempfile.mkdtemp(prefix="inferscope-on-off-")
-        try:
-            pairs = measure_pairs(workload, args.batches, folder)
-            recorders = RECORDERS * args.sizes + [WITH_STACKS] * args.stacks
-            sizes = measure_sizes(workload, recorders, folder)
-        except (Stuck, OSError, ValueError, subprocess.TimeoutExpired) as error:
-            print("# onoff.%s: FAILED, %s" % (workload.name, error))
-            failed = True
-            continue
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        kept[workload.name] = {"pairs": pairs, "sizes": sizes}
-        for line in summarize(workload, pairs, sizes):
-            print(line, flush=True)
-    if args.out:
-        os.makedirs(args.out, exist_ok=True)
-        with open(os.path.join(args.out, "on_off.json"), "w", encoding="utf-8") as file:
-            json.dump(kept, file)
-    return int(failed)
+    return overhead.run_workloads("onoff", WORKLOADS, args,
+                                  lambda workload: measure(workload, args), summarize)
 
 
 if __name__ == "__main__":

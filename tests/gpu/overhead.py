@@ -187,6 +187,36 @@ def measure(workload, args):
     return rounds
 
 
+def run_workloads(name, workloads, args, measure, summarize):
+    """Measures those that were asked for, prints what summarize() makes of each, keeps it all in
+    NAME.json of args.out; the status of the program.  What cannot run is seen to be skipped."""
+    problem = kit.obstacle()
+    if problem:
+        print("# %s: SKIP, %s" % (name, problem))
+        return kit.NOTHING
+    failed, kept = False, {}
+    for workload in workloads:
+        if args.words and not any(word in workload.name for word in args.words):
+            continue
+        lacking = kit.missing(workload.needs)
+        if lacking:
+            print("# %s.%s: SKIP, no %s" % (name, workload.name, ", ".join(lacking)))
+            continue
+        try:
+            kept[workload.name] = measure(workload)
+        except (Stuck, OSError, ValueError, subprocess.TimeoutExpired) as error:
+            print("# %s.%s: FAILED, %s" % (name, workload.name, error))
+            failed = True
+            continue
+        for line in summarize(workload, kept[workload.name]):
+            print(line, flush=True)
+    if args.out:
+        os.makedirs(args.out, exist_ok=True)
+        with open(os.path.join(args.out, name + ".json"), "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+    return int(failed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="of fresh processes")
@@ -197,32 +227,8 @@ def main():
     if args.rounds * args.turns < paired.MIN_PAIRS:
         parser.error("fewer than %d pairs say nothing" % paired.MIN_PAIRS)
 
-    problem = kit.obstacle()
-    if problem:
-        print("# overhead: SKIP, %s" % problem)
-        return kit.NOTHING
-    failed, kept = False, {}
-    for workload in WORKLOADS:
-        if args.words and not any(word in workload.name for word in args.words):
-            continue
-        lacking = kit.missing(workload.needs)
-        if lacking:
-            print("# overhead.%s: SKIP, no %s" % (workload.name, ", ".join(lacking)))
-            continue
-        try:
-            rounds = measure(workload, args)
-        except (Stuck, OSError, ValueError, subprocess.TimeoutExpired) as error:
-            print("# overhead.%s: FAILED, %s" % (workload.name, error))
-            failed = True
-            continue
-        kept[workload.name] = rounds
-        for line in summarize(workload, rounds):
-            print(line, flush=True)
-    if args.out:
-        os.makedirs(args.out, exist_ok=True)
-        with open(os.path.join(args.out, "overhead.json"), "w", encoding="utf-8") as file:
-            json.dump(kept, file)
-    return int(failed)
+    return run_workloads("overhead", WORKLOADS, args, lambda workload: measure(workload, args),
+                         summarize)
 
 
 if __name__ == "__main__":

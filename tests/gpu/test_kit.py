@@ -304,7 +304,7 @@ def test_overhead_is_reported_with_goal_interval_and_end():
 def test_on_and_off_are_reported_beside_the_profiler_with_sizes():
     pairs = {"agent": [(1.0, 1.01), (2.0, 2.02)] * 8, "profiler": [(1.0, 1.5)] * 15}
     sizes = {"gpu": 10, "default": 90, "torch_profiler": 1000, "torch_profiler_stacks": 3000}
-    lines = list(on_off.summarize(on_off.WORKLOADS[0], pairs, sizes))
+    lines = list(on_off.summarize(on_off.WORKLOADS[0], {"pairs": pairs, "sizes": sizes}))
     assert "onoff.gpu_bound.gpu 1.0100 times <= 1.02" in lines
     assert "onoff.gpu_bound.torch_profiler 1.5000 times" in lines
     assert "size.gpu_bound.gpu 0.0100 of_torch_profiler <= 0.05" in lines

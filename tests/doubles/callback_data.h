@@ -1,0 +1,24 @@
+/*
+ * What CUPTI hands to a subscriber, as both its doubles declare it: apart from
+ * src/agent/cupti.h, so that a mistake there does not meet its like here.
+ */
+#ifndef DOUBLES_CALLBACK_DATA_H
+#define DOUBLES_CALLBACK_DATA_H
+
+#include <stdint.h>
+
+struct callback_data { /* CUpti_CallbackData */
+	uint32_t callbackSite;
+	const char *functionName;
+	const void *functionParams;
+	void *functionReturnValue;
+	const char *symbolName;
+	void *context;
+	uint32_t contextUid;
+	uint64_t *correlationData;
+	uint32_t correlationId;
+};
+
+typedef void (*callback)(void *user, int domain, uint32_t id, const void *data);
+
+#endif
