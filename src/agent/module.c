@@ -43,7 +43,7 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	if (!s) /* over already */
 		return py.Bool_From(0);
 	collect = s->header->collect;
-	if (collect & SHM_COLLECT_CALLS) {
+	if (s->header->cpu_mode != SHM_CPU_OFF) {
 		enum shm_refusal refusal = calls_start();
 
 		self = session_process();
@@ -67,7 +67,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	(void)module;
 	(void)unused;
 	if (s) {
-		if (s->header->collect & (SHM_COLLECT_CALLS | SHM_COLLECT_GPU))
+		if (s->header->cpu_mode != SHM_CPU_OFF || s->header->collect & SHM_COLLECT_GPU)
 			calls_stop();
 		if (s->header->collect & SHM_COLLECT_GC)
 			gc_pauses_stop();

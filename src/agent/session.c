@@ -98,6 +98,9 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->defs_lost, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_thread, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_lines, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->event_cost_ps, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->overhead_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->left_out_functions, 0, memory_order_relaxed);
 	read_command_line(p->name, sizeof(p->name));
 	/* Pairs with the acquire in drain_processes(): the entry is complete. */
 	atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);

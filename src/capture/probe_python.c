@@ -101,7 +101,8 @@ void probe_python(const struct probe_context *c, struct probe_result *out)
 {
 	const struct recording_options options = {
 		.buffer_bytes = BUFFER_BYTES,
-		.collect = SHM_COLLECT_CALLS | SHM_COLLECT_GC,
+		.collect = SHM_COLLECT_GC,
+		.cpu_mode = SHM_CPU_TRACE,
 	};
 	int fd = memfd_create("inferscope-doctor", MFD_CLOEXEC);
 	struct recording *r = NULL;

@@ -34,6 +34,14 @@ static int note_limit(struct recording *r, uint64_t wanted, uint64_t bytes, cons
 	return trace_write_note(r->writer, text, err);
 }
 
+/* Before anybody is told where the memory is. */
+static void tell_agents(struct shm_header *h, const struct recording_options *options)
+{
+	h->cpu_mode = options->cpu_mode;
+	h->budget_ppm = options->budget_ppm;
+	h->sample_hz = options->sample_hz;
+}
+
 int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
 		  struct err *err)
 {
@@ -49,6 +57,7 @@ int recording_new(struct recording **out, int trace_fd, const struct recording_o
 	    trace_writer_new(&r->writer, trace_fd, err) ||
 	    note_limit(r, options->buffer_bytes, bytes, limit, err))
 		goto fail;
+	tell_agents(r->area.header, options);
 	shrink_init(&r->shrink, &r->area, options->root ? options->root : "");
 	ticks_init(&r->ticks, clock, trace_writer_start(r->writer)->monotonic_ns);
 	if (trace_write_info(r->writer, "inferscope.version", INFERSCOPE_VERSION, err) ||

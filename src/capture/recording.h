@@ -20,6 +20,9 @@ struct recording_options {
 	uint32_t collect; /* enum shm_collect */
 	bool keep_newest; /* --ring */
 	const char *root; /* where /proc and /sys are, for tests; NULL: where they always are */
+	enum shm_cpu cpu_mode;
+	uint32_t budget_ppm; /* see struct shm_header */
+	uint32_t sample_hz;
 };
 
 /* trace_fd: an empty file open for writing; stays the caller's. */

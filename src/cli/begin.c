@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,33 @@ static int write_facts(struct begun *b, char *const command[], struct err *err)
 		       : 0;
 }
 
+static const struct {
+	const char *name;
+	enum shm_cpu mode;
+} cpu_modes[] = {
+	{ "off", SHM_CPU_OFF },
+	{ "auto", SHM_CPU_AUTO },
+	{ "trace", SHM_CPU_TRACE },
+	{ "sample", SHM_CPU_SAMPLE },
+};
+
+static enum shm_cpu cpu_mode(const struct config *c)
+{
+	const char *name = config_text(c, &setting_cpu);
+	size_t i = 0;
+
+	while (strcmp(cpu_modes[i].name, name) != 0) /* one of them, or the setting was refused */
+		i++;
+	return cpu_modes[i].mode;
+}
+
+static uint32_t budget_ppm(const struct config *c)
+{
+	double percent = config_number(c, &setting_max_overhead);
+
+	return percent >= 100 ? SHM_NO_BUDGET : (uint32_t)lround(percent * 1e4);
+}
+
 int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
 		    struct err *err)
 {
@@ -100,6 +128,9 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	struct recording_options options = {
 		.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20,
 		.keep_newest = config_flag(c, &setting_ring),
+		.cpu_mode = cpu_mode(c),
+		.budget_ppm = budget_ppm(c),
+		.sample_hz = (uint32_t)config_number(c, &setting_sample_hz),
 	};
 
 	memset(b, 0, sizeof(*b));
@@ -111,8 +142,8 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->finish.kept_trace = keep ? trace : NULL;
 	b->progress =
 		b->finish.summary && isatty(STDERR_FILENO) && progress_possible(getenv("TERM"));
-	if (strcmp(config_text(c, &setting_cpu), "off") != 0)
-		options.collect = SHM_COLLECT_CALLS | SHM_COLLECT_GC;
+	if (options.cpu_mode != SHM_CPU_OFF)
+		options.collect = SHM_COLLECT_GC;
 	if (config_flag(c, &setting_gpu))
 		options.collect |= SHM_COLLECT_GPU;
 	if (finish_check(&b->finish, keep ? trace : NULL, err))

@@ -11,8 +11,8 @@
  * rings draw on one pool, so that a busy thread may use what idle ones leave.
  *
  * Who writes what
- *   header        the recorder, before the first agent; `active`, `next_id` and
- *                 `next_*` hints later, atomically, by those the field names
+ *   header        the recorder, before the first agent; what is atomic also later,
+ *                 by those the field names
  *   process       claimed by an agent (state CAS), freed by the recorder
  *   thread        claimed by its thread (state CAS), freed by the recorder
  *   free_map      where to look for a free block: every free one has its bit set,
@@ -56,7 +56,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
-#define SHM_VERSION 2u
+#define SHM_VERSION 3u
 #define SHM_ENV "INFERSCOPE_SESSION"                 /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
 #define SHM_AGENT_VERSION "inferscope_agent_version" /* its symbol: a text, for doctor */
 #define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
@@ -75,12 +75,21 @@ enum shm_clock {
 	SHM_CLOCK_COUNTER = 1,   /* ticks of the CPU's invariant counter */
 };
 
-/* What the agent is asked to record. */
+/* What the agent is asked to record besides the calls (enum shm_cpu). */
 enum shm_collect {
-	SHM_COLLECT_CALLS = 1u << 0,
 	SHM_COLLECT_GC = 1u << 1,
 	SHM_COLLECT_GPU = 1u << 2,
 };
+
+/* How Python functions are recorded. */
+enum shm_cpu {
+	SHM_CPU_OFF = 0,
+	SHM_CPU_AUTO = 1,   /* calls, as many as the budget allows, and samples */
+	SHM_CPU_TRACE = 2,  /* every call */
+	SHM_CPU_SAMPLE = 3, /* samples only */
+};
+
+#define SHM_NO_BUDGET UINT32_MAX
 
 struct shm_header {
 	uint64_t magic;
@@ -91,7 +100,9 @@ struct shm_header {
 	uint64_t token; /* equals the one in SHM_ENV, or this is not the session meant */
 	uint64_t total_bytes;
 	uint32_t processes, threads, blocks; /* table sizes */
-	uint32_t zero;
+	uint32_t cpu_mode;                   /* enum shm_cpu */
+	uint32_t budget_ppm; /* of elapsed time, for SHM_CPU_AUTO; SHM_NO_BUDGET: no bound */
+	uint32_t sample_hz;  /* asked for */
 	uint64_t processes_at, threads_at, free_map_at; /* offsets */
 	uint64_t block_state_at, block_begun_at, blocks_at;
 
@@ -101,6 +112,13 @@ struct shm_header {
 	_Alignas(64) _Atomic uint32_t next_id;
 	/* Processes that found no entry; counted by themselves. */
 	_Alignas(64) _Atomic uint32_t no_process;
+	/*
+	 * Of the recorder, for the agents' account of what recording costs: the CPU
+	 * time that it has used so far; and 1 while the workload and it have one core
+	 * between them, so that this time is taken from the workload.
+	 */
+	_Alignas(64) _Atomic uint64_t recorder_cpu_ns;
+	_Atomic uint32_t shares_core;
 };
 
 /* Of a process or thread entry. */
@@ -120,7 +138,7 @@ enum shm_refusal {
 	SHM_REFUSED_LEFT_OUT = 7,   /* CUDA loaded the agent, Python did not */
 };
 
-/* 512 bytes */
+/* 768 bytes */
 struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
 	uint32_t pid;
@@ -134,7 +152,11 @@ struct shm_process {
 	_Atomic uint64_t no_thread; /* events of threads that found no thread entry */
 	char name[448];             /* command line or script, UTF-8, NUL-terminated */
 	_Atomic uint32_t no_lines;  /* GPU work has no Python lines: unknown frames */
-	char spare[12];
+
+	_Atomic uint32_t event_cost_ps;      /* of one call event; 0: it was not measured */
+	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account */
+	_Atomic uint64_t left_out_functions; /* no longer traced, for the budget's sake */
+	char spare[248];
 };
 
 /* 128 bytes */
@@ -200,7 +222,7 @@ struct shm_block {
 	_Atomic uint64_t words[SHM_BLOCK_WORDS];
 };
 
-_Static_assert(sizeof(struct shm_process) == 512, "layout is shared");
+_Static_assert(sizeof(struct shm_process) == 768, "layout is shared");
 _Static_assert(sizeof(struct shm_thread) == 128, "layout is shared");
 _Static_assert(sizeof(struct shm_block) == SHM_BLOCK_BYTES, "layout is shared");
 
