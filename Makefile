@@ -83,10 +83,18 @@ build: packages ## the program and the agent, in build/stage
 install: build ## into DESTDIR and PREFIX (/usr/local)
 	DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
+BENCH_FLAGS = -DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=ON
+
 .PHONY: bench
 bench: venv packages ## the benchmarks, one table
-	$(call cmake,build-bench,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=ON)
+	$(call cmake,build-bench,$(BENCH_FLAGS))
 	.venv/bin/python bench/run.py --build build-bench $(BENCH)
+
+.PHONY: bench-cpu
+bench-cpu: venv packages ## what profilers cost, every version and tool: hours, goes on where it was broken off
+	$(call cmake,build-bench,$(BENCH_FLAGS))
+	.venv/bin/python bench/bench_cpu.py --all --markdown build-bench/bench_cpu.md $(BENCH_CPU)
+	@cat build-bench/bench_cpu.md
 
 .PHONY: stage-gpu
 stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)

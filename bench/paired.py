@@ -40,15 +40,20 @@ def measure(base, other, pairs=MIN_PAIRS):
         raise ValueError("fewer than %d pairs say nothing on a noisy machine" % MIN_PAIRS)
     base()
     other()
-    times = []
+    return interleave(lambda: seconds(base), lambda: seconds(other), pairs)
+
+
+def interleave(base, other, pairs):
+    """What both functions return, [(base, other), ...], the order swapped from pair to pair."""
+    results = []
     for nth in range(pairs):
         if nth % 2 == 0:
-            first = seconds(base)
-            times.append((first, seconds(other)))
+            first = base()
+            results.append((first, other()))
         else:
-            first = seconds(other)
-            times.append((seconds(base), first))
-    return times
+            first = other()
+            results.append((base(), first))
+    return results
 
 
 def summarize(times, seed=1):

@@ -1,9 +1,11 @@
 """The tools that the benchmarks rely on: a wrong ruler is worse than none."""
 
 import importlib.util
+import json
 import os
 import random
 import subprocess
+import sys
 
 import pytest
 
@@ -18,8 +20,12 @@ def load(name):
     return module
 
 
+sys.path.insert(0, BENCH)  # the tools import each other
 paired = load("paired")
 run = load("run")
+cpu = load("bench_cpu")
+cpu_table = load("cpu_table")
+cpu_tools = load("cpu_tools")
 
 
 def noisy_pairs(true_ratio, count=25, seed=5):
@@ -72,3 +78,118 @@ def test_results_goals_and_remarks_are_read():
 def test_anything_else_is_an_error(line):
     with pytest.raises(run.ProtocolError):
         run.parse(line + "\n")
+
+
+def cell(ratio, share=None, count=15):
+    """As if a tool took `ratio` times as long and its reports said `share`."""
+    return cpu_table.Cell("x", [((1.0, 2.0, None), (ratio, 2 * ratio, share))] * count)
+
+
+def key(tool, row="fib", cores="free"):
+    return cpu_table.Key("3.12", row, cores, tool)
+
+
+def verdict_texts(cells):
+    return [verdict.text() for verdict in cpu_table.verdicts(list(cells), cells)]
+
+
+def test_promises_that_are_kept_and_ones_that_are_not():
+    kept = {key("auto"): cell(1.04, 0.03), key("trace"): cell(2.0), key("viztracer"): cell(3.0)}
+    assert all("met on all 1" in text for text in verdict_texts(kept))
+    broken = {key("auto"): cell(1.06, 0.01), key("trace"): cell(3.1),
+              key("viztracer"): cell(3.0)}
+    texts = verdict_texts(broken)
+    assert ["MISSED on 1 of 1: 3.12 fib" in text for text in texts] == [True] * 3
+    assert "4.7" in texts[2]  # 1 - 1 / 1.06 was measured, 0.01 said
+    assert all("not measured" in text for text in verdict_texts({}))
+
+
+def test_the_table_has_every_cell_and_says_why_one_is_empty():
+    cells = {key("auto"): cell(1.04, 0.04), key("auto", cores="one"): cell(1.5),
+             key("scalene"): cpu_table.Cell("x", failure="exit status 1: no such thing")}
+    keys = [key(tool, cores=cores) for cores in ("free", "one") for tool in ("auto", "scalene")]
+    titles = {"auto": "Auto", "scalene": "Scalene"}
+    text = "\n".join(cpu_table.markdown(keys, cells, titles, "a machine"))
+    assert "| 3.12 | fib | 1.040 (1.040 – 1.040) | – | 0.2 points |" in text
+    assert "| 3.12 | fib, one core | 1.50 (1.50 – 1.50) | – | – |" in text
+    assert "scalene, 3.12 fib: exit status 1: no such thing" in text
+    assert "Fewer than" not in text
+    few = "\n".join(cpu_table.markdown([key("auto")], {key("auto"): cell(1, count=3)}, titles, ""))
+    assert "Fewer than 15 pairs" in few
+
+
+def test_cells_outlive_the_run_until_something_changes(tmp_path):
+    path = str(tmp_path / "results.json")
+    results = cpu_table.Results(path)
+    results.put(key("auto"), cell(1.25, 0.5))
+    again = cpu_table.Results(path)
+    assert again.cells[key("auto")].ratio() == cell(1.25).ratio()
+    assert again.cells[key("auto")].share() == 0.5
+    assert again.find(key("auto"), "x", 15)
+    assert not again.find(key("auto"), "another program", 15)
+    assert not again.find(key("auto"), "x", 16)
+    assert not again.find(key("trace"), "x", 15)
+
+
+def test_the_time_left_follows_what_was_seen():
+    keys = [key("auto"), key("auto", row="parsing")]
+    clock = cpu.Clock(keys, 15, 1.0)
+    guess = clock.left_s()
+    clock.took(keys[0], guess)  # twice as long as thought
+    assert clock.left_s() == pytest.approx(guess)
+    clock.skip(keys[1])
+    assert clock.left_s() == 0
+
+
+def test_one_core_is_one_core_for_all_that_is_started():
+    ask = [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"]
+    before = os.sched_getaffinity(0)
+    with cpu.on_cores("one"):
+        assert subprocess.run(ask, stdout=subprocess.PIPE, text=True).stdout.strip() == "1"
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("code, says", [
+    ("import sys; sys.exit('the reason')", "exit status 1: the reason"),
+    ("pass", "did not run")])
+def test_a_run_that_failed_is_no_measurement(code, says):
+    with pytest.raises(cpu.Failed, match=says):
+        cpu.run_once([sys.executable, "-c", code], 1)
+
+
+@pytest.mark.parametrize("row", cpu_tools.ROWS)
+def test_every_workload_times_its_loop_alone(row):
+    for package in cpu_tools.ROWS[row]:
+        pytest.importorskip(package)
+    one = cpu.run_once([sys.executable, cpu_tools.script_of(row)], 0.002)
+    assert 0 < one.loop < one.whole
+    assert one.share is None
+
+
+def test_the_whole_way_to_the_table(tmp_path, capsys):
+    version = "%d.%d" % sys.version_info[:2]
+    binary = os.environ.get("INFERSCOPE_BIN")
+    if not binary:
+        pytest.skip("INFERSCOPE_BIN is not set")
+    arguments = ["--versions", version, "--rows", "fib", "--columns", "auto,cprofile",
+                 "--pairs", "2", "--scale", "0.02", "--cores", "both", "--bin", binary,
+                 "--venvs", str(tmp_path), "--results", str(tmp_path / "r.json")]
+    assert cpu.main(arguments) == 0
+    said = capsys.readouterr()
+    results, remarks = run.parse(said.out)
+    assert [result.name for result in results] == [
+        "cpu.%s.fib%s.%s" % (version, cores, tool)
+        for cores in ("", ".one_core") for tool in ("auto", "cprofile")]
+    assert all(float(result.value) > 0 for result in results)
+    cells = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert [len(entry["pairs"]) for entry in cells] == [2] * 4
+    assert cpu.main([*arguments, "--markdown", str(tmp_path / "t.md")]) == 0
+    assert capsys.readouterr().err.count("measured before") == 4
+    assert "| %s | fib, one core |" % version in (tmp_path / "t.md").read_text()
+
+
+@pytest.mark.parametrize("wrong", [["--rows", "fob"], ["--columns", "perf"], ["--pairs", "0"]])
+def test_a_wrong_choice_is_a_usage_error(wrong, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cpu.main(wrong)
+    assert ended.value.code == 2

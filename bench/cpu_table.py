@@ -1,0 +1,182 @@
+"""The results of bench_cpu.py: kept in a file, summed up, printed.
+
+A cell is what one tool did to one workload on one version of Python: pairs of neighbouring runs,
+plain and with the tool.  The file holds every pair, so that a table can be made again with
+nothing measured, and a run that was broken off goes on where it ended.
+"""
+
+import json
+import os
+import statistics
+from collections import namedtuple
+
+import paired
+
+GOAL_AUTO = 1.05
+GOAL_TRUST = 0.02
+
+# version, row, cores ("free" or "one"), tool
+Key = namedtuple("Key", "version row cores tool")
+# Of one run: seconds of the loop, of the whole process, the report's trust.overhead_share.
+Run = namedtuple("Run", "loop whole share")
+
+
+def key_text(key):
+    return "%s %s%s %s" % (key.version, key.row, " (one core)" if key.cores == "one" else "",
+                           key.tool)
+
+
+class Cell:
+    """`pairs` of (plain Run, tool Run), or the reason why there are none."""
+
+    def __init__(self, identity, pairs=(), failure=None):
+        self.identity = identity
+        self.pairs = [(Run(*plain), Run(*tool)) for plain, tool in pairs]
+        self.failure = failure
+
+    def ratio(self, field="loop"):
+        return paired.summarize([(getattr(plain, field), getattr(tool, field))
+                                 for plain, tool in self.pairs])
+
+    def share(self):
+        """What the reports say the recording took of the elapsed time; None: they do not."""
+        shares = [tool.share for _, tool in self.pairs if tool.share is not None]
+        return statistics.median(shares) if shares else None
+
+    def trust_error(self):
+        """How far the reports are from the truth, in shares of the elapsed time."""
+        share = self.share()
+        return None if share is None else abs(share - (1 - 1 / self.ratio().median))
+
+
+class Results:
+    def __init__(self, path):
+        self.path = path
+        self.cells = {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for entry in json.load(file)["cells"]:
+                    self.cells[Key(*entry["key"])] = Cell(entry["identity"], entry["pairs"],
+                                                          entry["failure"])
+
+    def find(self, key, identity, pairs):
+        """A cell that need not be measured again, or None."""
+        cell = self.cells.get(key)
+        if cell and cell.identity == identity and (cell.failure or len(cell.pairs) >= pairs):
+            return cell
+        return None
+
+    def put(self, key, cell):
+        self.cells[key] = cell
+        if self.path:
+            entries = [{"key": k, "identity": c.identity, "pairs": c.pairs, "failure": c.failure}
+                       for k, c in self.cells.items()]
+            with open(self.path + ".new", "w", encoding="utf-8") as file:
+                json.dump({"cells": entries}, file)
+            os.replace(self.path + ".new", self.path)
+
+
+def show_ratio(ratio):
+    return "%.2f (%.2f – %.2f)" % ratio if ratio.median >= 1.2 else "%.3f (%.3f – %.3f)" % ratio
+
+
+def notes_of(keys, cells):
+    """Why cells are empty, each reason once."""
+    places = {}
+    for key in keys:
+        cell = cells.get(key)
+        if cell and cell.failure:
+            places.setdefault((key.tool, cell.failure), []).append(key)
+    for (tool, failure), where in places.items():
+        yield "%s, %s: %s" % (tool, ", ".join("%s %s%s" % (
+            key.version, key.row, ", one core" if key.cores == "one" else "") for key in where),
+            failure)
+
+
+def table(keys, cells, titles, field):
+    """Markdown of the cells `keys`, a row for each workload of each version."""
+    tools = list(dict.fromkeys(key.tool for key in keys))
+    rows = list(dict.fromkeys((key.version, key.row, key.cores) for key in keys))
+    trust = field == "loop" and any(
+        cells[key].share() is not None for key in keys if key in cells and key.tool == "auto")
+    yield "| Python | workload | %s |%s" % (" | ".join(titles[tool] for tool in tools),
+                                            " auto: said – measured |" if trust else "")
+    yield "|---" * (2 + len(tools) + trust) + "|"
+    for version, row, cores in rows:
+        columns = []
+        for tool in tools:
+            cell = cells.get(Key(version, row, cores, tool))
+            columns.append(show_ratio(cell.ratio(field)) if cell and cell.pairs else "–")
+        if trust:
+            auto = cells.get(Key(version, row, cores, "auto"))
+            error = auto.trust_error() if auto and auto.pairs else None
+            columns.append("–" if error is None else "%.1f points" % (100 * error))
+        yield "| %s | %s%s | %s |" % (version, row.replace("_", " "),
+                                      ", one core" if cores == "one" else "",
+                                      " | ".join(columns))
+
+
+class Verdict:
+    """A promise over all cells that were measured: a cell misses it, or not."""
+
+    def __init__(self, title):
+        self.title = title
+        self.judged, self.misses = 0, []
+
+    def judge(self, met, miss):
+        self.judged += 1
+        if not met:
+            self.misses.append(miss)
+
+    def text(self):
+        if not self.judged:
+            return "%s: not measured" % self.title
+        if not self.misses:
+            return "%s: met on all %d" % (self.title, self.judged)
+        return "%s: MISSED on %d of %d: %s" % (self.title, len(self.misses), self.judged,
+                                               "; ".join(self.misses))
+
+
+def verdicts(keys, cells):
+    """By medians of the loop: auto keeps its budget, trace is no slower, trust is right."""
+    budget = Verdict("auto ≤ %.2f" % GOAL_AUTO)
+    rival = Verdict("trace not slower than VizTracer")
+    trust = Verdict("overhead_share within %.0f points of the measurement" % (100 * GOAL_TRUST))
+    for key in keys:
+        cell = cells.get(key)
+        if not cell or not cell.pairs:
+            continue
+        ratio = cell.ratio()
+        where = key_text(key._replace(tool="")).strip()
+        if key.tool == "auto":
+            budget.judge(ratio.median <= GOAL_AUTO, "%s %s" % (where, show_ratio(ratio)))
+            error = cell.trust_error()
+            if error is not None:
+                trust.judge(error <= GOAL_TRUST, "%s %.1f" % (where, 100 * error))
+        other = cells.get(key._replace(tool="viztracer"))
+        if key.tool == "trace" and other and other.pairs:
+            rival.judge(ratio.median <= other.ratio().median, "%s %s against %s" % (
+                where, show_ratio(ratio), show_ratio(other.ratio())))
+    return [budget, rival, trust]
+
+
+def markdown(keys, cells, titles, head):
+    pairs = [len(cells[key].pairs) for key in keys if key in cells and cells[key].pairs]
+    yield head
+    yield ""
+    if pairs and min(pairs) < paired.MIN_PAIRS:
+        yield "**Fewer than %d pairs: a look, not a measurement.**" % paired.MIN_PAIRS
+        yield ""
+    yield "The loop of each workload, times its plain run (median, 95 %% interval; pairs: %s):" % (
+        min(pairs) if pairs else "none")
+    yield ""
+    yield from table(keys, cells, titles, "loop")
+    yield ""
+    yield "Whole processes, start-up and reports included:"
+    yield ""
+    yield from table(keys, cells, titles, "whole")
+    yield ""
+    for verdict in verdicts(keys, cells):
+        yield "- " + verdict.text()
+    for note in notes_of(keys, cells):
+        yield "- " + note
