@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NO_PROCESS UINT32_MAX
@@ -120,6 +121,16 @@ static void in_forked_child(void)
 	}
 }
 
+/* A system call, unlike other clocks. */
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void at_thread_end(void *ring)
 {
 	struct ring *r = ring;
@@ -128,6 +139,7 @@ static void at_thread_end(void *ring)
 	session_my_ring = NULL;
 	ring_seal(r);
 	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);
+	atomic_store_explicit(&t->cpu_end_ns, thread_cpu_ns(), memory_order_relaxed);
 	/* Pairs with the acquire in drain_threads(): the blocks are sealed. */
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
 	free(r);
@@ -172,6 +184,8 @@ struct ring *session_ring_slow(struct session *s)
 	t->process = atomic_load_explicit(&process_index, memory_order_relaxed);
 	t->tid = (uint32_t)syscall(SYS_gettid);
 	t->start_stamp = stamp_now(r->clock);
+	t->cpu_begin_ns = thread_cpu_ns();
+	atomic_store_explicit(&t->cpu_end_ns, 0, memory_order_relaxed);
 	t->name[0] = '\0';
 	atomic_store_explicit(&t->name_set, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->end_stamp, 0, memory_order_relaxed);

@@ -45,6 +45,9 @@ struct analysis_thread {
 	const char *name; /* "" where it has none */
 	int64_t start_ns, end_ns;
 	int64_t covered_ns; /* inside Python functions or collections: running or waiting there */
+	bool timed;         /* the kernel's figures are known */
+	int64_t on_cpu_ns;
+	int64_t queued_ns; /* ready, while another thread had the CPU */
 	uint64_t events, lost, gaps;
 };
 

@@ -316,6 +316,7 @@ int drain_cycle(struct drain *d, struct err *err)
 {
 	if (drain_tables_update(d, err))
 		return -1;
+	drain_times_update(d);
 	if (d->keep_newest) {
 		if (drain_defs(d, err) || drain_newest_keep(d, err))
 			return -1;

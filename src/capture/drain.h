@@ -38,6 +38,12 @@ int drain_cycle(struct drain *d, struct err *err);
 /* The last one: everything is written out, every thread accounted for. */
 int drain_finish(struct drain *d, struct err *err);
 
+/*
+ * A process has ended but its parent has not waited for it yet: the last moment at which
+ * the kernel can be asked about it.
+ */
+void drain_process_ends(struct drain *d, uint32_t pid);
+
 /* A process is known to be dead (its parent has waited for it). */
 void drain_process_died(struct drain *d, uint32_t pid);
 

@@ -3,6 +3,7 @@
 #define CAPTURE_DRAIN_STATE_H
 
 #include "capture/drain.h"
+#include "capture/thread_state.h"
 
 #define DRAIN_BATCH \
 	64u /* blocks copied before their definitions are fetched and they are written */
@@ -39,6 +40,8 @@ struct drain_thread {
 	uint32_t blocks;     /* --ring only: that hold its events */
 	uint64_t newest_seq; /* of its event blocks, as far as drain_scan() knows */
 	struct trace_thread entry;
+	uint64_t cpu_begin_ns;           /* of the agent's own clock */
+	struct thread_times first, last; /* the kernel's; see drain_times.c */
 	char name[sizeof(((struct shm_thread *)0)->name) + 1];
 };
 
@@ -65,6 +68,7 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
+	int64_t times_due_ns;               /* when to ask the kernel again for CPU times */
 	uint32_t told_pids[DRAIN_TOLD_MAX]; /* whose shim left a note */
 	unsigned told;
 	char refusal[1024];                   /* the first one; "": none */
@@ -85,6 +89,15 @@ int drain_tables_retire(struct drain *d, bool everything, struct err *err);
 
 /* Accounts for a process.  over: the recording ends, nobody needs its entry again. */
 int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *err);
+
+/*
+ * Asks the kernel now and then for the CPU times of all threads, and at once for those of
+ * a thread that is new.
+ */
+void drain_times_update(struct drain *d);
+
+/* Puts into a thread's entry what is known of its CPU times. */
+void drain_times_finish(struct drain *d, uint32_t slot);
 
 /* How many events a thread made, as far as that can be true. */
 uint64_t drain_produced(const struct drain *d, uint32_t slot);

@@ -219,7 +219,8 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	t->slot = process;
 	t->entry.id = d->next_thread++;
 	t->entry.process = d->processes[process].entry.id;
-	t->entry.tid = shared->tid;
+	t->entry.tid = read_once(&shared->tid);
+	t->cpu_begin_ns = shared->cpu_begin_ns;
 	t->entry.start_ns = stamp_ns(d, shared->start_stamp);
 	t->entry.end_ns = TRACE_UNKNOWN_NS;
 	t->entry.name = t->name;
@@ -330,6 +331,7 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 	t->entry.lost = t->entry.produced - t->stored;
 	if (end)
 		t->entry.end_ns = stamp_ns(d, end);
+	drain_times_finish(d, slot);
 	d->totals.lost += t->entry.lost;
 	if (trace_write_thread(d->writer, &t->entry, err) ||
 	    trace_writer_forget(d->writer, t->entry.id, err))

@@ -74,6 +74,20 @@ static void tick(struct supervisor *s, int64_t *last_ns, struct recording *r)
 	s->tick(s->context, r);
 }
 
+/* waitpid(), but the drain has a last look at what is about to go. */
+static pid_t reap(const struct supervisor *s, pid_t workload, int *status, struct recording *r)
+{
+	siginfo_t ended = { .si_pid = 0 };
+
+	if (waitid(s->wait_children ? P_ALL : P_PID, (id_t)workload, &ended,
+		   WEXITED | WNOHANG | WNOWAIT))
+		return -1;
+	if (!ended.si_pid)
+		return 0;
+	drain_process_ends(recording_drain(r), (uint32_t)ended.si_pid);
+	return waitpid(ended.si_pid, status, WNOHANG);
+}
+
 int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 {
 	struct pollfd wake = { s->signals, POLLIN, 0 };
@@ -85,8 +99,7 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		int wait_status;
 		pid_t pid;
 
-		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) >
-		       0) {
+		while ((pid = reap(s, workload, &wait_status, r)) > 0) {
 			drain_process_died(recording_drain(r), (uint32_t)pid);
 			if (pid == workload) {
 				running = false;

@@ -172,8 +172,10 @@ struct shm_thread {
 	 * record that found no block at all; the newest block knows the rest.
 	 */
 	_Atomic uint64_t produced;
-	char name[64]; /* UTF-8, NUL-terminated */
-	char spare[24];
+	char name[64];               /* UTF-8, NUL-terminated */
+	uint64_t cpu_begin_ns;       /* the thread's own CPU clock at start_stamp */
+	_Atomic uint64_t cpu_end_ns; /* at end_stamp; 0: it has not ended, or was killed */
+	char spare[8];
 };
 
 /*

@@ -46,6 +46,10 @@ struct trace_thread {
 	int64_t start_ns, end_ns;
 	uint64_t produced, lost; /* records; what is stored is produced - lost, always */
 	const char *name;        /* "" where it has none */
+	/* What the kernel counted between start and end; 0 where it was not asked. */
+	bool timed;
+	int64_t on_cpu_ns;
+	int64_t queued_ns; /* ready, while another thread had the CPU */
 };
 
 struct trace_code {

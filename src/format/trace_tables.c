@@ -173,6 +173,11 @@ static int load_thread(struct trace *t, struct cursor *c)
 	p.lost = take_varint(c, TRACE_INDEX_LIMIT);
 	earlier = entry_find(&t->threads, &t->thread_at, p.id, sizeof(*slot));
 	p.name = take_prefixed_text(t, c, earlier ? earlier->public.name : NULL);
+	p.timed = !c->bad && c->at < c->end;
+	if (p.timed) {
+		p.on_cpu_ns = take_time(c);
+		p.queued_ns = take_time(c);
+	}
 	if (c->bad || idmap_find(&t->process_at, p.process) == IDMAP_NONE)
 		return -1;
 	slot = entry_for(&t->threads, &t->thread_at, p.id, sizeof(*slot));

@@ -307,6 +307,10 @@ int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, str
 	add_count(entry, t->produced);
 	add_count(entry, t->lost);
 	add_text(entry, t->name);
+	if (t->timed) {
+		add_time(entry, t->on_cpu_ns);
+		add_time(entry, t->queued_ns);
+	}
 	return entry_write(w, BLOCK_THREAD, err);
 }
 

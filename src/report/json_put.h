@@ -46,6 +46,15 @@ static inline void put_ms(struct json *j, const char *key, int64_t ns)
 	json_scaled(j, ns, 6);
 }
 
+/* null where it is not known. */
+static inline void put_known_ms(struct json *j, const char *key, bool known, int64_t ns)
+{
+	if (known)
+		put_ms(j, key, ns);
+	else
+		put_null(j, key);
+}
+
 static inline void put_us(struct json *j, const char *key, int64_t ns)
 {
 	json_key(j, key);

@@ -140,6 +140,8 @@ static void put_threads(struct json *j, const struct analysis *a)
 		put_ms(j, "in_functions_ms", t->covered_ns);
 		put_share(j, "in_functions_share", (double)t->covered_ns,
 			  (double)(t->end_ns - t->start_ns));
+		put_known_ms(j, "on_cpu_ms", t->timed, t->on_cpu_ns);
+		put_known_ms(j, "queued_ms", t->timed, t->queued_ns);
 		put_uint(j, "events", t->events);
 		json_object_end(j);
 	}

@@ -159,9 +159,10 @@ static void add_threads(struct buf *out, const struct analysis *a, enum report_d
 
 	if (!rows)
 		return;
-	buf_add_str(out, "\n## Threads\n\n"
-			 "| pid | thread | name | lived | in functions | events | lost |\n"
-			 "|--:|--:|---|--:|--:|--:|--:|\n");
+	buf_add_str(out,
+		    "\n## Threads\n\n"
+		    "| pid | thread | name | lived | in functions | on CPU | queued | events | "
+		    "lost |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_thread *t = &a->threads[i];
 		double lived_ns = (double)(t->end_ns - t->start_ns);
@@ -169,11 +170,17 @@ static void add_threads(struct buf *out, const struct analysis *a, enum report_d
 		buf_printf(out, "| %" PRIu32 " | %" PRIu32 " | ", t->pid, t->tid);
 		if (*t->name)
 			markdown_cell(out, t->name);
-		buf_printf(out, " | %s | %s | %" PRIu64 " | %" PRIu64 " |\n",
-			   text_duration(f[0], lived_ns),
-			   text_share(f[1], (double)t->covered_ns, lived_ns), t->events, t->lost);
+		buf_printf(out, " | %s | %s |", text_duration(f[0], lived_ns),
+			   text_share(f[1], (double)t->covered_ns, lived_ns));
+		if (t->timed)
+			buf_printf(out, " %s | %s |", text_duration(f[0], (double)t->on_cpu_ns),
+				   text_duration(f[1], (double)t->queued_ns));
+		else
+			buf_add_str(out, " | |");
+		buf_printf(out, " %" PRIu64 " | %" PRIu64 " |\n", t->events, t->lost);
 	}
 	markdown_more(out, rows, a->thread_count);
+	buf_add_str(out, "\nQueued: ready to run, but other threads had the CPUs.\n");
 }
 
 static void add_gc(struct buf *out, const struct analysis *a)

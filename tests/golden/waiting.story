@@ -7,7 +7,7 @@ info python 3.11.7
 info clock tsc
 info started 2026-11-15T05:00:00Z
 process 1 4711 serve.py 1000 95000000
-thread 1 1 4711 MainThread 1000 95000000 0
+thread 1 1 4711 MainThread 1000 95000000 0 61000000 2500000
 thread 2 1 4712 tqdm 1000 95000000 0
 code main /home/ada/demo/serve.py 3
 code infer /home/ada/demo/serve.py 9

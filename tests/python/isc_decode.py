@@ -370,7 +370,9 @@ def parse_thread(entry):
     return {"id": cursor.id(), "process": cursor.id(), "tid": cursor.id(),
             "start_ns": cursor.time(), "end_ns": cursor.time(),
             "produced": cursor.varint(MAX_INDEX), "lost": cursor.varint(MAX_INDEX),
-            "name": cursor.text()}
+            "name": cursor.text(),
+            "on_cpu_ns": cursor.time() if cursor.left() else None,
+            "queued_ns": cursor.time() if cursor.left() else None}
 
 
 def parse_definition(entry):

@@ -386,7 +386,8 @@ def test_the_worked_example_is_what_the_page_says(readers, page):
                                    "name": "main.py"}}
     thread = trace.threads[1]
     assert thread.fields == {"id": 1, "process": 1, "tid": 4711, "start_ns": 500, "end_ns": -1,
-                             "produced": 0, "lost": 0, "name": ""}
+                             "produced": 0, "lost": 0, "name": "", "on_cpu_ns": None,
+                             "queued_ns": None}
     assert (thread.produced(), thread.lost()) == (3, 0)
     assert trace.codes == {7: {"line": 42, "name": "outer", "file": "main.py"}}
     assert trace.strings == {9: "step"}

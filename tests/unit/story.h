@@ -4,7 +4,7 @@
  *
  *   info KEY VALUE             note TEXT               end WALL STATUS
  *   process ID PID NAME START END
- *   thread ID PROCESS TID NAME START END LOST          ("-": no name)
+ *   thread ID PROCESS TID NAME START END LOST [ON_CPU QUEUED]   ("-": no name)
  *   code NAME FILE LINE        code ids are given in the order of first use;
  *                              without this line: app.py, line 10 * id;
  *                              f' is another id for the function f
@@ -379,11 +379,14 @@ static void story_thread(struct story *s, const char *line, bool ended)
 {
 	struct trace_thread t = { 0 };
 	char name[64];
+	int fields = sscanf(line,
+			    "thread %u %u %u %63s %" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNd64
+			    " %" SCNd64,
+			    &t.id, &t.process, &t.tid, name, &t.start_ns, &t.end_ns, &t.lost,
+			    &t.on_cpu_ns, &t.queued_ns);
 
-	story_require(sscanf(line, "thread %u %u %u %63s %" SCNd64 " %" SCNd64 " %" SCNu64, &t.id,
-			     &t.process, &t.tid, name, &t.start_ns, &t.end_ns, &t.lost) == 7 &&
-			      t.id < 64,
-		      line);
+	story_require((fields == 7 || fields == 9) && t.id < 64, line);
+	t.timed = fields == 9;
 	t.name = strcmp(name, "-") ? name : "";
 	t.produced = s->index[t.id];
 	if (!ended) {

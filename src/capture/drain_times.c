@@ -1,0 +1,74 @@
+/*
+ * The CPU times of threads, as the kernel counts them.  See drain.h.
+ *
+ * An agent says what its thread had used when its entry began and when it
+ * ended.  A thread that is killed says nothing any more, and only the kernel
+ * knows how long it waited for a CPU: so it is asked while the thread lives.
+ */
+#include "capture/drain_state.h"
+
+/* A question takes about 5 us: a thousandth of a core at most, however many threads there are. */
+#define ASK_AFTER_NS 100000000
+#define ASK_EACH_NS 5000000
+
+static void ask(struct drain *d, struct drain_thread *t)
+{
+	struct thread_times now;
+
+	if (!thread_times_read(&now, "", (pid_t)d->processes[t->slot].entry.pid,
+			       (pid_t)t->entry.tid))
+		return;
+	if (!t->entry.timed)
+		t->first = now;
+	t->entry.timed = true;
+	t->last = now;
+}
+
+void drain_times_update(struct drain *d)
+{
+	int64_t now_ns = ticks_now_ns(d->ticks);
+	bool due = now_ns >= d->times_due_ns;
+	int64_t asked = 0;
+
+	for (uint32_t i = 0; i < d->thread_limit; i++) {
+		struct drain_thread *t = &d->threads[i];
+
+		if (!t->known || t->ended || (t->entry.timed && !due))
+			continue;
+		ask(d, t);
+		asked++;
+	}
+	if (due)
+		d->times_due_ns = now_ns + ASK_AFTER_NS + asked * ASK_EACH_NS;
+}
+
+void drain_process_ends(struct drain *d, uint32_t pid)
+{
+	for (uint32_t i = 0; i < d->thread_limit; i++) {
+		struct drain_thread *t = &d->threads[i];
+
+		if (t->known && d->processes[t->slot].entry.pid == pid)
+			ask(d, t);
+	}
+}
+
+void drain_times_finish(struct drain *d, uint32_t slot)
+{
+	struct drain_thread *t = &d->threads[slot];
+	uint64_t said =
+		atomic_load_explicit(&d->area->threads[slot].cpu_end_ns, memory_order_relaxed);
+	uint64_t used_ns = said ? said : t->last.on_cpu_ns;
+	int64_t lived_ns = ticks_now_ns(d->ticks) - t->entry.start_ns;
+
+	/* One that ended before the kernel could be asked was too short to wait for long. */
+	t->entry.timed |= said != 0;
+	if (!t->entry.timed)
+		return;
+	t->entry.queued_ns = (int64_t)(t->last.queued_ns - t->first.queued_ns);
+	/* The shared memory may say anything; the kernel's figures are up to 10 ms old. */
+	if (used_ns < t->cpu_begin_ns)
+		used_ns = t->cpu_begin_ns;
+	t->entry.on_cpu_ns = (int64_t)(used_ns - t->cpu_begin_ns);
+	if (t->entry.on_cpu_ns < 0 || t->entry.on_cpu_ns > lived_ns)
+		t->entry.timed = false;
+}
