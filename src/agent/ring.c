@@ -31,6 +31,7 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->order_size = s->header->blocks;
 	r->oldest_seq = 1;
 	r->name_at = RING_NAME_FIRST;
+	r->lot = r->allowance = RING_NAME_FIRST;
 }
 
 /* What a block says while we reset it.  No block that is read has this sequence number. */

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/budget.h"
+
 #define NO_PROCESS UINT32_MAX
 #define INSTANCES_AT_ONCE 1024u
 
@@ -99,7 +101,7 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->defs_lost, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_thread, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_lines, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->event_cost_ps, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->event_cost_ps, budget_event_cost_ps(), memory_order_relaxed);
 	atomic_store_explicit(&p->overhead_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->left_out_functions, 0, memory_order_relaxed);
 	read_command_line(p->name, sizeof(p->name));
@@ -137,6 +139,7 @@ static void at_thread_end(void *ring)
 	struct shm_thread *t = &r->session->threads[r->thread];
 
 	session_my_ring = NULL;
+	budget_settle(r);
 	ring_seal(r);
 	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);
 	atomic_store_explicit(&t->cpu_end_ns, thread_cpu_ns(), memory_order_relaxed);
@@ -331,6 +334,7 @@ static int join(const char *where, uint32_t python_version)
 	if (!s)
 		return -1;
 	version_of_python = python_version;
+	budget_start(s->header);
 	if (!atomic_load_explicit(&s->header->active, memory_order_acquire) ||
 	    register_process(s)) {
 		munmap(s->header, s->header->total_bytes);

@@ -289,7 +289,9 @@ static struct trace *end_and_open(struct recording *r, int fd)
 static void a_recording_shrinks_grows_and_says_so(void **state)
 {
 	bool ring = *(bool *)*state;
-	struct recording_options options = { 8 * MB, 0, ring, root };
+	struct recording_options options = { .buffer_bytes = 8 * MB,
+					     .keep_newest = ring,
+					     .root = root };
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	uint64_t stored = 0, produced = 0;
 	struct recording *r;
@@ -331,7 +333,7 @@ static void a_recording_shrinks_grows_and_says_so(void **state)
 
 static void plenty_of_memory_is_not_worth_a_note(void **state)
 {
-	struct recording_options options = { 8 * MB, 0, false, root };
+	struct recording_options options = { .buffer_bytes = 8 * MB, .root = root };
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	struct recording *r;
 	struct trace *t;

@@ -1,0 +1,119 @@
+#include "agent/budget.h"
+
+#include <time.h>
+
+/* Longer pauses earn no more: keeps the product below in 64 bits. */
+#define ELAPSED_MAX_NS (3600ull * 1000000000ull)
+
+static struct {
+	bool bounded;
+	uint32_t ppm;
+	_Atomic uint32_t event_ps;
+	int64_t most_ns; /* credit is capped here */
+	_Atomic int64_t credit_ns;
+	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
+	_Atomic uint64_t recorder_ns;   /* of the recorder's CPU time, what is charged already */
+} bucket;
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+void budget_start(const struct shm_header *h)
+{
+	bucket.bounded = h->cpu_mode == SHM_CPU_AUTO && h->budget_ppm != SHM_NO_BUDGET;
+	bucket.ppm = h->budget_ppm;
+	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * h->budget_ppm;
+	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
+	atomic_store_explicit(&bucket.credit_ns, BUDGET_SLACK_NS, memory_order_relaxed);
+	atomic_store_explicit(&bucket.paid_until_ns, clock_ns(), memory_order_relaxed);
+	atomic_store_explicit(&bucket.recorder_ns,
+			      atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+void budget_set_event_cost_ps(uint32_t ps)
+{
+	struct shm_process *self = session_process();
+
+	atomic_store_explicit(&bucket.event_ps, ps, memory_order_relaxed);
+	if (self)
+		atomic_store_explicit(&self->event_cost_ps, ps, memory_order_relaxed);
+}
+
+uint32_t budget_event_cost_ps(void)
+{
+	return atomic_load_explicit(&bucket.event_ps, memory_order_relaxed);
+}
+
+/* Of a ring's own entry: its thread may outlive the recording that the process is in. */
+static void spend(struct shm_process *account, uint64_t ns)
+{
+	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)ns, memory_order_relaxed);
+	if (account)
+		atomic_fetch_add_explicit(&account->overhead_ns, ns, memory_order_relaxed);
+}
+
+void budget_spend_ns(uint64_t ns)
+{
+	spend(session_process(), ns);
+}
+
+/* With one core between us, what the recorder takes is taken from the workload. */
+static void charge_recorder(const struct shm_header *h, struct shm_process *account)
+{
+	uint64_t total = atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed);
+	uint64_t charged =
+		atomic_exchange_explicit(&bucket.recorder_ns, total, memory_order_relaxed);
+
+	if (total > charged && atomic_load_explicit(&h->shares_core, memory_order_relaxed))
+		spend(account, total - charged);
+}
+
+int64_t budget_credit_at(uint64_t now_ns)
+{
+	uint64_t then = atomic_load_explicit(&bucket.paid_until_ns, memory_order_relaxed);
+	uint64_t elapsed = now_ns - then;
+	int64_t credit;
+
+	if (!bucket.bounded)
+		return INT64_MAX;
+	/* Who moves the mark gets the credit for the time that it passed. */
+	if (now_ns > then &&
+	    atomic_compare_exchange_strong_explicit(&bucket.paid_until_ns, &then, now_ns,
+						    memory_order_relaxed, memory_order_relaxed)) {
+		if (elapsed > ELAPSED_MAX_NS)
+			elapsed = ELAPSED_MAX_NS;
+		atomic_fetch_add_explicit(&bucket.credit_ns,
+					  (int64_t)(elapsed * bucket.ppm / 1000000u),
+					  memory_order_relaxed);
+	}
+	credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
+	while (credit > bucket.most_ns &&
+	       !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, bucket.most_ns,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	return credit < bucket.most_ns ? credit : bucket.most_ns;
+}
+
+int64_t budget_credit_ns(void)
+{
+	return bucket.bounded ? budget_credit_at(clock_ns()) : INT64_MAX;
+}
+
+bool budget_settle(struct ring *r)
+{
+	struct shm_process *account =
+		&r->session->processes[r->session->threads[r->thread].process];
+	uint64_t events = (uint64_t)(r->lot - r->allowance);
+	uint32_t ps = budget_event_cost_ps();
+
+	r->lot = r->allowance = BUDGET_LOT;
+	spend(account, events * (ps ? ps : BUDGET_UNKNOWN_PS) / 1000u);
+	charge_recorder(r->session->header, account);
+	return budget_credit_ns() < 0;
+}

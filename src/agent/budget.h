@@ -1,0 +1,68 @@
+/*
+ * The overhead budget of this process: a token bucket from the first event on.
+ *
+ *   what recording cost so far  <=  budget x elapsed time + BUDGET_SLACK_NS
+ *
+ * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
+ * a slow minute.  Events are paid by the lot: an event takes one decrement and
+ * one branch, the clock is read at the end of a lot.  What to do when the bucket
+ * is overdrawn is for the hooks to know.  The account is kept without a budget,
+ * too: the recorder reads it in the process's entry.
+ *
+ * Any thread, with or without the GIL.  A forked child goes on with its parent's
+ * credit, or a program that forks all day would have a fresh one all day.
+ */
+#ifndef AGENT_BUDGET_H
+#define AGENT_BUDGET_H
+
+#include "agent/session.h"
+
+#define BUDGET_SLACK_NS 10000000  /* there from the start: enough to look at a program */
+#define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
+#define BUDGET_LOT 256            /* events between two looks at the clock */
+
+/* What an event is taken to cost until it is measured. */
+#define BUDGET_UNKNOWN_PS 200000u
+
+/* A recording was joined: opens the account.  Before the first event. */
+void budget_start(const struct shm_header *h);
+
+/*
+ * What one event costs on this machine and interpreter, in picoseconds; 0: not
+ * known, see BUDGET_UNKNOWN_PS.  Measured by calibration.c.
+ */
+void budget_set_event_cost_ps(uint32_t ps);
+uint32_t budget_event_cost_ps(void);
+
+/*
+ * Counts an event of the calling thread, stored or not.  True: the lot is used
+ * up, budget_settle() is due.
+ */
+static inline bool budget_due(struct ring *r)
+{
+	return __builtin_expect(--r->allowance < 0, 0);
+}
+
+/*
+ * Charges the events since the last one of these and gives the thread its next
+ * lot.  True: the bucket is overdrawn.
+ */
+bool budget_settle(struct ring *r);
+
+/* Something else than events took so much of the workload's time. */
+void budget_spend_ns(uint64_t ns);
+
+/*
+ * What there is to spend; negative when overdrawn, INT64_MAX without a bound.
+ * The second form is for who has just looked at CLOCK_MONOTONIC; a time that
+ * lies behind one given before adds nothing.
+ */
+int64_t budget_credit_ns(void);
+int64_t budget_credit_at(uint64_t now_ns);
+
+static inline bool budget_over(void)
+{
+	return budget_credit_ns() < 0;
+}
+
+#endif

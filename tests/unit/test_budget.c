@@ -1,0 +1,200 @@
+/* links: is_capture is_agent_core */
+/*
+ * The token bucket in the agent.  Times are given to it, as far as they count:
+ * the future begins at now().
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/budget.h"
+#include "capture/recording.h"
+
+#define MS 1000000ll
+#define SECOND (1000 * MS)
+#define FIVE_PERCENT 50000u
+#define EVENT_PS 100000u /* 100 ns */
+
+static struct recording *recording;
+static int trace_fd;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static struct ring *join(enum shm_cpu mode, uint32_t ppm)
+{
+	struct recording_options options = {
+		.buffer_bytes = 1u << 20,
+		.cpu_mode = mode,
+		.budget_ppm = ppm,
+	};
+	struct err err;
+
+	trace_fd = memfd_create("trace", MFD_CLOEXEC);
+	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
+	assert_int_equal(session_join(recording_where(recording), 0), 0);
+	budget_set_event_cost_ps(EVENT_PS);
+	return session_ring();
+}
+
+static int leave(void **state)
+{
+	(void)state;
+	session_leave();
+	recording_free(recording);
+	close(trace_fd);
+	return 0;
+}
+
+static struct shm_header *header(void)
+{
+	return session_on()->header;
+}
+
+static uint64_t account_ns(void)
+{
+	return atomic_load_explicit(&session_process()->overhead_ns, memory_order_relaxed);
+}
+
+/* Produces events as a hook does; how many until the bucket is overdrawn, at most `most`. */
+static unsigned emit(struct ring *r, unsigned most)
+{
+	for (unsigned i = 1; i <= most; i++) {
+		if (budget_due(r) && budget_settle(r))
+			return i;
+	}
+	return most;
+}
+
+static void slack_lasts_for_as_many_events_as_it_pays(void **state)
+{
+	uint64_t start = now(), earned;
+	struct ring *r = join(SHM_CPU_AUTO, FIVE_PERCENT);
+	unsigned n = emit(r, 100000000);
+
+	(void)state;
+	earned = (now() - start) * FIVE_PERCENT / 1000000;
+	assert_true(budget_over());
+	/* 10 ms at 100 ns each, and what time earned meanwhile. */
+	assert_in_range(n, 100000, 100000 + earned / 100 + BUDGET_LOT);
+	assert_in_range(account_ns(), n * 100ull - BUDGET_LOT * 100, n * 100ull);
+}
+
+static void time_earns_the_share_and_debts_are_paid_first(void **state)
+{
+	uint64_t start;
+	int64_t debt;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now() + SECOND;
+	budget_credit_at(start);
+	budget_spend_ns(200 * MS);
+	debt = budget_credit_at(start);
+	assert_in_range(-debt, 140 * MS, 190 * MS); /* of 10 to 60 ms that there were */
+	assert_int_equal(budget_credit_at(start + 2 * SECOND), debt + 100 * MS);
+	assert_int_equal(budget_credit_at(start + 3 * SECOND), debt + 150 * MS);
+}
+
+static void a_quiet_hour_buys_no_slow_minute(void **state)
+{
+	uint64_t start;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now();
+	assert_int_equal(budget_credit_at(start + 3600ull * SECOND), BUDGET_SLACK_NS + 50 * MS);
+	budget_spend_ns(61 * MS);
+	assert_true(budget_credit_at(start + 3600ull * SECOND) < 0);
+}
+
+static void time_that_lies_behind_earns_nothing(void **state)
+{
+	uint64_t start;
+	int64_t credit;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now();
+	credit = budget_credit_at(start + SECOND / 10);
+	assert_int_equal(budget_credit_at(start), credit);
+	assert_int_equal(budget_credit_at(start + SECOND / 10), credit);
+}
+
+static void without_a_bound_it_is_never_overdrawn_but_accounted(void **state)
+{
+	static const struct {
+		enum shm_cpu mode;
+		uint32_t ppm;
+	} unbounded[] = { { SHM_CPU_TRACE, FIVE_PERCENT }, { SHM_CPU_AUTO, SHM_NO_BUDGET } };
+
+	for (size_t i = 0; i < sizeof(unbounded) / sizeof(unbounded[0]); i++) {
+		struct ring *r = join(unbounded[i].mode, unbounded[i].ppm);
+
+		assert_int_equal(emit(r, 1000000), 1000000);
+		assert_int_equal(budget_credit_ns(), INT64_MAX);
+		assert_in_range(account_ns(), (1000000 - BUDGET_LOT) * 100ull, 100000000);
+		if (i == 0)
+			leave(state);
+	}
+}
+
+static void the_recorder_counts_only_where_it_takes_the_workloads_core(void **state)
+{
+	struct ring *r = join(SHM_CPU_AUTO, FIVE_PERCENT);
+	uint64_t before;
+
+	(void)state;
+	budget_settle(r);
+	before = account_ns();
+	atomic_store(&header()->recorder_cpu_ns, 7 * MS);
+	budget_settle(r);
+	assert_int_equal(account_ns(), before);
+	atomic_store(&header()->shares_core, 1);
+	atomic_store(&header()->recorder_cpu_ns, 12 * MS);
+	budget_settle(r);
+	assert_int_equal(account_ns(), before + 5 * MS);
+	budget_settle(r);
+	assert_int_equal(account_ns(), before + 5 * MS);
+}
+
+static void an_unknown_cost_is_taken_to_be_high(void **state)
+{
+	struct ring *r = join(SHM_CPU_TRACE, FIVE_PERCENT);
+	uint64_t before;
+
+	(void)state;
+	budget_set_event_cost_ps(0);
+	budget_settle(r);
+	before = account_ns();
+	emit(r, 10 * BUDGET_LOT);
+	budget_settle(r);
+	assert_int_equal(account_ns() - before, 10ull * BUDGET_LOT * BUDGET_UNKNOWN_PS / 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_teardown(name, leave)
+		TEST(slack_lasts_for_as_many_events_as_it_pays),
+		TEST(time_earns_the_share_and_debts_are_paid_first),
+		TEST(a_quiet_hour_buys_no_slow_minute),
+		TEST(time_that_lies_behind_earns_nothing),
+		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
+		TEST(the_recorder_counts_only_where_it_takes_the_workloads_core),
+		TEST(an_unknown_cost_is_taken_to_be_high),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
