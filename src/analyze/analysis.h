@@ -111,8 +111,10 @@ struct analysis_gc {
 struct analysis_trust {
 	uint64_t events, dropped;
 	uint64_t gaps;
-	uint64_t displaced;                      /* times that another tool took a thread's calls */
-	int64_t gap_ns;                          /* of all threads: their functions are unknown */
+	uint64_t displaced; /* times that another tool took a thread's calls */
+	int64_t gap_ns;     /* of all threads: their functions are unknown */
+	uint64_t pauses;    /* of the recording of a thread's calls, for the budget's sake */
+	double calls_recorded_share;             /* of the threads' time: without those pauses */
 	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
 	uint64_t backwards;
 	uint64_t unknown_names;

@@ -8,6 +8,8 @@
 
 static void count_threads(struct analysis_trust *trust, const struct timeline *tl, size_t threads)
 {
+	int64_t lived_ns = 0, paused_ns = 0;
+
 	for (size_t i = 0; i < threads; i++) {
 		const struct thread_tally *tally = timeline_thread(tl, i);
 
@@ -19,7 +21,12 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 		trust->open_start += tally->open_start;
 		trust->open_end += tally->open_end;
 		trust->backwards += tally->backwards;
+		trust->pauses += tally->pauses;
+		paused_ns = stats_add(paused_ns, tally->paused_ns);
+		lived_ns = stats_add(lived_ns, tally->end_ns - tally->start_ns);
 	}
+	trust->calls_recorded_share =
+		paused_ns < lived_ns ? 1 - (double)paused_ns / (double)lived_ns : !paused_ns;
 	for (size_t i = 0; i < timeline_scope_count(tl); i++)
 		trust->unended_scopes += !timeline_scope(tl, i)->ended;
 	trust->unknown_names = timeline_unknown_names(tl);
@@ -72,6 +79,18 @@ static void note_displaced(struct notes *n, struct analysis_trust *trust, const 
 		(double)first->displaced_first_end_ns / 1e9, f->name, f->file);
 }
 
+static void note_pauses(struct notes *n, const struct analysis_trust *trust)
+{
+	if (trust->pauses)
+		notes_add(
+			n,
+			"calls were recorded %.1f %% of the threads' time, with %" PRIu64
+			" pause%s, to stay within --max-overhead: numbers of calls are minima, and "
+			"their times are of what was recorded; --cpu trace records all of them",
+			100 * trust->calls_recorded_share, trust->pauses,
+			notes_plural(trust->pauses));
+}
+
 static void note_losses(struct notes *n, const struct analysis_trust *trust)
 {
 	double all = (double)trust->events + (double)trust->dropped;
@@ -121,6 +140,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl, const struct tr
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
 	note_displaced(&n, &a->trust, tl, a->thread_count);
+	note_pauses(&n, &a->trust);
 	note_losses(&n, &a->trust);
 	gpu_trust_collect(a, t, &n);
 	notes_add(&n, "memory is not recorded in this version");

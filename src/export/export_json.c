@@ -78,10 +78,9 @@ static void span_flags(struct json *j, const struct span *s)
 		enum span_flag flag;
 		const char *key;
 	} keys[] = {
-		{ SPAN_REPAIRED, "repaired" },
-		{ SPAN_OPEN_START, "open_start" },
-		{ SPAN_OPEN_END, "open_end" },
-		{ SPAN_GAP, "gap" },
+		{ SPAN_REPAIRED, "repaired" }, { SPAN_OPEN_START, "open_start" },
+		{ SPAN_OPEN_END, "open_end" }, { SPAN_GAP, "gap" },
+		{ SPAN_PAUSED, "paused" },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -131,6 +130,17 @@ static void visit_gap(void *ctx, const struct gap *g)
 	key_us(&x->json, "end_us", g->end_ns);
 	key_uint(&x->json, "events", g->lost);
 	export_event_thread(x, g->thread);
+	export_event_end(x);
+}
+
+static void visit_pause(void *ctx, const struct pause *p)
+{
+	struct exported *x = ctx;
+
+	export_event_begin(x, "calls_paused", NULL);
+	key_us(&x->json, "start_us", p->start_ns);
+	key_us(&x->json, "end_us", p->end_ns);
+	export_event_thread(x, p->thread);
 	export_event_end(x);
 }
 
@@ -378,6 +388,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 		.function = visit_function,
 		.gc = visit_gc,
 		.gap = visit_gap,
+		.pause = visit_pause,
 		.annotation = visit_annotation,
 	};
 	int rc = -1;

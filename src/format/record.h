@@ -32,7 +32,8 @@ enum record_kind {
 
 	/*
 	 * A Python function (id = code id) that was already running when the recording
-	 * began; outermost first.  Entered like by RECORD_CALL, but not a call.
+	 * began or went on (RECORD_PAUSED); outermost first.  Entered like by RECORD_CALL,
+	 * but not a call.
 	 */
 	RECORD_RUNNING = 12,
 
@@ -84,6 +85,14 @@ enum record_kind {
 	 * we are back.  id = code id of the function that set it, 0 where unknown.
 	 */
 	RECORD_DISPLACED = 24,
+
+	/*
+	 * The budget is spent: this thread's calls are not recorded, since id microseconds
+	 * before this record (it is written late where the thread could not be asked).  What
+	 * was open then has no end.  When the recording goes on, RECORD_RUNNING tells what
+	 * the thread is in, outermost first; without any it is in nothing.
+	 */
+	RECORD_PAUSED = 26,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

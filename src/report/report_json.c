@@ -105,6 +105,7 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
 	put_uint(j, "function_count", a->function_count);
+	put_bool(j, "calls_are_minima", a->trust.pauses > 0);
 	begin_array(j, "functions");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_function *f = &a->functions[i];
@@ -230,6 +231,8 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
 	put_ms(j, "unknown_ms", t->gap_ns);
+	put_uint(j, "pauses", t->pauses);
+	put_fixed(j, "calls_recorded_share", t->calls_recorded_share, 6);
 	put_uint(j, "repaired_spans", t->repaired);
 	put_uint(j, "spans_open_at_start", t->open_start);
 	put_uint(j, "spans_open_at_end", t->open_end);

@@ -91,7 +91,7 @@ static void add_function(struct buf *out, const struct analysis *a, size_t i, do
 	markdown_cell(out, fn->name);
 	buf_add_str(out, " | ");
 	markdown_place(out, fn->file, fn->line, a->run.cwd);
-	buf_printf(out, " | %" PRIu64 " | %s |", fn->calls,
+	buf_printf(out, " | %s%" PRIu64 " | %s |", a->trust.pauses ? "≥ " : "", fn->calls,
 		   text_duration(f[0], (double)fn->self_ns));
 	if (!fn->waits)
 		buf_printf(out, " %s | %s |", text_share(f[1], (double)fn->self_ns, all_ns),

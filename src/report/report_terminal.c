@@ -138,16 +138,17 @@ static void add_steps(struct screen *s, const struct analysis *a)
 		buf_printf(&s->out, "  and %zu more\n", a->step_count - rows);
 }
 
-static void add_function(struct screen *s, const struct analysis_function *fn, const char *cwd,
-			 size_t columns, double all_ns)
+static void add_function(struct screen *s, const struct analysis *a, size_t i, size_t columns,
+			 double all_ns)
 {
+	const struct analysis_function *fn = &a->functions[i];
 	size_t name = columns / 2, where = columns - name - 2;
-	char f[TEXT_FIGURE];
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")];
 	struct buf place;
 
 	buf_init(&place);
 	if (*fn->file)
-		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, cwd), fn->line);
+		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, a->run.cwd), fn->line);
 	buf_add_str(&s->out, "  ");
 	add_left(s, fn->name, name);
 	buf_add_str(&s->out, "  ");
@@ -156,7 +157,9 @@ static void add_function(struct screen *s, const struct analysis_function *fn, c
 	plain(s);
 	name = text_width(buf_string(&place));
 	text_add_padding(&s->out, name < where ? where - name : 0);
-	add_right(s, text_count(f, fn->calls), COLUMN);
+	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses ? "≥" : "",
+		 text_count(f, fn->calls));
+	add_right(s, calls, COLUMN);
 	add_right(s, text_duration(f, (double)fn->self_ns), COLUMN);
 	add_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
 	add_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
@@ -195,7 +198,7 @@ static void add_functions(struct screen *s, const struct analysis *a, enum repor
 	plain(s);
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)
-		add_function(s, &a->functions[i], a->run.cwd, columns, all_ns);
+		add_function(s, a, i, columns, all_ns);
 }
 
 static void add_text(struct screen *s, const char *name, struct buf *text)

@@ -39,6 +39,7 @@ void callstack_start(struct callstack *s, size_t thread, struct thread_tally *ta
 	s->tally = tally;
 	s->depth = s->uncertain = 0;
 	s->beyond = 0;
+	s->gc_paused = false;
 	s->last_ns = s->floor_ns = start_ns;
 	s->floor_covered_ns = s->covered_ns = 0;
 }
@@ -261,12 +262,15 @@ int callstack_exit(struct callstack *s, uint32_t id, int64_t now_ns)
 int callstack_gc_begin(struct callstack *s, uint32_t generation, int64_t now_ns)
 {
 	s->last_ns = now_ns;
+	s->gc_paused = false;
 	return push(s, generation, FUNCTION_NONE, false, now_ns);
 }
 
 void callstack_gc_end(struct callstack *s, uint32_t generation, uint64_t collected, int64_t now_ns)
 {
-	leave_frame(s, generation, FUNCTION_NONE, collected, now_ns);
+	if (!s->gc_paused)
+		leave_frame(s, generation, FUNCTION_NONE, collected, now_ns);
+	s->gc_paused = false;
 	s->last_ns = now_ns;
 }
 
@@ -286,6 +290,25 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 		s->tally->gap_ns += now_ns - s->last_ns;
 	}
 	s->uncertain = s->depth;
+	s->beyond = 0;
+	s->last_ns = s->floor_ns = now_ns;
+	s->floor_covered_ns = 0;
+}
+
+void callstack_pause(struct callstack *s, int64_t now_ns)
+{
+	while (s->depth) {
+		s->gc_paused |= s->frames[s->depth - 1].function == FUNCTION_NONE;
+		if (s->depth > s->uncertain)
+			close_top(s, now_ns, SPAN_PAUSED, 0);
+		else
+			cut_top_to_gap(s, SPAN_PAUSED);
+	}
+	callstack_resume(s, now_ns);
+}
+
+void callstack_resume(struct callstack *s, int64_t now_ns)
+{
 	s->beyond = 0;
 	s->last_ns = s->floor_ns = now_ns;
 	s->floor_covered_ns = 0;

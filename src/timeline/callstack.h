@@ -34,6 +34,8 @@ struct callstack {
 	uint32_t *open;   /* by function: how often it is on the stack */
 	size_t open_cap;
 
+	bool gc_paused; /* a collection was cut by a pause: its end is still to come */
+
 	int64_t last_ns;          /* of the latest event */
 	int64_t floor_ns;         /* nothing is missing since: the thread's start or a gap's end */
 	int64_t floor_covered_ns; /* since floor_ns, by closed spans on top of the uncertain frames
@@ -56,6 +58,16 @@ void callstack_gc_end(struct callstack *s, uint32_t generation, uint64_t collect
 
 /* Events were lost between the latest one and now_ns. */
 void callstack_gap(struct callstack *s, int64_t now_ns);
+
+/*
+ * Recording pauses at now_ns, not before the latest event: what is open ends there (SPAN_PAUSED).
+ * What runs when it goes on may be another call of the same functions from the same place (an
+ * address that comes back proves nothing), so no span is carried across.
+ */
+void callstack_pause(struct callstack *s, int64_t now_ns);
+
+/* It goes on; the functions that run now are entered next, or there are none. */
+void callstack_resume(struct callstack *s, int64_t now_ns);
 
 /* Up to now nothing is missing; a gap that follows begins here. */
 void callstack_reach(struct callstack *s, int64_t now_ns);

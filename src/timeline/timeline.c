@@ -28,10 +28,11 @@ struct walk {
 	uint64_t next_index; /* of the next event if none is lost */
 	uint64_t gap_lost;
 	int64_t last_ns;
-	int64_t displaced_ns; /* since when another tool has the thread's calls; NOT_DISPLACED */
+	int64_t displaced_ns; /* since when another tool has the thread's calls; NEVER */
+	int64_t paused_ns;    /* since when the recording of its calls pauses; NEVER */
 };
 
-#define NOT_DISPLACED INT64_MIN
+#define NEVER INT64_MIN
 
 int timeline_new(struct timeline **out, const struct trace *t, struct err *err)
 {
@@ -128,10 +129,37 @@ static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 	}
 }
 
+static void pause_end(struct walk *w, int64_t now_ns)
+{
+	const struct pause p = { w->thread, w->paused_ns, now_ns };
+
+	callstack_resume(&w->stack, now_ns);
+	w->tally->paused_ns += now_ns - w->paused_ns;
+	w->paused_ns = NEVER;
+	if (w->visitor->pause)
+		w->visitor->pause(w->visitor->ctx, &p);
+}
+
+static void pause_begin(struct walk *w, uint32_t us_ago, int64_t now_ns)
+{
+	int64_t since_ns = now_ns - (int64_t)us_ago * 1000;
+
+	/* A collection may have been recorded since. */
+	if (since_ns < w->stack.last_ns)
+		since_ns = w->stack.last_ns;
+	if (w->paused_ns != NEVER)
+		pause_end(w, since_ns);
+	callstack_pause(&w->stack, since_ns);
+	w->paused_ns = since_ns;
+	w->tally->pauses++;
+}
+
 /* What is open from here on may have been left unseen. */
 static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
 {
-	if (w->displaced_ns != NOT_DISPLACED) /* by a third: it is one stretch */
+	if (w->paused_ns != NEVER)
+		pause_end(w, now_ns);
+	if (w->displaced_ns != NEVER) /* by a third: it is one stretch */
 		return 0;
 	w->displaced_ns = now_ns;
 	callstack_reach(&w->stack, now_ns);
@@ -150,12 +178,21 @@ static void displaced_end(struct walk *w, int64_t now_ns)
 	w->tally->displaced_ns += now_ns - w->displaced_ns;
 	if (w->tally->displaced == 1)
 		w->tally->displaced_first_end_ns = now_ns;
-	w->displaced_ns = NOT_DISPLACED;
+	w->displaced_ns = NEVER;
 }
 
+/* Does it show that the calls of its thread are recorded? */
 static bool is_call_event(uint8_t kind)
 {
-	return kind >= RECORD_CALL && kind <= RECORD_UNWIND;
+	return (kind >= RECORD_CALL && kind <= RECORD_UNWIND) || kind == RECORD_RUNNING;
+}
+
+static void recording_goes_on(struct walk *w, int64_t now_ns)
+{
+	if (w->paused_ns != NEVER)
+		pause_end(w, now_ns);
+	if (w->displaced_ns != NEVER)
+		displaced_end(w, now_ns);
 }
 
 static int walk_batch(struct walk *w)
@@ -172,8 +209,9 @@ static int walk_batch(struct walk *w)
 			w->tally->backwards++;
 		}
 		last_ns = now_ns;
-		if (w->displaced_ns != NOT_DISPLACED && is_call_event(b->kinds[i]))
-			displaced_end(w, now_ns);
+		if ((w->displaced_ns != NEVER || w->paused_ns != NEVER) &&
+		    is_call_event(b->kinds[i]))
+			recording_goes_on(w, now_ns);
 		switch (b->kinds[i]) {
 		case RECORD_CALL:
 			rc = callstack_enter(&w->stack, b->ids[i], true, now_ns);
@@ -188,12 +226,15 @@ static int walk_batch(struct walk *w)
 		case RECORD_UNWIND:
 			rc = callstack_exit(&w->stack, b->ids[i], now_ns);
 			break;
+		case RECORD_PAUSED:
+			pause_begin(w, b->ids[i], now_ns);
+			break;
 		case RECORD_DISPLACED:
 			rc = displaced_begin(w, b->ids[i], now_ns);
 			break;
 		case RECORD_GC_BEGIN:
 			/* What ran since is unknown; that this collection runs is not. */
-			if (w->displaced_ns != NOT_DISPLACED)
+			if (w->displaced_ns != NEVER)
 				callstack_gap(&w->stack, now_ns);
 			rc = callstack_gc_begin(&w->stack, b->ids[i], now_ns);
 			break;
@@ -279,15 +320,14 @@ static int walk_thread(struct walk *w, size_t position)
 	w->next_index = 0;
 	w->gap_lost = 0;
 	w->last_ns = w->tally->start_ns;
-	w->displaced_ns = NOT_DISPLACED;
+	w->displaced_ns = w->paused_ns = NEVER;
 	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
 	rc = walk_batches(w);
 	w->tally->end_ns = thread_end(w);
 	/* What was produced behind the last readable event was overwritten, or cannot be read. */
 	if (!rc && thread->produced > w->next_index)
 		rc = handle_gap(w, thread->produced - w->next_index, w->tally->end_ns);
-	if (w->displaced_ns != NOT_DISPLACED)
-		displaced_end(w, w->tally->end_ns);
+	recording_goes_on(w, w->tally->end_ns);
 	callstack_finish(&w->stack, w->tally->end_ns);
 	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;

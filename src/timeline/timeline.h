@@ -17,6 +17,8 @@
  *   a frame open at a gap              stands if its own exit follows; if an outer
  *                                      one or the end of the trace closes it, it
  *                                      ends where the gap began
+ *   a frame open at a pause of the     ends there: that is no damage
+ *   recording (RECORD_PAUSED)
  *   any other frame open at the end    ends with its thread
  */
 #ifndef TIMELINE_TIMELINE_H
@@ -45,6 +47,7 @@ enum span_flag {
 	SPAN_OPEN_START = 1u << 3, /* its entry is missing */
 	SPAN_OPEN_END = 1u << 4,   /* no exit followed, up to the end of the trace */
 	SPAN_GAP = 1u << 5,        /* it was open when events were lost */
+	SPAN_PAUSED = 1u << 6,     /* it was open when the recording paused: ends there */
 };
 
 struct span {
@@ -62,6 +65,12 @@ struct gap {
 	size_t thread;
 	int64_t start_ns, end_ns; /* the neighbouring events, or the thread's start and end */
 	uint64_t lost;
+};
+
+/* A thread's calls were not recorded, for the budget's sake. */
+struct pause {
+	size_t thread;
+	int64_t start_ns, end_ns;
 };
 
 /* A scope's begin or end, a mark or a counter's value, as it was recorded. */
@@ -83,6 +92,7 @@ struct timeline_visitor {
 	void (*function)(void *ctx, const struct span *s);
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);
+	void (*pause)(void *ctx, const struct pause *p);
 	void (*annotation)(void *ctx, const struct annotation *a);
 };
 
@@ -116,6 +126,9 @@ struct thread_tally {
 	uint64_t displaced; /* times */
 	int64_t displaced_ns, displaced_first_ns, displaced_first_end_ns;
 	uint32_t displaced_by; /* the function that let it, the first time */
+	/* Its calls were not recorded, for the budget's sake. */
+	uint64_t pauses;
+	int64_t paused_ns;
 };
 
 /* The trace is borrowed and must outlive the timeline. */

@@ -25,11 +25,11 @@ RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
 STRING, CODE = 0x81, 0x82
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
- RUNNING, COUNTER) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97
+ RUNNING, COUNTER, PAUSED) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 26
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
               UNWIND: "unwind", GC_BEGIN: "gc_begin", GC_END: "gc_end",
               SCOPE_BEGIN: "scope_begin", SCOPE_END: "scope_end", MARK: "mark",
-              RUNNING: "running", COUNTER: "counter"}
+              RUNNING: "running", COUNTER: "counter", PAUSED: "paused"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
@@ -433,7 +433,7 @@ def _json_value(value):
 def _json_event(trace, thread_id, event):
     line = {"thread": thread_id, "index": event.index, "time_ns": event.time_ns,
             "kind": KIND_NAMES.get(event.kind, event.kind), "id": event.id}
-    if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END):
+    if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END, PAUSED):
         names = trace.strings if event.kind & HAS_PAYLOAD else trace.codes
         line["of"] = names.get(event.id)
     payload = Payload(event)

@@ -17,6 +17,9 @@ import isc_decode as isc
 SECOND = 1_000_000_000
 
 
+FRAMES = isc.ENTERS + isc.EXITS + (isc.RUNNING, isc.GC_BEGIN, isc.GC_END)
+
+
 def facts_of_trace(trace):
     return {
         "started": started(trace.realtime_ns),
@@ -43,12 +46,19 @@ def started(realtime_ns):
 
 def known_events(trace, thread):
     """Times as the export has them: never before the thread's start or the event before."""
-    latest = thread.fields["start_ns"]
+    latest = latest_frame = thread.fields["start_ns"]
     known = Counter()
     for event in thread.events:
-        if event.kind in isc.KIND_NAMES:
-            latest = max(latest, event.time_ns)
-            known[event_of_trace(trace, event, latest)] += 1
+        if event.kind not in isc.KIND_NAMES:
+            continue
+        latest = max(latest, event.time_ns)
+        if event.kind == isc.PAUSED:
+            latest_frame = max(latest - 1000 * event.id, latest_frame)
+            known["calls_paused", latest_frame] += 1
+            continue
+        if event.kind in FRAMES:
+            latest_frame = latest
+        known[event_of_trace(trace, event, latest)] += 1
     return known
 
 
@@ -174,7 +184,7 @@ def events_of_export(event):
     """The events of the file that one exported event was made of."""
     kind = event["event_type"]
     start, end = ns(event["start_us"]), ns(event.get("end_us"))
-    ends = not (event.get("repaired") or event.get("open_end"))
+    ends = not (event.get("repaired") or event.get("open_end") or event.get("paused"))
     if kind == "cpu_function":
         code = event["name"], event["file"], event["line"]
         if not event.get("open_start"):
@@ -186,6 +196,8 @@ def events_of_export(event):
             yield "gc_begin", start, event["generation"]
         if ends:
             yield "gc_end", end, event["collected"]
+    elif kind == "calls_paused":
+        yield kind, start
     elif kind == "scope_exit":
         yield kind, start, event["name"], event["instance"]
     elif kind == "counter":

@@ -12,6 +12,7 @@
  *     +f@T >f@T *f@T           called, resumed, thrown into
  *     -f@T ~f@T !f@T           left by return, yield, exception
  *     %f@T                     f lets another tool have the thread's calls
+ *     |N@T ^f@T                a pause since N us; f runs when it is over
  *     +?99@T                   the code id 99, never defined
  *     (G@T )G@T:N              collection of generation G, N objects freed
  *     [name#I/K@T ]#I@T        scope, instance I in task K
@@ -146,6 +147,8 @@ static uint8_t story_call_kind(char c)
 		return RECORD_UNWIND;
 	case '%':
 		return RECORD_DISPLACED;
+	case '^':
+		return RECORD_RUNNING;
 	default:
 		return 0;
 	}
@@ -330,6 +333,8 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	buf_init(&b);
 	if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		id = story_code(s, name);
+	} else if (sscanf(token, "|%u@%" SCNd64, &id, &time_ns) == 2) {
+		kind = RECORD_PAUSED;
 	} else if (sscanf(token, "(%u@%" SCNd64, &generation, &time_ns) == 2) {
 		kind = RECORD_GC_BEGIN;
 		id = generation;

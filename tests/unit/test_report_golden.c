@@ -160,9 +160,10 @@ static void reports_are_as_agreed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN("plain_script"),  GOLDEN("waiting"),     GOLDEN("asyncio_server"),
-		GOLDEN("warm_up"),       GOLDEN("gpu_service"), GOLDEN("losses"),
-		GOLDEN("hostile_names"), GOLDEN("many_rows"),   GOLDEN("native_server"),
+		GOLDEN("plain_script"),   GOLDEN("paused"),        GOLDEN("waiting"),
+		GOLDEN("asyncio_server"), GOLDEN("warm_up"),       GOLDEN("gpu_service"),
+		GOLDEN("losses"),         GOLDEN("hostile_names"), GOLDEN("many_rows"),
+		GOLDEN("native_server"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
