@@ -98,9 +98,11 @@ const struct command command_export = {
 	.name = "export",
 	.operands = "[options] TRACE",
 	.summary = "write a trace in the format of another tool",
-	.details = "Only json is there in this version: an object with the facts of the run and "
-		   "every\n"
-		   "event, one a line, as described by docs/schema/events.schema.json.",
+	.details = "json: an object with the facts of the run and every event, one a line, as\n"
+		   "described by docs/schema/events.schema.json.\n\n"
+		   "folded: a line for each stack of functions, for flame graphs; the number is\n"
+		   "the microseconds that the innermost function itself took.\n\n"
+		   "The others are not there in this version.",
 	.scope = SETTING_FOR_EXPORT,
 	.run = run_export,
 };

@@ -1,10 +1,11 @@
 /*
- * A trace in the formats of others.  An exporter reads the trace once and
- * streams: memory does not grow with the number of events.
+ * A trace in the formats of others.  An exporter streams: memory does not grow
+ * with the number of events.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "format/trace.h"
 
@@ -14,9 +15,18 @@ struct exporter {
 	int (*write)(const struct trace *t, int fd, struct err *err);
 };
 
-extern const struct exporter exporter_json;
+extern const struct exporter exporter_json, exporter_folded;
 
 /* NULL where this version has none of that name. */
 const struct exporter *exporter_find(const char *name);
+
+/* For exporters: text is written when there is this much of it. */
+#define EXPORT_WRITE_BYTES ((size_t)256 << 10)
+
+/*
+ * Writes all of `text` and empties it.  *error becomes the errno of what went
+ * wrong, memory that `text` could not get included; once set nothing is written.
+ */
+void export_flush(struct buf *text, int fd, int *error);
 
 #endif

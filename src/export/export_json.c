@@ -8,30 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "export/export.h"
 #include "format/trace_args.h"
 
-#define WRITE_BYTES ((size_t)256 << 10)
 #define SCHEMA_VERSION 1
-
-static void flush(struct exported *x)
-{
-	size_t done = 0;
-
-	while (done < x->text.len && !x->error) {
-		ssize_t n = write(x->fd, x->text.data + done, x->text.len - done);
-
-		if (n > 0)
-			done += (size_t)n;
-		else if (n < 0 && errno != EINTR)
-			x->error = errno;
-	}
-	if (x->text.failed)
-		x->error = ENOMEM;
-	x->text.len = 0;
-}
 
 static void key_end_us(struct json *j, int64_t ns)
 {
@@ -44,8 +25,8 @@ static void key_end_us(struct json *j, int64_t ns)
 
 void export_event_begin(struct exported *x, const char *type, const char *name)
 {
-	if (x->text.len >= WRITE_BYTES)
-		flush(x);
+	if (x->text.len >= EXPORT_WRITE_BYTES)
+		export_flush(&x->text, x->fd, &x->error);
 	json_object_begin(&x->json);
 	key_string(&x->json, "event_type", type);
 	if (name)
@@ -410,7 +391,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	json_array_end(&x.json);
 	json_object_end(&x.json);
 	buf_add_byte(&x.text, '\n');
-	flush(&x);
+	export_flush(&x.text, fd, &x.error);
 	if (x.error) {
 		errno = x.error;
 		err_errno(err, "cannot write the export");

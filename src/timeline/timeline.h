@@ -89,6 +89,8 @@ struct annotation {
 /* Every member but ctx may be NULL.  Whatever is pointed to is gone after the call. */
 struct timeline_visitor {
 	void *ctx;
+	/* A function, or UINT32_MAX for a collection, is entered with `depth` frames below it. */
+	void (*enter)(void *ctx, size_t thread, uint32_t depth, uint32_t function);
 	void (*function)(void *ctx, const struct span *s);
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);

@@ -238,7 +238,6 @@ def test_missing_and_directory(refused, work):
     (("a.isc", "--to", "chrome"), "--to chrome is not supported yet"),
     (("a.isc", "--to", "perfetto"), "--to perfetto is not supported yet"),
     (("a.isc", "--to", "sqlite"), "--to sqlite is not supported yet"),
-    (("a.isc", "--to", "folded"), "--to folded is not supported yet"),
     (("a.isc", "--to", "xml"), "xml"),
 ])
 def test_usage_errors(refused, args, says):
