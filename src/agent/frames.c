@@ -113,18 +113,15 @@ size_t frames_read(struct frame_ref out[FRAMES_MAX])
 }
 
 /*
- * Where the frames lay last time.  Between two calls of a model most of them stay, but
- * not in the nearest cache, and each is found by the one before: fetched all at once
- * they come in a fraction of the time.
+ * Between two calls of a model most frames stay where they are, but not in the
+ * nearest cache, and each is found by the one before: fetched all at once they come
+ * in a fraction of the time.
  */
-static __thread const char *last_seen[FRAMES_MAX];
-static __thread unsigned last_count;
-
-static void prefetch_frames(const struct layout *l)
+static void prefetch_frames(const struct layout *l, const struct frames_path *last)
 {
-	for (unsigned i = 0; i < last_count; i++) {
-		__builtin_prefetch(last_seen[i] + l->previous);
-		__builtin_prefetch(last_seen[i] + l->instruction);
+	for (unsigned i = 0; i < last->count; i++) {
+		__builtin_prefetch(last->frames[i] + l->previous);
+		__builtin_prefetch(last->frames[i] + l->instruction);
 	}
 }
 
@@ -142,7 +139,7 @@ static inline uint64_t place_in(const char *frame, const struct layout *l)
 }
 
 /* A polynomial: unlike with intern_mix(), no frame's product waits for that of the one before. */
-uint64_t frames_fingerprint(void)
+uint64_t frames_fingerprint(struct frames_path *last)
 {
 	const struct layout *known = checked_layout();
 	const char *frame = newest_frame(known);
@@ -150,14 +147,14 @@ uint64_t frames_fingerprint(void)
 	uint64_t sum = 0, factor = 1;
 	unsigned n = 0;
 
-	prefetch_frames(&l);
+	prefetch_frames(&l, last);
 	while (frame && n < FRAMES_MAX) {
-		last_seen[n++] = frame;
+		last->frames[n++] = frame;
 		factor *= 0xd1342543de82ef95ull;
 		sum += place_in(frame, &l) * factor;
 		frame = pointer_at(frame, l.previous);
 	}
-	last_count = n;
+	last->count = n;
 	return n ? intern_mix(sum, n) : 0;
 }
 

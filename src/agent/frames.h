@@ -32,12 +32,18 @@ bool frames_known(void);
  */
 size_t frames_read(struct frame_ref out[FRAMES_MAX]);
 
+/* Where a thread's frames lay when they were last looked at: zeros at first. */
+struct frames_path {
+	unsigned count;
+	const char *frames[FRAMES_MAX];
+};
+
 /*
  * Equal fingerprints mean equal results of frames_read(), as long as no code object is
  * freed; 0 where there is nothing to read.  Many times as fast: it looks at the frames alone, not
- * at what they run.
+ * at what they run.  `last` is the calling thread's own.
  */
-uint64_t frames_fingerprint(void);
+uint64_t frames_fingerprint(struct frames_path *last);
 
 /* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */
 const uint8_t *frames_line_table(const void *code, uint32_t *bytes);

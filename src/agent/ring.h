@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/frames.h"
 #include "format/record.h"
 #include "format/shm.h"
 #include "format/stamp.h"
@@ -42,6 +43,8 @@ struct ring {
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;
 	struct ring_chain defs;
+	/* For stacks.c.  Here because thread-local memory must stay small: see session.h. */
+	struct frames_path path;
 
 	/* Our sealed event blocks, oldest first; those drained meanwhile are stale. */
 	uint64_t oldest_seq;

@@ -68,6 +68,11 @@ static inline struct session *session_on(void)
 /* The calling thread's ring, or NULL: not recording, or all thread entries are taken. */
 struct ring *session_ring_slow(struct session *s);
 
+/*
+ * All that is thread-local in the agent must be a few words: glibc gives a library
+ * that is loaded late up to 512 bytes in the thread's own block, one load away; with
+ * more every access is a call through three tables.
+ */
 extern __thread struct ring *session_my_ring;
 
 static inline struct ring *session_ring(void)

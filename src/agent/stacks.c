@@ -71,7 +71,7 @@ static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_
 uint32_t stacks_current(struct ring *r)
 {
 	struct frame_ref frames[FRAMES_MAX];
-	uint64_t hash = frames_fingerprint();
+	uint64_t hash = frames_fingerprint(&r->path);
 	bool complete;
 	uint32_t id;
 	size_t n;

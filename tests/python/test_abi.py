@@ -157,3 +157,12 @@ int main(void)
 }
 """ % ("cframe" if in_cframe == "true" else "use_tracing"), tmp_path)
     assert done.stdout.split() == ours
+
+
+def test_thread_local_memory_is_small(package):
+    """More than this, and glibc makes a call through tables of every access (session.h)."""
+    agent = os.path.join(package, "inferscope/_agent.abi3.so")
+    headers = subprocess.run(["readelf", "-lW", agent], check=True, stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout
+    sizes = [int(line.split()[5], 16) for line in headers.splitlines() if "TLS" in line.split()]
+    assert sizes and sum(sizes) <= 512

@@ -40,10 +40,11 @@ size_t frames_read(struct frame_ref out[FRAMES_MAX])
 	return now_count;
 }
 
-uint64_t frames_fingerprint(void)
+uint64_t frames_fingerprint(struct frames_path *last)
 {
 	uint64_t hash = now_count;
 
+	(void)last;
 	for (size_t i = 0; i < now_count; i++)
 		hash = intern_mix(hash,
 				  (uint64_t)(uintptr_t)now[i].code ^ (uint64_t)now[i].offset << 43);
