@@ -13,26 +13,41 @@
 
 static cupti_subscriber subscriber;
 
-/*
- * The runtime implements its calls by driver calls; those are part of the same
- * call and not recorded again.
- */
-static __thread unsigned depth;
+/* What the thread is in. */
+static __thread struct {
+	/*
+	 * The runtime implements its calls by driver calls; those are part of the same
+	 * call and not recorded again.
+	 */
+	unsigned depth;
+	unsigned subscription; /* that depth was counted in */
+
+	/*
+	 * A launch is over in microseconds, and meanwhile the driver has the nearest
+	 * cache to itself: its beginning waits here and is written with its end, so that
+	 * the ring is fetched once, not twice.
+	 */
+	struct cuda_call_entry *launch; /* NULL: none */
+	struct ring *ring;
+	uint64_t launch_stamp;
+	uint32_t launch_stack;
+} in;
 
 /*
- * A call that is under way when we let go of CUPTI never tells its end: depths
- * counted then mean nothing once we are back.
+ * A call that is under way when we let go of CUPTI never tells its end: what is
+ * noted of it means nothing once we are back.
  */
 static _Atomic unsigned subscription;
-static __thread unsigned depth_subscription;
 
-static void forget_old_depth(void)
+static void forget_old_calls(void)
 {
 	unsigned now = atomic_load_explicit(&subscription, memory_order_relaxed);
 
-	if (depth_subscription != now)
-		depth = 0;
-	depth_subscription = now;
+	if (in.subscription != now) {
+		in.depth = 0;
+		in.launch = NULL;
+	}
+	in.subscription = now;
 }
 
 /*
@@ -86,18 +101,60 @@ static uint64_t stream_waited_for(const struct cuda_call_row *row,
 	return cupti.GetStreamId(data->context, stream, per_thread, &id) ? 0 : 1ull + id;
 }
 
+static size_t put_call(uint8_t *payload, const struct cuda_call_entry *call, uint32_t correlation,
+		       uint32_t stack, uint64_t bytes)
+{
+	size_t n = varint_put(payload, call->what);
+
+	n += varint_put(payload + n, correlation);
+	n += varint_put(payload + n, stack);
+	return n + varint_put(payload + n, bytes);
+}
+
+static void begin_launch(struct ring *r, struct cuda_call_entry *call)
+{
+	in.launch = call;
+	in.ring = r;
+	in.launch_stamp = stamp_now(r->clock);
+	in.launch_stack = stacks_current(r);
+}
+
+static void end_launch(struct ring *r, uint32_t correlation)
+{
+	uint8_t payload[4 * VARINT_MAX];
+	struct cuda_call_entry *call = in.launch;
+
+	in.launch = NULL;
+	if (r != in.ring) /* another recording: nothing that was noted is of it */
+		return;
+	ring_push_late(r, in.launch_stamp, RECORD_CUDA_ENTER, name_id(r, call), payload,
+		       (uint32_t)put_call(payload, call, correlation, in.launch_stack, 0));
+	ring_push(r, RECORD_CUDA_EXIT, correlation);
+}
+
 static void on_enter(struct ring *r, struct cuda_call_entry *call,
 		     const struct cupti_callback_data *data)
 {
 	uint8_t payload[5 * VARINT_MAX];
-	size_t n = varint_put(payload, call->what);
+	size_t n;
 
-	n += varint_put(payload + n, data->correlation);
-	n += varint_put(payload + n, stacks_current(r));
-	n += varint_put(payload + n, allocated_bytes(call, data));
+	if (call->what == CUDA_CALL_LAUNCH) {
+		begin_launch(r, call);
+		return;
+	}
+	n = put_call(payload, call, data->correlation, stacks_current(r),
+		     allocated_bytes(call, data));
 	if (call->what == CUDA_CALL_SYNC_STREAM)
 		n += varint_put(payload + n, stream_waited_for(call->row, data));
 	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, call), payload, (uint32_t)n);
+}
+
+static void on_exit_of(struct ring *r, const struct cupti_callback_data *data)
+{
+	if (in.launch)
+		end_launch(r, data->correlation);
+	else
+		ring_push(r, RECORD_CUDA_EXIT, data->correlation);
 }
 
 /* Only calls of the table are enabled, so most of what comes here is told by depth alone. */
@@ -110,9 +167,9 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 	(void)user;
 	if (!gpu_is_on())
 		return;
-	forget_old_depth();
+	forget_old_calls();
 	if (data->site == CUPTI_ENTER) {
-		if (depth++)
+		if (in.depth++)
 			return;
 		call = cuda_call_find(domain, id);
 		r = call ? session_ring() : NULL;
@@ -120,12 +177,12 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 			on_enter(r, call, data);
 		return;
 	}
-	if (!depth || --depth) /* switched on in the middle of a call, or nested */
+	if (!in.depth || --in.depth) /* switched on in the middle of a call, or nested */
 		return;
 	gpu_note_call();
 	r = session_ring();
 	if (r)
-		ring_push(r, RECORD_CUDA_EXIT, data->correlation);
+		on_exit_of(r, data);
 }
 
 int gpu_callbacks_start(void)

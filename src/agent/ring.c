@@ -277,8 +277,8 @@ static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)
 	}
 }
 
-void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *payload,
-		       uint32_t bytes)
+void ring_push_late(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id, const void *payload,
+		    uint32_t bytes)
 {
 	_Atomic uint64_t *w;
 	uint32_t total;
@@ -290,9 +290,15 @@ void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *pa
 	if (!w)
 		return;
 	put_words(w + 2, payload, bytes);
-	atomic_store_explicit(&w[0], stamp_now(r->clock), memory_order_release);
+	atomic_store_explicit(&w[0], stamp, memory_order_release);
 	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_release);
 	ring_publish(r, total);
+}
+
+void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *payload,
+		       uint32_t bytes)
+{
+	ring_push_late(r, stamp_now(r->clock), kind, id, payload, bytes);
 }
 
 static struct shm_process *ring_process(const struct ring *r)

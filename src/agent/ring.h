@@ -102,6 +102,10 @@ static inline void ring_push(struct ring *r, uint8_t kind, uint32_t id)
 void ring_push_payload(struct ring *r, uint8_t kind, uint32_t id, const void *payload,
 		       uint32_t bytes);
 
+/* The same, of something that was at `stamp`: no event of this thread came since. */
+void ring_push_late(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id, const void *payload,
+		    uint32_t bytes);
+
 /*
  * A definition, its payload given in two parts that are joined (either may be
  * empty).  False: no room now; the caller must not use the id, and may try again.
