@@ -40,6 +40,7 @@ group_build() {
 	need zlib1g-dev has_header zlib.h
 	need libyaml-dev has_header yaml.h
 	need libiberty-dev has_header libiberty/demangle.h
+	need libelf-dev has_header libelf.h
 	need libcmocka-dev has_header cmocka.h
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/launch.h"
+#include "capture/probe_cpu.h"
 #include "capture/probe_gpu.h"
 #include "capture/probe_python.h"
 #include "capture/probe_room.h"
@@ -32,6 +33,15 @@ void probe_fix(struct probe_result *out, const char *fmt, ...)
 	va_list args;
 
 	out->level = PROBE_PROBLEM;
+	va_start(args, fmt);
+	vsnprintf(out->fix, sizeof(out->fix), fmt, args);
+	va_end(args);
+}
+
+void probe_advise(struct probe_result *out, const char *fmt, ...)
+{
+	va_list args;
+
 	va_start(args, fmt);
 	vsnprintf(out->fix, sizeof(out->fix), fmt, args);
 	va_end(args);
@@ -121,6 +131,8 @@ const struct probe probes[] = {
 	{ "trace file", probe_trace_file },
 	{ "clock", probe_clock },
 	{ "child processes", probe_processes },
+	{ "thread states", probe_thread_states },
+	{ "native samples", probe_native_samples },
 	{ "GPU driver", probe_gpu_driver },
 	{ "CUPTI", probe_gpu_cupti },
 	{ "CUDA injection", probe_gpu_injection },

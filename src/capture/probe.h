@@ -28,7 +28,7 @@ struct probe_context {
 struct probe_result {
 	enum probe_level level;
 	char found[256]; /* what is there */
-	char fix[256];   /* what to do; "" where nothing is wrong */
+	char fix[256];   /* what to do; "" where there is nothing to do */
 };
 
 struct probe {
@@ -38,10 +38,15 @@ struct probe {
 
 extern const struct probe probes[]; /* ends with a NULL name */
 
-/* Fill in a result; a fix makes it a problem.  Longer texts are cut. */
+/*
+ * Fill in a result; a fix makes it a problem, an advice is how to have more.  Longer
+ * texts are cut.
+ */
 void probe_say(struct probe_result *out, enum probe_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void probe_fix(struct probe_result *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void probe_advise(struct probe_result *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

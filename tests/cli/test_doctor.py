@@ -9,9 +9,11 @@ import sys
 
 import jsonschema
 import pytest
+import sandbox
 
 NAMES = ["agent", "Python", "trace buffer", "memory", "memory pressure", "limits", "trace file",
-         "clock", "child processes", "GPU driver", "CUPTI", "CUDA injection"]
+         "clock", "child processes", "thread states", "native samples", "GPU driver", "CUPTI",
+         "CUDA injection"]
 
 # A libcuda of which the test decides what goes wrong.
 DRIVER = r"""
@@ -213,3 +215,19 @@ def test_unknown_words_are_usage_errors(inferscope, word):
     result = inferscope("doctor", word)
     assert result.returncode == 2
     assert word in result.stderr
+
+
+@pytest.mark.skipif(not sandbox.supported(), reason="no seccomp filter for this machine")
+def test_refused_perf_events_are_absent_and_say_how_to_permit_them(answers):
+    _, found = answers(more={"preexec_fn": sandbox.refuse("perf_event_open")})
+    answer = found["native samples"]
+    assert answer["status"] == "absent"
+    assert answer["found"].startswith("perf_event_open: Operation not permitted")
+    assert "seccomp" in answer["fix"] or "perf_event_paranoid" in answer["fix"]
+
+
+def test_thread_states_of_a_child_are_seen(answers):
+    _, found = answers()
+    answer = found["thread states"]
+    assert answer == {"name": "thread states", "status": "ok",
+                      "found": "/proc/PID/task/TID/syscall, schedstat", "fix": None}

@@ -1,0 +1,156 @@
+#include "capture/perf_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * A power of two.  Enough for the records of 100 ms, and small enough that some
+ * 25 threads fit into what an unprivileged user may lock (perf_event_mlock_kb).
+ */
+#define DATA_PAGES 4u
+
+#define RECORD_MAX 256u /* longer ones are not of a kind that was asked for */
+
+/* What we asked for, in the kernel's order. */
+struct sample_record {
+	struct perf_event_header header;
+	uint64_t address;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+struct switch_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int event_open(pid_t tid, uint32_t hz)
+{
+	struct perf_event_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	attr.sample_period = 1000000000u / hz;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	attr.exclude_kernel = 1; /* permitted to more users; what a system call does is its own */
+	attr.exclude_hv = 1;
+	attr.context_switch = 1;
+	attr.sample_id_all = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz)
+{
+	int why;
+
+	memset(p, 0, sizeof(*p));
+	p->fd = event_open(tid, hz);
+	if (p->fd < 0)
+		return -1;
+	p->memory = mmap(NULL, (1 + DATA_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 p->fd, 0);
+	if (p->memory != MAP_FAILED)
+		return 0;
+	why = errno;
+	p->memory = NULL;
+	perf_events_close(p);
+	errno = why;
+	return -1;
+}
+
+void perf_events_close(struct perf_events *p)
+{
+	if (p->memory)
+		munmap(p->memory, (1 + DATA_PAGES) * page_bytes());
+	if (p->fd >= 0)
+		close(p->fd);
+	p->memory = NULL;
+	p->fd = -1;
+}
+
+/* Out of the ring, where a record may be in two pieces. */
+static void copy_out(const struct perf_events *p, uint64_t at, void *to, size_t bytes)
+{
+	const char *data = (const char *)p->memory + page_bytes();
+	size_t size = DATA_PAGES * page_bytes();
+	size_t from = (size_t)at & (size - 1);
+	size_t first = bytes < size - from ? bytes : size - from;
+
+	memcpy(to, data + from, first);
+	memcpy((char *)to + first, data, bytes - first);
+}
+
+static void hand_over(struct perf_events *p, const void *record, const struct perf_visitor *v)
+{
+	const struct perf_event_header *h = record;
+	const struct sample_record *sample = record;
+	const struct switch_record *turn = record;
+	const struct lost_record *lost = record;
+
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		v->sample(v->ctx, (int64_t)sample->time_ns, sample->address);
+		break;
+	case PERF_RECORD_SWITCH:
+		v->turn(v->ctx, (int64_t)turn->time_ns, !(h->misc & PERF_RECORD_MISC_SWITCH_OUT),
+			h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+		break;
+	case PERF_RECORD_LOST:
+		p->lost += lost->lost;
+		break;
+	default:
+		break;
+	}
+}
+
+void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor)
+{
+	struct perf_event_mmap_page *page = p->memory;
+	_Atomic uint64_t *head = (_Atomic uint64_t *)(void *)&page->data_head;
+	_Atomic uint64_t *tail = (_Atomic uint64_t *)(void *)&page->data_tail;
+	uint64_t at, end;
+
+	if (!page)
+		return;
+	/* Acquire: pairs with the kernel's store, after the records. */
+	end = atomic_load_explicit(head, memory_order_acquire);
+	at = atomic_load_explicit(tail, memory_order_relaxed);
+	while (end - at >= sizeof(struct perf_event_header)) {
+		union {
+			struct perf_event_header header;
+			char bytes[RECORD_MAX];
+		} record;
+
+		memset(&record, 0, sizeof(record));
+		copy_out(p, at, &record.header, sizeof(record.header));
+		if (record.header.size < sizeof(record.header) || record.header.size > end - at)
+			break;
+		if (record.header.size <= RECORD_MAX)
+			copy_out(p, at, &record, record.header.size);
+		hand_over(p, &record, visitor);
+		at += record.header.size;
+	}
+	/* Release: pairs with the kernel's load; we are done with the records. */
+	atomic_store_explicit(tail, end, memory_order_release);
+}

@@ -1,0 +1,38 @@
+/*
+ * Where a thread's CPU time goes below Python: the kernel interrupts it now and
+ * then (perf_event_open, a clock of its own CPU time) and notes the instruction.
+ * It is told to nobody but the reader of the ring; the thread sees nothing.
+ *
+ * Not permitted everywhere: perf_event_paranoid, containers' seccomp filters.
+ * One thread.
+ */
+#ifndef CAPTURE_PERF_EVENTS_H
+#define CAPTURE_PERF_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One thread's events and the memory that the kernel writes them to. */
+struct perf_events {
+	int fd; /* -1: none */
+	void *memory;
+	uint64_t lost; /* records that found no room */
+};
+
+struct perf_visitor {
+	void *ctx;
+	/* At this time of CLOCK_MONOTONIC the thread was about to execute what lies there. */
+	void (*sample)(void *ctx, int64_t monotonic_ns, uint64_t address);
+	/* It lost (on: got) its CPU.  preempted: it would have gone on. */
+	void (*turn)(void *ctx, int64_t monotonic_ns, bool on, bool preempted);
+};
+
+/* -1 with errno: the kernel refuses.  The thread may be anybody's whom we may trace. */
+int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz);
+void perf_events_close(struct perf_events *p); /* may be called again */
+
+/* Hands over what came since the last call, oldest first. */
+void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor);
+
+#endif

@@ -1,0 +1,132 @@
+#include "capture/probe_cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/elf_symbols.h"
+#include "capture/perf_events.h"
+#include "capture/thread_state.h"
+
+#define PATIENCE_MS 200 /* until a child is where it waits */
+#define PROBE_HZ 100u
+
+/* A child that waits, as one of the workload would. */
+static pid_t start_sleeper(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+static void end_sleeper(pid_t child)
+{
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+}
+
+static enum sample_state state_when_asleep(const struct thread_watch *w)
+{
+	const struct address_range no_gil = { 0, 0 };
+	enum sample_state state = SAMPLE_UNKNOWN;
+
+	for (int i = 0; i < PATIENCE_MS; i++) {
+		state = thread_watch_state(w, no_gil).state;
+		if (state != SAMPLE_RUNNING && state != SAMPLE_UNKNOWN)
+			break;
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	}
+	return state;
+}
+
+void probe_thread_states(const struct probe_context *c, struct probe_result *out)
+{
+	pid_t child = start_sleeper();
+	struct thread_times times;
+	struct thread_watch w;
+	enum sample_state state;
+
+	thread_watch_open(&w, c->root, child, child);
+	state = state_when_asleep(&w);
+	if (state == SAMPLE_IO_WAIT && !w.refused) {
+		probe_say(out, PROBE_OK, "/proc/PID/task/TID/syscall%s",
+			  thread_times_read(&times, c->root, child, child) ? ", schedstat" : "");
+	} else if (state != SAMPLE_UNKNOWN) {
+		probe_say(out, PROBE_ABSENT,
+			  "/proc/PID/task/TID/syscall is refused: it is seen that threads wait, "
+			  "but not for what");
+		probe_advise(out, "permit tracing (kernel.yama.ptrace_scope 0 or 1, containers: "
+				  "--cap-add SYS_PTRACE)");
+	} else {
+		probe_say(out, PROBE_ABSENT, "/proc says nothing about threads");
+	}
+	thread_watch_close(&w);
+	end_sleeper(child);
+}
+
+/* -9: not to be read. */
+static int paranoia(const char *root)
+{
+	char path[4096];
+	int level = -9;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", root);
+	file = fopen(path, "re");
+	if (!file)
+		return level;
+	if (fscanf(file, "%d", &level) != 1)
+		level = -9;
+	fclose(file);
+	return level;
+}
+
+/* With 2 a user may sample his own programs; Debian and Ubuntu know 3 and 4. */
+static void say_why_refused(const struct probe_context *c, struct probe_result *out, int why)
+{
+	int level = paranoia(c->root);
+
+	probe_say(out, PROBE_ABSENT, "perf_event_open: %s: native functions are not seen",
+		  strerror(why));
+	if (why == ENOSYS)
+		probe_advise(out, "a kernel with perf events");
+	else if (level > 2)
+		probe_advise(out, "sysctl kernel.perf_event_paranoid=2 (it is %d), or CAP_PERFMON",
+			     level);
+	else
+		probe_advise(out,
+			     "the container's seccomp filter refuses it: permit perf_event_open "
+			     "(docker run --cap-add PERFMON, or --security-opt seccomp=...)");
+}
+
+void probe_native_samples(const struct probe_context *c, struct probe_result *out)
+{
+	pid_t child = start_sleeper();
+	struct perf_events p;
+
+	if (child < 0 || perf_events_open(&p, child, PROBE_HZ)) {
+		say_why_refused(c, out, errno);
+	} else {
+		perf_events_close(&p);
+		if (elf_symbols_supported()) {
+			probe_say(out, PROBE_OK, "perf_event_open, names from the libraries");
+		} else {
+			probe_say(out, PROBE_ABSENT,
+				  "perf_event_open, but functions have no names: built without "
+				  "libelf");
+			probe_advise(out, "install libelf-dev and build again");
+		}
+	}
+	end_sleeper(child);
+}
