@@ -29,6 +29,7 @@ static void see_running(struct ring *r, bool record)
 			ring_push(r, RECORD_RUNNING, note ? note->id : 0);
 		py_drop(codes[n]);
 	}
+	r->in_step = record;
 	py_drop(frame);
 	py.Err_Clear();
 }

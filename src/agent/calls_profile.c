@@ -17,7 +17,11 @@
  * call which installed it returns: profile.Profile() takes that for an error.
  * In the main thread, where the interpreter calls us before the next
  * instruction, it hears nothing until then.
+ *
+ * Under a budget the slots are empty most of the time in programs that call a lot:
+ * bursts.h decides when.
  */
+#include "agent/bursts.h"
 #include "agent/calls.h"
 #include "agent/text.h"
 
@@ -102,18 +106,40 @@ static bool attach_all_threads(void)
 	return all;
 }
 
+static void detach(char *t)
+{
+	py_trace_function *slot = profile_slot(t);
+
+	if (*slot == on_event) {
+		*slot = NULL;
+		set_tracing(t, *(void **)((char *)slot + TRACE_FUNCTION_AFTER) != NULL);
+	}
+}
+
 static void detach_all_threads(void)
 {
 	char *t = py.Interpreter_ThreadHead(py.Interpreter_Main());
 
-	for (; t; t = py.ThreadState_Next(t)) {
-		py_trace_function *slot = profile_slot(t);
+	for (; t; t = py.ThreadState_Next(t))
+		detach(t);
+}
 
-		if (*slot == on_event) {
-			*slot = NULL;
-			set_tracing(t, *(void **)((char *)slot + TRACE_FUNCTION_AFTER) != NULL);
-		}
-	}
+static void reattach_all_threads(void)
+{
+	attach_all_threads();
+}
+
+static const struct bursts_slots slots = { reattach_all_threads, detach_all_threads };
+
+/* In a callback; the interpreter looks at the slot when it returns. */
+static int pause_here(void)
+{
+	struct ring *r = session_ring();
+
+	*profile_slot(py.ThreadState_Get()) = NULL;
+	if (r)
+		bursts_leave(r);
+	return 0;
 }
 
 /* The instruction that a generator's frame is at; NULL where it cannot be told. */
@@ -167,6 +193,8 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 	struct ring *r;
 
 	(void)object;
+	if (bursts_bounded() && bursts_event(what))
+		return pause_here();
 	if (what == PY_TRACE_C_RETURN && arg == start_new_thread && session_on())
 		attach_all_threads();
 	if (what != PY_TRACE_CALL && what != PY_TRACE_RETURN)
@@ -177,6 +205,8 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 			py.SetProfile(NULL, NULL);
 		return 0;
 	}
+	if (bursts_bounded())
+		bursts_enter(r, what);
 	note = note_of(r, frame, &owned);
 	calls_record(r,
 		     what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
@@ -232,7 +262,7 @@ static int look_again(void *unused)
 	asked = false;
 	if (deafened)
 		undeafen();
-	if (attached && session_on())
+	if (attached && session_on() && !bursts_paused())
 		attach_all_threads();
 	return 0;
 }
@@ -281,8 +311,8 @@ static bool ask_to_look(void)
 /* Runs in the thread whose profile function is about to be set. */
 static int on_audit(const char *event, PyObject *args, void *data)
 {
+	bool called, ours, resting;
 	char *t;
-	bool called;
 
 	(void)args;
 	(void)data;
@@ -291,10 +321,13 @@ static int on_audit(const char *event, PyObject *args, void *data)
 	t = py.ThreadState_Get();
 	/* Where it cannot be asked, the next look for new threads will do. */
 	called = ask_to_look();
-	if (*profile_slot(t) != on_event)
+	ours = *profile_slot(t) == on_event;
+	resting = !*profile_slot(t) && bursts_bounded() && bursts_paused();
+	if (!ours && !resting)
 		return 0;
 	record_displaced();
-	if (called && !deafened && syscall(SYS_gettid) == getpid()) {
+	/* What replaces nothing hears nothing of its installation. */
+	if (ours && called && !deafened && syscall(SYS_gettid) == getpid()) {
 		deafened = t;
 		++*busy(t);
 	}
@@ -375,6 +408,7 @@ static enum shm_refusal start(bool discover)
 		audited = !py.AuditHook_Add(on_audit, NULL);
 	py.Err_Clear();
 	attached = true;
+	bursts_start(&slots);
 	if (!attach_all_threads() && self)
 		atomic_store_explicit(&self->displaced, 1, memory_order_relaxed);
 	return SHM_OK;
@@ -383,6 +417,7 @@ static enum shm_refusal start(bool discover)
 static void stop(void)
 {
 	attached = false;
+	bursts_stop();
 	if (layout)
 		detach_all_threads();
 }

@@ -73,6 +73,7 @@ int pyapi_load(const void *inside)
 #define LOAD(name, symbol, pointer) complete &= find_object(library, &py.name, symbol, pointer);
 	PYAPI_OBJECTS(LOAD)
 #undef LOAD
+	py.Runtime = find(library, "_PyRuntime");
 	if (library)
 		dlclose(library);
 	if (!complete)

@@ -88,12 +88,19 @@ struct py_getset {
 #define PY_ABI_VERSION 3
 
 /* Profile events of PyEval_SetProfile(). */
-enum py_trace_event { PY_TRACE_CALL = 0, PY_TRACE_RETURN = 3, PY_TRACE_C_RETURN = 6 };
+enum py_trace_event {
+	PY_TRACE_CALL = 0,
+	PY_TRACE_RETURN = 3,
+	PY_TRACE_C_CALL = 4,
+	PY_TRACE_C_EXCEPTION = 5,
+	PY_TRACE_C_RETURN = 6,
+};
 typedef int (*py_trace_function)(PyObject *object, PyObject *frame, int what, PyObject *arg);
 
 typedef void (*py_free_function)(void *);
 typedef int (*py_audit_hook)(const char *event, PyObject *args, void *data);
 typedef int (*py_pending_call)(void *arg);
+typedef void (*py_exit_function)(void);
 
 /* Events of PyCode_AddWatcher(). */
 enum py_code_event { PY_CODE_CREATED = 0, PY_CODE_DESTROYED = 1 };
@@ -116,6 +123,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(int, SetAttr, "PyObject_SetAttrString", (PyObject *, const char *, PyObject *))          \
 	X(PyObject *, Call, "PyObject_CallObject", (PyObject *, PyObject *))                       \
 	X(PyObject *, CallWith, "PyObject_CallFunctionObjArgs", (PyObject *, ...))                 \
+	X(PyObject *, CallKeywords, "PyObject_Call", (PyObject *, PyObject *, PyObject *))         \
 	X(PyObject *, CFunction, "PyCFunction_NewEx",                                              \
 	  (struct py_method *, PyObject *, PyObject *))                                            \
 	X(PyObject *, Err_Occurred, "PyErr_Occurred", (void)) /* borrowed */                       \
@@ -125,6 +133,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(void, Err_Restore, "PyErr_Restore", (PyObject *, PyObject *, PyObject *))                \
 	X(void, Err_SetString, "PyErr_SetString", (PyObject *, const char *))                      \
 	X(void, Err_SetObject, "PyErr_SetObject", (PyObject *, PyObject *))                        \
+	X(PyObject *, Tuple_New, "PyTuple_New", (ssize_t))                                         \
 	X(ssize_t, Tuple_Size, "PyTuple_Size", (PyObject *))                                       \
 	X(PyObject *, Tuple_GetItem, "PyTuple_GetItem", (PyObject *, ssize_t)) /* borrowed */      \
 	X(ssize_t, List_Size, "PyList_Size", (PyObject *))                                         \
@@ -158,6 +167,10 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(char *, ThreadState_Next, "PyThreadState_Next", (char *))                                \
 	X(char *, ThreadState_OfThis, "PyGILState_GetThisThreadState", (void)) /* no GIL needed */ \
 	X(char *, ThreadState_Get, "PyThreadState_Get", (void))                                    \
+	X(char *, ThreadState_New, "PyThreadState_New", (PyObject *)) /* no GIL needed */          \
+	X(void, Eval_RestoreThread, "PyEval_RestoreThread", (char *)) /* takes the GIL */          \
+	X(char *, Eval_SaveThread, "PyEval_SaveThread", (void))       /* gives it back */          \
+	X(int, AtExit, "Py_AtExit", (py_exit_function))                                            \
 	X(PyObject *, Frame_Now, "PyEval_GetFrame", (void)) /* borrowed; NULL: none */             \
 	X(int, AuditHook_Add, "PySys_AddAuditHook", (py_audit_hook, void *))                       \
 	X(int, PendingCall_Add, "Py_AddPendingCall", (py_pending_call, void *))                    \
@@ -200,7 +213,8 @@ struct pyapi {
 #define FIELD(name, symbol, pointer) PyObject *name;
 	PYAPI_OBJECTS(FIELD)
 #undef FIELD
-	uint32_t version; /* PY_VERSION_HEX without the release level: 0x030c0100 */
+	const char *Runtime; /* the interpreter's global state, "_PyRuntime"; NULL: not exported */
+	uint32_t version;    /* PY_VERSION_HEX without the release level: 0x030c0100 */
 };
 
 extern struct pyapi py;

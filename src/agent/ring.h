@@ -39,6 +39,8 @@ struct ring {
 	uint64_t name_at;  /* look for the thread's name when produced gets here */
 	int32_t allowance; /* events until the next look at the budget: budget.h */
 	int32_t lot;       /* what it was at the last one */
+	uint32_t cuts;     /* of bursts.h: those that this thread knows of */
+	bool in_step;      /* the trace knows which functions the thread is in */
 	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;

@@ -1,0 +1,212 @@
+"""The overhead budget on CPython 3.8 to 3.11: calls are recorded in bursts, and nobody notices."""
+
+import pytest
+
+FIB = """
+    import sys, threading, time
+
+    def fib(n):
+        return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+    def busy(seconds):
+        '''Calls all the time.'''
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            fib(12)
+"""
+
+
+@pytest.fixture
+def clean_env(clean_env):
+    """The default."""
+    return {**clean_env, "INFERSCOPE_CPU": "auto"}
+
+
+@pytest.fixture(autouse=True)
+def versions_with_bursts(version):
+    if version >= (3, 12):
+        pytest.skip("single functions can be left out")
+
+
+@pytest.fixture
+def burst(record, report):
+    """Records a program that is FIB and the rest; returns the recording and the report."""
+    def run(python, text, **more):
+        return record(python, FIB + text, **more), report()
+    return run
+
+
+def nothing_is_damaged(trust):
+    return not (trust["dropped"] or trust["repaired_spans"] or trust["spans_open_at_start"])
+
+
+def test_a_program_that_only_calls_is_recorded_in_bursts(burst, python):
+    trace, report = burst(python, """
+    busy(0.6)
+    print(fib(15))
+    """)
+    assert trace.done.stdout == "610\n"
+    trust = report["trust"]
+    assert trust["pauses"] >= 3
+    assert 0.005 < trust["calls_recorded_share"] < 0.6
+    assert report["cpu"]["calls_are_minima"]
+    assert any("numbers of calls are minima" in note for note in trust["notes"])
+    assert not any("another tool" in note for note in trust["notes"])
+    assert nothing_is_damaged(trust)
+    assert len(trace.of("calls_paused")) == trust["pauses"]
+    # Calls in bursts, none in between, and in each burst one knows where the thread is.
+    pauses = sorted((p["start_us"], p["end_us"]) for p in trace.of("calls_paused"))
+    for start, end in pauses:
+        assert not [e for e in trace.functions() if start < e["start_us"] < end]
+    later = [e for e in trace.functions("busy") if e["start_us"] > pauses[0][0]]
+    assert len(later) >= 2 and all(e.get("resumed") for e in later)
+    assert {e["depth"] for e in trace.functions("busy")} == {1}
+
+
+def test_a_program_that_calls_little_is_recorded_wholly(burst, python):
+    trace, report = burst(python, """
+    def step():
+        time.sleep(0.02)
+    for _ in range(20):
+        step()
+    """)
+    assert len(trace.calls("step")) == 20
+    assert report["trust"]["pauses"] == 0
+    assert report["trust"]["calls_recorded_share"] == 1
+
+
+def test_without_a_bound_every_call_is_recorded(burst, clean_env, python):
+    trace, report = burst(python, """
+    for _ in range(20):
+        fib(15)
+    """, env={**clean_env, "INFERSCOPE_MAX_OVERHEAD": "100"}, stderr=None)
+    assert len(trace.calls("fib")) == 20 * 1973
+    assert report["trust"]["pauses"] == 0
+
+
+def test_a_loop_without_calls_is_let_go(burst, python, version):
+    """From 3.10 on a profile function slows down every instruction; nothing calls us meanwhile."""
+    trace, report = burst(python, """
+    def loop():
+        end = time.perf_counter()
+        for i in range(12000000):
+            end += i & 1
+        return end
+    from inferscope import mark_event
+    loop()
+    mark_event("looped")
+    busy(0.2)
+    """)
+    looped = trace.of("instant", "looped")[0]["start_us"]
+    inside = [p for p in trace.of("calls_paused") if p["start_us"] < looped]
+    assert bool(inside) == (version >= (3, 10))
+    assert nothing_is_damaged(report["trust"])
+
+
+def test_threads_pause_and_go_on_by_themselves(burst, python):
+    trace, report = burst(python, """
+    go = threading.Event()
+    def work():
+        go.wait()
+        busy(0.5)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    busy(0.1)
+    print(threading.active_count(), len(threading.enumerate()))
+    go.set()
+    for thread in threads:
+        thread.join()
+    print(threading.active_count(), len(sys._current_frames()))
+    """)
+    assert trace.done.stdout == "9 9\n1 1\n"
+    assert len({p["thread"] for p in trace.of("calls_paused")}) > 4
+    assert nothing_is_damaged(report["trust"])
+
+
+def test_a_thread_that_begins_in_a_pause_is_seen_later(burst, python):
+    trace, report = burst(python, """
+    busy(0.1)
+    def work():
+        busy(0.6)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    """)
+    main = next(t["id"] for t in trace.threads if t["tid"] == trace.processes[0]["pid"])
+    assert [e for e in trace.functions("work") if e["thread"] != main]
+    assert nothing_is_damaged(report["trust"])
+
+
+def test_a_child_forked_in_a_pause_is_recorded(burst, python):
+    trace, report = burst(python, """
+    import os
+    for _ in range(3):
+        busy(0.1)
+        child = os.fork()
+        if not child:
+            busy(0.1)
+            os._exit(5)
+        print(os.waitpid(child, 0)[1] >> 8)
+    """)
+    assert trace.done.stdout == "5\n5\n5\n"
+    assert len(trace.processes) == 4
+    main = trace.processes[0]["pid"]
+    assert len({e["pid"] for e in trace.functions("fib") if e["pid"] != main}) == 3
+    assert nothing_is_damaged(report["trust"])
+
+
+def test_generators_and_exceptions_stay_nested(burst, python):
+    trace, report = burst(python, """
+    def numbers(n):
+        for i in range(n):
+            yield i
+    def chained(n):
+        yield from numbers(n)
+    def fails(i):
+        if i % 3 == 0:
+            raise ValueError(i)
+        return i
+    def tries(n):
+        caught = 0
+        for i in chained(n):
+            try:
+                fails(i)
+            except ValueError:
+                caught += 1
+        return caught
+    print(sum(tries(300) for _ in range(500)))
+    """)
+    assert trace.done.stdout == "50000\n"
+    assert report["trust"]["pauses"] >= 1
+    assert nothing_is_damaged(report["trust"])
+
+
+def test_another_tool_in_a_pause_sees_what_it_sees_without_us(burst, plain, python, work):
+    text = """
+    import cProfile, pstats
+    for _ in range(5):
+        busy(0.06)
+        profile = cProfile.Profile()
+        profile.runcall(fib, 10)
+        print(sorted((key[2], value[:2]) for key, value in pstats.Stats(profile).stats.items()))
+    busy(0.2)
+    print(sys.getprofile())
+    """
+    trace, report = burst(python, text)
+    assert trace.done.stdout == plain(python, work / "program.py").stdout
+    assert report["trust"]["pauses"] >= 2
+    # Whether recording paused just then or not, it is told of.
+    assert any("another tool had taken the profile function" in n for n in report["trust"]["notes"])
+
+
+def test_the_end_comes_at_any_moment(record, inferscope, write, work, python):
+    """Whatever the tender is about to do: asleep, due, waiting for the GIL."""
+    write(FIB + """
+    busy(float(sys.argv[1]))
+    sys.exit(3)
+    """)
+    for ms in range(10, 130, 6):
+        done = inferscope("run", "--quiet", "--no-trace", "--report", "end.json", "--python",
+                          python, work / "program.py", str(ms / 1000))
+        assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
