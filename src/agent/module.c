@@ -9,6 +9,7 @@
 #include "agent/frames.h"
 #include "agent/gc_pauses.h"
 #include "agent/gpu_recording.h"
+#include "agent/outside.h"
 #include "agent/pyapi.h"
 #include "agent/scope.h"
 #include "agent/session.h"
@@ -27,6 +28,7 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	struct shm_process *self;
 	struct session *s;
 	uint32_t collect;
+	bool samples;
 
 	(void)module;
 	snprintf(text, sizeof(text), "%.*s", (int)t.bytes, t.data);
@@ -43,7 +45,7 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	if (!s) /* over already */
 		return py.Bool_From(0);
 	collect = s->header->collect;
-	if (s->header->cpu_mode != SHM_CPU_OFF) {
+	if (s->header->cpu_mode == SHM_CPU_AUTO || s->header->cpu_mode == SHM_CPU_TRACE) {
 		enum shm_refusal refusal = calls_start();
 
 		self = session_process();
@@ -54,8 +56,11 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	}
 	if (collect & SHM_COLLECT_GC)
 		gc_pauses_start();
-	if (collect & SHM_COLLECT_GPU)
+	samples = s->header->cpu_mode == SHM_CPU_AUTO || s->header->cpu_mode == SHM_CPU_SAMPLE;
+	if (samples || collect & SHM_COLLECT_GPU)
 		frames_init(); /* where it fails, GPU work goes without its Python lines */
+	if (samples)
+		outside_publish();
 	return py.Bool_From(1);
 }
 

@@ -34,6 +34,8 @@ static struct session *earlier_sessions;
 static _Atomic uint32_t process_index = NO_PROCESS;
 static _Atomic bool unregistered; /* a forked child without an event so far */
 static uint32_t version_of_python;
+static struct shm_python python; /* of this process */
+static bool python_known;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end_key;
 static bool have_key;
@@ -81,6 +83,23 @@ static void read_command_line(char *out, size_t size)
 	out[n] = '\0';
 }
 
+static void write_python(struct shm_process *p)
+{
+	p->python = python;
+	/* Pairs with the acquire in update_processes(): the copy is complete. */
+	atomic_store_explicit(&p->python_set, 1, memory_order_release);
+}
+
+void session_publish_python(const struct shm_python *where)
+{
+	struct shm_process *self = session_process();
+
+	python = *where;
+	python_known = true;
+	if (self)
+		write_python(self);
+}
+
 static int register_process(struct session *s)
 {
 	uint32_t index = claim(s->processes, sizeof(*s->processes), s->header->processes);
@@ -104,6 +123,9 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->event_cost_ps, budget_event_cost_ps(), memory_order_relaxed);
 	atomic_store_explicit(&p->overhead_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->left_out_functions, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->python_set, 0, memory_order_relaxed);
+	if (python_known)
+		write_python(p);
 	read_command_line(p->name, sizeof(p->name));
 	/* Pairs with the acquire in drain_processes(): the entry is complete. */
 	atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);

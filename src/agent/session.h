@@ -91,6 +91,9 @@ void session_name_thread(struct ring *r, const char *name);
 /* This process's entry; NULL when not recording. */
 struct shm_process *session_process(void);
 
+/* Tells the recorder where Python is in this process, and in those that it forks from now on. */
+void session_publish_python(const struct shm_python *where);
+
 /* A fresh id for a definition. */
 uint32_t session_next_id(struct session *s);
 

@@ -138,6 +138,18 @@ enum shm_refusal {
 	SHM_REFUSED_LEFT_OUT = 7,   /* CUDA loaded the agent, Python did not */
 };
 
+/*
+ * Where the Python of a process keeps its threads, for the recorder, which reads
+ * their stacks from outside by format/py_layout.h: addresses in that process.
+ */
+struct shm_python {
+	uint32_t readable;     /* 0: laid out in an unknown way */
+	uint32_t thread_id_at; /* where pthread_self() points to; 0: thread states have the id */
+	uint64_t interpreter;
+	uint64_t code_type; /* the type of code objects */
+	uint64_t gil;       /* 0: unknown */
+};
+
 /* 768 bytes */
 struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
@@ -156,7 +168,9 @@ struct shm_process {
 	_Atomic uint32_t event_cost_ps;      /* of one call event; 0: it was not measured */
 	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account */
 	_Atomic uint64_t left_out_functions; /* no longer traced, for the budget's sake */
-	char spare[248];
+	_Atomic uint32_t python_set; /* release after `python` is complete */
+	struct shm_python python;
+	char spare[208];
 };
 
 /* 128 bytes */

@@ -1,0 +1,183 @@
+#include "agent/outside.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/frames.h"
+#include "agent/memory_readable.h"
+#include "agent/pyapi.h"
+#include "agent/session.h"
+#include "format/py_layout.h"
+
+#define PTHREAD_SEARCH 1024u /* the thread's id lies in the first part of the C library's entry */
+
+/* 0 where it cannot be read: no field that is compared here is 0. */
+static uint64_t word_at(const void *base, size_t offset)
+{
+	uint64_t word = 0;
+
+	if (memory_readable((const char *)base + offset, sizeof(word)))
+		memcpy(&word, (const char *)base + offset, sizeof(word));
+	return word;
+}
+
+static uint64_t address(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+static const void *pointer(uint64_t word)
+{
+	return (const void *)(uintptr_t)word;
+}
+
+static bool threads_agree(const struct py_layout *l, const PyObject *interpreter)
+{
+	const char *self = py.ThreadState_Get();
+	char *at = py.Interpreter_ThreadHead((PyObject *)(uintptr_t)interpreter);
+	bool found = false;
+
+	if (word_at(interpreter, l->threads) != address(at))
+		return false;
+	for (; at; at = py.ThreadState_Next(at)) {
+		found |= at == self;
+		if (word_at(at, l->next) != address(py.ThreadState_Next(at)))
+			return false;
+	}
+	return found && word_at(self, l->ident) == py.ThreadIdent() &&
+	       (!l->native || word_at(self, l->native) == (uint64_t)syscall(SYS_gettid));
+}
+
+/* One of the running frames must lie in the newest piece of their stack. */
+static bool chunk_agrees(const struct py_layout *l)
+{
+	const char *self = py.ThreadState_Get();
+	uint64_t chunk = l->chunk ? word_at(self, l->chunk) : 0;
+	uint64_t bytes = chunk ? word_at(pointer(chunk), PY_CHUNK_BYTES) : 0;
+	uint64_t at = word_at(self, l->frame);
+
+	if (!l->chunk)
+		return true;
+	if (l->has_cframe)
+		at = word_at(pointer(at), l->cframe_frame);
+	for (unsigned n = 0; at && n < FRAMES_MAX; n++) {
+		if (at >= chunk + PY_CHUNK_DATA && at < chunk + bytes)
+			return true;
+		at = word_at(pointer(at), l->previous);
+	}
+	return false;
+}
+
+/* Frames that run are marked so. */
+static bool states_agree(const struct py_layout *l)
+{
+	uint64_t at = l->state ? word_at(py.ThreadState_Get(), l->frame) : 0;
+	uint8_t state;
+
+	for (unsigned n = 0; at && n < FRAMES_MAX; n++) {
+		state = (uint8_t)word_at(pointer(at), l->state);
+		if (state > 7 || !(l->runs >> state & 1))
+			return false;
+		at = word_at(pointer(at), l->previous);
+	}
+	return true;
+}
+
+static bool attribute_is(const void *code, const char *name, uint64_t expected)
+{
+	PyObject *value = py.GetAttr((PyObject *)(uintptr_t)code, name);
+	bool same = value && address(value) == expected;
+
+	py_drop(value);
+	py.Err_Clear();
+	return same;
+}
+
+static bool line_is(const void *code, uint64_t expected)
+{
+	PyObject *value = py.GetAttr((PyObject *)(uintptr_t)code, "co_firstlineno");
+	bool same = value && py.Long_As(value) == (long)(int32_t)expected;
+
+	py_drop(value);
+	py.Err_Clear();
+	return same;
+}
+
+/* Is the text of a str where we look for it?  Those of other kinds lie behind the same head. */
+static bool text_agrees(const struct py_layout *l)
+{
+	static const char sample[] = "inferscope";
+	PyObject *text = py.Unicode_From(sample);
+	uint32_t state = (uint32_t)word_at(text, PY_TEXT_STATE);
+	bool agree = text && word_at(text, PY_TEXT_LENGTH) == sizeof(sample) - 1 &&
+		     py_text_kind(state) == 1 && py_text_is_compact(state) &&
+		     py_text_is_ascii(state) &&
+		     memory_readable((const char *)text + l->text, sizeof(sample)) &&
+		     !memcmp((const char *)text + l->text, sample, sizeof(sample));
+
+	py_drop(text);
+	py.Err_Clear();
+	return agree;
+}
+
+static bool code_agrees(const struct py_layout *l)
+{
+	struct frame_ref frames[FRAMES_MAX];
+	const void *code = frames_read(frames) ? frames[0].code : NULL;
+
+	return code &&
+	       attribute_is(code, py.version >= 0x030b0000 ? "co_qualname" : "co_name",
+			    word_at(code, l->name)) &&
+	       attribute_is(code, "co_filename", word_at(code, l->file)) &&
+	       line_is(code, word_at(code, l->first_line)) && text_agrees(l);
+}
+
+/* We have the GIL, so it must say so. */
+static uint64_t find_gil(const struct py_layout *l, const PyObject *interpreter)
+{
+	uint64_t at = l->gil_is_global ? (py.Runtime ? address(py.Runtime) + l->gil : 0)
+				       : word_at(interpreter, l->gil);
+
+	if (!at || word_at(pointer(at), PY_GIL_HOLDER) != address(py.ThreadState_Get()) ||
+	    (uint32_t)word_at(pointer(at), PY_GIL_LOCKED) != 1)
+		return 0;
+	return at;
+}
+
+/*
+ * Before 3.11 Python knows its threads by pthread_self() alone; what that points to
+ * holds the kernel's id.  The recorder asks the kernel whether there is such a thread.
+ */
+static uint32_t find_thread_id(void)
+{
+	const char *self = (const char *)(uintptr_t)pthread_self(); /* a pointer in every libc */
+	int32_t tid = (int32_t)syscall(SYS_gettid), word;
+
+	for (uint32_t at = 0; at < PTHREAD_SEARCH; at += sizeof(word)) {
+		if (!memory_readable(self + at, sizeof(word)))
+			return 0;
+		memcpy(&word, self + at, sizeof(word));
+		if (word == tid)
+			return at;
+	}
+	return 0;
+}
+
+void outside_publish(void)
+{
+	const struct py_layout *l = py_layout_find(py.version);
+	PyObject *interpreter = py.Interpreter_Main();
+	struct shm_python where = { 0 };
+
+	if (l && l->threads && frames_known() && threads_agree(l, interpreter) && chunk_agrees(l) &&
+	    states_agree(l) && code_agrees(l)) {
+		where.interpreter = address(interpreter);
+		where.code_type = address(py.CodeType);
+		where.gil = find_gil(l, interpreter);
+		where.thread_id_at = l->native ? 0 : find_thread_id();
+		where.readable = l->native || where.thread_id_at;
+	}
+	session_publish_python(&where);
+}
