@@ -1,9 +1,12 @@
 /*
- * What a sample of a thread says beside its Python stack.  One numbering serves
- * the sampler, the trace file and the analysis; numbers are never reused.
+ * A look at a thread of the workload: its Python stack and what it was doing.
+ * One numbering serves the sampler, the trace file and the analysis; numbers
+ * are never reused.
  */
 #ifndef FORMAT_SAMPLE_H
 #define FORMAT_SAMPLE_H
+
+#include <stdint.h>
 
 /* What the thread was doing. */
 enum sample_state {
@@ -16,5 +19,33 @@ enum sample_state {
 };
 
 #define SAMPLE_STATES 6
+
+enum sample_flag {
+	SAMPLE_STATE = 0x0f,             /* these bits: enum sample_state */
+	SAMPLE_HAS_GIL = 1u << 4,        /* it had the interpreter's lock */
+	SAMPLE_LEAF_UNSTABLE = 1u << 5,  /* the innermost frame changed while it was read */
+	SAMPLE_CUT = 1u << 6,            /* only the innermost frames of a deeper stack */
+	SAMPLE_WAITS_FOR_LOCK = 1u << 7, /* `lock` and `holder` say more */
+};
+
+/*
+ * Looks in a row at one thread that found the same: how many, and when the first
+ * and the last of them were.  In between the thread was looked at no less often
+ * than at other times.
+ */
+struct sample {
+	uint32_t thread; /* id, as in struct trace_thread */
+	uint32_t stack;  /* id of a DEF_STACK; 0: no Python function, or unknown */
+	uint32_t flags;  /* enum sample_flag */
+	uint32_t count;  /* at least 1 */
+	int64_t first_ns, last_ns;
+	uint64_t lock;   /* what it waits for: an address in its process */
+	uint32_t holder; /* id of the thread that has it; 0: unknown */
+};
+
+static inline enum sample_state sample_state(const struct sample *s)
+{
+	return (enum sample_state)(s->flags & SAMPLE_STATE);
+}
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "format/record.h"
+#include "format/sample.h"
 
 #define TRACE_UNKNOWN_NS (-1) /* an end that was never recorded */
 
@@ -148,5 +149,26 @@ void event_batch_release(struct event_batch *b);
 size_t trace_batch_count(const struct trace *t, size_t thread);
 int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct event_batch *b,
 		     struct err *err);
+
+/*
+ * The samples, block by block as they were written: those of a thread in order,
+ * those of different threads and processes in any.  A batch is filled again by each
+ * read.
+ */
+struct sample_batch {
+	uint32_t process; /* id */
+	size_t count;
+	const struct sample *samples; /* their threads may be unknown to the trace */
+	void *memory;                 /* private */
+};
+
+void sample_batch_init(struct sample_batch *b);
+void sample_batch_release(struct sample_batch *b);
+size_t trace_sample_batch_count(const struct trace *t);
+int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_batch *b,
+			    struct err *err);
+
+/* The position of the thread with this id; trace_thread_count() where there is none. */
+size_t trace_thread_find(const struct trace *t, uint32_t id);
 
 #endif

@@ -72,6 +72,24 @@ const struct trace_thread *trace_thread(const struct trace *t, size_t i)
 	return &((const struct thread_entry *)t->threads.items)[i].public;
 }
 
+size_t trace_thread_find(const struct trace *t, uint32_t id)
+{
+	size_t low = 0, high = t->threads.count;
+
+	while (low < high) { /* they are in order of their ids */
+		size_t mid = low + (high - low) / 2;
+		uint32_t there = trace_thread(t, mid)->id;
+
+		if (there == id)
+			return mid;
+		if (there < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return t->threads.count;
+}
+
 static const struct def_entry *def_find(const struct trace *t, uint32_t id, uint8_t kind)
 {
 	uint32_t at = idmap_find(&t->def_at, id);

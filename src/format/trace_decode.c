@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/varint.h"
 #include "format/trace_reader.h"
+#include "format/trace_samples.h"
 
 struct batch_memory {
 	struct block_payload payload;
@@ -194,5 +196,66 @@ int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct ev
 		return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
 			       (unsigned long long)block->offset,
 			       (unsigned long long)trace_byte_count(t), why);
+	return 0;
+}
+
+struct sample_memory {
+	struct block_payload payload;
+	struct sample *samples;
+	size_t cap;
+};
+
+void sample_batch_init(struct sample_batch *b)
+{
+	memset(b, 0, sizeof(*b));
+}
+
+void sample_batch_release(struct sample_batch *b)
+{
+	struct sample_memory *m = b->memory;
+
+	if (m) {
+		block_payload_release(&m->payload);
+		free(m->samples);
+		free(m);
+	}
+	sample_batch_init(b);
+}
+
+size_t trace_sample_batch_count(const struct trace *t)
+{
+	return t->samples.count;
+}
+
+static int samples_fit(struct sample_memory *m, size_t count)
+{
+	struct sample *grown = array_grow(m->samples, &m->cap, count, sizeof(*grown));
+
+	if (!grown)
+		return -1;
+	m->samples = grown;
+	return 0;
+}
+
+int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_batch *b,
+			    struct err *err)
+{
+	const struct sample_block *block = (const struct sample_block *)t->samples.items + nth;
+	struct sample_memory *m = b->memory;
+	const char *why = "its columns make no sense";
+
+	b->count = 0;
+	if (!m)
+		m = b->memory = calloc(1, sizeof(*m));
+	if (!m || samples_fit(m, block->header.count))
+		return err_set(err, "cannot read %s: out of memory", t->path);
+	if (block_payload_read(&m->payload, t->fd, block->offset, &block->header, &why) ||
+	    samples_decode(m->samples, block->header.count, m->payload.data, m->payload.bytes))
+		return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
+			       (unsigned long long)block->offset,
+			       (unsigned long long)trace_byte_count(t), why);
+	b->process = (uint32_t)block->header.thread;
+	b->count = block->header.count;
+	b->samples = m->samples;
 	return 0;
 }

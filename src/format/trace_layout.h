@@ -32,6 +32,7 @@ enum block_type {
 	BLOCK_DEFS = 5,
 	BLOCK_EVENTS = 6,
 	BLOCK_END = 7,
+	BLOCK_SAMPLES = 8,
 };
 
 enum block_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };
@@ -57,6 +58,20 @@ struct events_prefix {
 	uint32_t lengths_bytes;
 	uint32_t payload_bytes;
 };
+
+/* A SAMPLES payload: i64 base time, u32 bytes of each column, then the columns in this order. */
+enum samples_column {
+	SAMPLES_THREADS,
+	SAMPLES_TIMES,
+	SAMPLES_LENGTHS,
+	SAMPLES_COUNTS,
+	SAMPLES_STACKS,
+	SAMPLES_FLAGS,
+	SAMPLES_DETAILS,
+	SAMPLES_COLUMNS,
+};
+
+#define SAMPLES_PREFIX_BYTES (8u + 4u * SAMPLES_COLUMNS)
 
 static inline void put_le(uint8_t *to, uint64_t value, unsigned bytes)
 {

@@ -254,10 +254,31 @@ static int events_index(struct trace *t, uint64_t offset, const struct block_hea
 	return 0;
 }
 
+static int samples_index(struct trace *t, uint64_t offset, const struct block_header *h,
+			 const char **why)
+{
+	struct sample_block *block;
+
+	*why = "a block has impossible sizes";
+	if (!h->count || h->count > BLOCK_EVENTS_MAX ||
+	    h->raw_bytes < SAMPLES_PREFIX_BYTES + (SAMPLES_COLUMNS - 1) * (uint64_t)h->count)
+		return -1;
+	*why = "samples of a process that was not introduced";
+	if (h->thread > UINT32_MAX || idmap_find(&t->process_at, (uint32_t)h->thread) == IDMAP_NONE)
+		return -1;
+	*why = "out of memory";
+	block = table_add(&t->samples, sizeof(*block));
+	if (!block)
+		return -1;
+	block->offset = offset;
+	block->header = *h;
+	return 0;
+}
+
 static int block_load(struct trace *t, uint64_t offset, const struct block_header *h,
 		      struct block_payload *payload, const char **why)
 {
-	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_END;
+	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_SAMPLES;
 
 	if (block_payload_check(payload, t->fd, offset, h, why))
 		return -1;
@@ -268,6 +289,8 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 		return -1;
 	if (h->type == BLOCK_EVENTS)
 		return events_index(t, offset, h, why);
+	if (h->type == BLOCK_SAMPLES)
+		return samples_index(t, offset, h, why);
 	return block_payload_unpack(payload, h, why)
 		       ? -1
 		       : trace_tables_load(t, h->type, h->count, payload->data, payload->bytes,
@@ -446,6 +469,7 @@ void trace_close(struct trace *t)
 	free(t->defs.items);
 	free(t->lines.items);
 	free(t->blocks.items);
+	free(t->samples.items);
 	arena_release(&t->texts);
 	free(t->damage);
 	free(t->path);

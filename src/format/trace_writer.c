@@ -21,9 +21,11 @@
 #include "base/varint.h"
 #include "format/trace_encode.h"
 #include "format/trace_layout.h"
+#include "format/trace_samples.h"
 
 #define ZSTD_LEVEL 1
 #define FULL_EVENTS 32768u        /* events that fill a block */
+#define FULL_SAMPLES 16384u       /* samples that do */
 #define FULL_BYTES (256u << 10)   /* payload or definition bytes that do */
 #define PENDING_EVENTS (4u << 20) /* of all threads together; bounds the memory */
 #define COMPRESS_FROM 96u         /* smaller payloads are stored as they are */
@@ -35,10 +37,12 @@ struct trace_writer {
 	ZSTD_CCtx *zstd;
 	struct event_queue *queues; /* one per thread that lives */
 	size_t queue_count, queue_cap;
-	struct event_queue *last; /* the thread of the latest event */
-	struct idmap queue_of;    /* thread id -> position in queues */
-	struct idmap processes;   /* process id -> 0 */
-	size_t pending;           /* events in all queues */
+	struct event_queue *last;     /* the thread of the latest event */
+	struct idmap queue_of;        /* thread id -> position in queues */
+	struct idmap processes;       /* process id -> 0 */
+	size_t pending;               /* events in all queues */
+	struct sample_queue *samples; /* one per process that has any */
+	size_t samples_count, samples_cap;
 	struct buf defs;
 	uint32_t def_count;
 	struct buf entry, payload, block; /* reused from block to block */
@@ -135,6 +139,9 @@ void trace_writer_free(struct trace_writer *w)
 	for (size_t i = 0; i < w->queue_count; i++)
 		event_queue_release(&w->queues[i]);
 	free(w->queues);
+	for (size_t i = 0; i < w->samples_count; i++)
+		sample_queue_release(&w->samples[i]);
+	free(w->samples);
 	idmap_release(&w->queue_of);
 	idmap_release(&w->processes);
 	ZSTD_freeCCtx(w->zstd);
@@ -385,6 +392,73 @@ int trace_writer_forget(struct trace_writer *w, uint32_t thread, struct err *err
 	return idmap_put(&w->queue_of, w->queues[at].thread, at) ? fail_memory(w, err) : 0;
 }
 
+static int samples_flush(struct trace_writer *w, struct sample_queue *q, struct err *err)
+{
+	struct block_header h = {
+		.type = BLOCK_SAMPLES,
+		.thread = q->process,
+		.count = (uint32_t)q->count,
+	};
+
+	if (!q->count)
+		return 0;
+	if (defs_flush(w, err))
+		return -1;
+	if (sample_queue_encode(q, &w->payload))
+		return fail_memory(w, err);
+	return block_write(w, h, &w->payload, err);
+}
+
+static struct sample_queue *samples_of(struct trace_writer *w, uint32_t process)
+{
+	struct sample_queue *grown;
+
+	for (size_t i = 0; i < w->samples_count; i++) {
+		if (w->samples[i].process == process)
+			return &w->samples[i];
+	}
+	grown = array_grow(w->samples, &w->samples_cap, w->samples_count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	w->samples = grown;
+	grown[w->samples_count] = (struct sample_queue){ .process = process };
+	return &grown[w->samples_count++];
+}
+
+int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sample *s,
+		       struct err *err)
+{
+	struct sample_queue *q;
+
+	if (w->failed)
+		return fail(w, err);
+	if (idmap_find(&w->processes, process) == IDMAP_NONE)
+		return err_set(err, "a sample comes before its process %u", process);
+	q = samples_of(w, process);
+	if (!q || sample_queue_push(q, s))
+		return fail_memory(w, err);
+	return q->count >= FULL_SAMPLES ? samples_flush(w, q, err) : 0;
+}
+
+/* Queues that are written out are given up: the process may be gone. */
+static int samples_flush_old(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
+			     struct err *err)
+{
+	for (size_t i = 0; i < w->samples_count;) {
+		struct sample_queue *q = &w->samples[i];
+
+		if (older_than_ns > 0 && q->count && q->items[0].last_ns > now_ns - older_than_ns) {
+			i++;
+			continue;
+		}
+		if (samples_flush(w, q, err))
+			return -1;
+		sample_queue_release(q);
+		*q = w->samples[--w->samples_count]; /* the last one fills the place */
+	}
+	return 0;
+}
+
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 		       struct err *err)
 {
@@ -401,7 +475,7 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 			return -1;
 		event_queue_release(q); /* a thread this slow needs no large arrays */
 	}
-	return 0;
+	return samples_flush_old(w, now_ns, older_than_ns, err);
 }
 
 /* What an event must keep to, so that a reader takes it. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "format/sample.h"
 #include "format/trace.h"
 
 struct trace_writer;
@@ -59,8 +60,15 @@ int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, u
 		      struct err *err);
 
 /*
- * Writes out what is collected; older_than_ns > 0: only event blocks begun that long before
- * now_ns.
+ * Collected by process, like events by thread.  The process was written before;
+ * the thread must be before the trace ends.
+ */
+int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sample *s,
+		       struct err *err);
+
+/*
+ * Writes out what is collected; older_than_ns > 0: only blocks of events or samples begun that
+ * long before now_ns.
  */
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 		       struct err *err);

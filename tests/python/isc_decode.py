@@ -18,12 +18,14 @@ import zstandard
 FILE_HEADER = struct.Struct("<8sIIqq12sI")
 BLOCK_HEADER = struct.Struct("<IHHIIQQIIII")
 EVENTS_PREFIX = struct.Struct("<qIIII")
+SAMPLES_PREFIX = struct.Struct("<q7I")
+SAMPLE_DETAILS = 0x80
 
 VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
-INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
-STRING, CODE = 0x81, 0x82
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
+STRING, CODE, STACK = 0x81, 0x82, 0x83
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
  RUNNING, COUNTER, PAUSED) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 26
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
@@ -130,6 +132,21 @@ class Event:
         self.payload = payload
 
 
+class Sample:
+    """Looks in a row that found the same in a thread."""
+
+    __slots__ = ("thread", "first_ns", "last_ns", "count", "stack", "flags", "lock", "holder")
+
+    def __init__(self, thread, first_ns, last_ns, count, stack, flags):
+        self.thread = thread
+        self.first_ns = first_ns
+        self.last_ns = last_ns
+        self.count = count
+        self.stack = stack
+        self.flags = flags
+        self.lock = self.holder = 0
+
+
 class Object:
     """The value of an arg that was not looked at: the name of its type."""
 
@@ -216,6 +233,8 @@ class Trace:
         self.threads = {}
         self.strings = {}
         self.codes = {}
+        self.stacks = {}
+        self.samples = []
         self.wall_ns = None
         self.exit_status = None
         self.ended = False
@@ -267,7 +286,7 @@ class Trace:
             raise Broken("the payload is cut short")
         if payload_crc != zlib.crc32(payload):
             raise Broken("wrong checksum of the payload")
-        if INFO <= block_type <= END and not (codec == ZSTD or codec == RAW and stored == raw):
+        if INFO <= block_type <= SAMPLES and not (codec == ZSTD or codec == RAW and stored == raw):
             raise Broken("codec %d, %d bytes, %d unpacked" % (codec, stored, raw))
         if block_type == EVENTS:
             if raw < EVENTS_PREFIX.size + 3 * count:
@@ -279,6 +298,16 @@ class Trace:
                 self._damaged(offset, broken)
                 self.unreadable.append(offset)
             thread.next_index = first_index + count
+        elif block_type == SAMPLES:
+            if not 1 <= count <= MAX_EVENTS or raw < SAMPLES_PREFIX.size + 6 * count:
+                raise Broken("%d samples in %d bytes" % (count, raw))
+            if thread_id not in self.processes:
+                raise Broken("samples of an unknown process")
+            try:
+                self.samples += decode_samples(unpack(codec, payload, raw), count)
+            except Broken as broken:
+                self._damaged(offset, broken)
+                self.unreadable.append(offset)
         elif INFO <= block_type <= END:
             for number, entry in enumerate(entries(unpack(codec, payload, raw), count)):
                 try:
@@ -315,9 +344,10 @@ class Trace:
     def _define(self, kind, id, value):
         if value is None:
             return
-        here, there = (self.strings, self.codes) if kind == STRING else (self.codes, self.strings)
-        here[id] = value
-        there.pop(id, None)
+        tables = {STRING: self.strings, CODE: self.codes, STACK: self.stacks}
+        for table in tables.values():
+            table.pop(id, None)
+        tables[kind][id] = value
 
     def _thread_of_events(self, thread_id, first_index, count):
         thread = self.threads.get(thread_id)
@@ -388,6 +418,14 @@ def parse_definition(entry):
                               "file": to_text(cursor.rest())}
         except Broken:
             pass
+    if kind == STACK:
+        frames = []
+        try:
+            while cursor.left():
+                frames.append((cursor.id(), cursor.id()))
+            return kind, id, frames
+        except Broken:
+            pass
     return kind, id, None
 
 
@@ -415,6 +453,29 @@ def decode_events(payload, first_index, count):
     for column in (times, ids, lengths, payloads):
         column.end()
     return events
+
+
+def decode_samples(payload, count):
+    prefix = Cursor(payload)
+    base_ns, *sizes = SAMPLES_PREFIX.unpack(prefix.take(SAMPLES_PREFIX.size))
+    threads, times, lengths, counts, stacks, flags, details = columns = [
+        Cursor(prefix.take(size)) for size in sizes]
+    prefix.end()
+    samples = []
+    first_us = checked_time(base_ns) // 1000
+    for _ in range(count):
+        first_us += times.zigzag()
+        last_us = first_us + lengths.varint()
+        sample = Sample(threads.id(), checked_time(first_us * 1000), checked_time(last_us * 1000),
+                        counts.id(), stacks.id(), flags.id())
+        if not sample.count:
+            raise Broken("a sample of no looks")
+        if sample.flags & SAMPLE_DETAILS:
+            sample.lock, sample.holder = details.varint(), details.id()
+        samples.append(sample)
+    for column in columns:
+        column.end()
+    return samples
 
 
 def load(path):
@@ -463,6 +524,8 @@ def json_lines(trace):
     for id, thread in trace.threads.items():
         for event in thread.events:
             yield _json_event(trace, id, event)
+    for sample in trace.samples:
+        yield {name: getattr(sample, name) for name in Sample.__slots__}
 
 
 def main(arguments):

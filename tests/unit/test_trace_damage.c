@@ -12,7 +12,7 @@
 #include "format/trace_layout.h"
 #include "trace_sample.h"
 
-struct sample {
+struct sample_file {
 	struct memory_file file;
 	uint8_t *bytes;
 	size_t count;
@@ -20,7 +20,7 @@ struct sample {
 
 static int sample_setup(void **state)
 {
-	static struct sample s;
+	static struct sample_file s;
 
 	memory_file_init(&s.file);
 	sample_write(s.file.fd);
@@ -34,7 +34,7 @@ static int sample_setup(void **state)
 
 static int sample_teardown(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 
 	close(s->file.fd);
 	free(s->bytes);
@@ -63,7 +63,7 @@ static uint64_t read_through(const struct trace *t)
 
 static void cut_at_every_byte_it_is_read_up_to_there(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 	uint64_t before = 0;
 
 	for (size_t n = 0; n < s->count; n++) {
@@ -92,7 +92,7 @@ static void cut_at_every_byte_it_is_read_up_to_there(void **state)
 /* No bit of the file is without a checksum over it. */
 static void every_flipped_bit_is_noticed(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 
 	for (size_t bit = 0; bit < 8 * s->count; bit++) {
 		struct trace *t;
@@ -197,7 +197,7 @@ static void random_flips_never_change_an_event(void **state)
 
 static void damage_names_its_offset(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 	size_t last = s->count - 4;
 	char offset[64];
 	struct trace *t;
@@ -219,7 +219,7 @@ static void damage_names_its_offset(void **state)
 /* After trace_open() has accepted it, the file is cut or overwritten by another program. */
 static void a_file_that_changes_under_the_reader_is_an_error(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 	struct event_batch b;
 	struct trace *t;
 	struct err err;
@@ -253,7 +253,7 @@ static void open_fails_with(const char *path, const char *text)
 
 static void what_is_no_trace_is_named(void **state)
 {
-	struct sample *s = *state;
+	struct sample_file *s = *state;
 	static const struct {
 		const char *bytes;
 		size_t count;
