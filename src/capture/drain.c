@@ -35,6 +35,11 @@ int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
 	return 0;
 }
 
+void drain_sample(struct drain *d, struct sampler *s)
+{
+	d->sampler = s;
+}
+
 bool drain_free_block(struct drain *d, uint32_t block, uint64_t state)
 {
 	/*
@@ -318,9 +323,10 @@ int drain_cycle(struct drain *d, struct err *err)
 		return -1;
 	drain_times_update(d);
 	if (d->keep_newest) {
-		if (drain_defs(d, err) || drain_newest_keep(d, err))
+		if (drain_defs(d, err) || drain_samples(d, err) || drain_newest_keep(d, err))
 			return -1;
-	} else if (drain_events(d, err) || drain_tables_retire(d, false, err)) {
+	} else if (drain_events(d, err) || drain_samples(d, err) ||
+		   drain_tables_retire(d, false, err)) {
 		return -1;
 	}
 	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);
@@ -329,7 +335,7 @@ int drain_cycle(struct drain *d, struct err *err)
 int drain_finish(struct drain *d, struct err *err)
 {
 	if (drain_tables_update(d, err) || (d->keep_newest && drain_newest_introduce(d, err)) ||
-	    drain_events(d, err) || drain_defs(d, err))
+	    drain_events(d, err) || drain_defs(d, err) || drain_samples(d, err))
 		return -1;
 	return drain_tables_retire(d, true, err);
 }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "capture/area.h"
+#include "capture/sampler.h"
 #include "capture/ticks.h"
 #include "format/trace_writer.h"
 
@@ -31,6 +32,9 @@ struct drain_totals {
 int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
 	      struct trace_writer *writer, bool keep_newest, struct err *err);
 void drain_free(struct drain *d); /* NULL is a no-op */
+
+/* Python processes that join from now on are looked at.  Borrowed until drain_free(). */
+void drain_sample(struct drain *d, struct sampler *s);
 
 /* Writes out what is there now.  -1: the trace could not be written; see trace_writer.h. */
 int drain_cycle(struct drain *d, struct err *err);

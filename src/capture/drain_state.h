@@ -27,6 +27,7 @@ struct drain_process {
 	struct trace_process entry;
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
 	bool noted_refusal, noted_displaced, noted_no_lines;
+	bool sampled; /* the sampler was told of it, or refused it */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */
@@ -43,6 +44,14 @@ struct drain_thread {
 	uint64_t cpu_begin_ns;           /* of the agent's own clock */
 	struct thread_times first, last; /* the kernel's; see drain_times.c */
 	char name[sizeof(((struct shm_thread *)0)->name) + 1];
+};
+
+/* A thread that was looked at from outside; see drain_samples.c. */
+struct sampled_thread {
+	struct trace_thread entry; /* without name */
+	bool ours;                 /* no ring accounts for it */
+	int64_t expires_ns;        /* 0: not before it ends */
+	char name[32];
 };
 
 /* A stretch of a block, copied out of the shared memory. */
@@ -65,6 +74,11 @@ struct drain {
 	struct ticks *ticks;
 	struct trace_writer *writer;
 	bool keep_newest;
+	struct sampler *sampler; /* NULL: nothing is sampled */
+	struct sampler_taken taken;
+	struct sampled_thread *sampled;
+	size_t sampled_count, sampled_cap;
+	bool noted_unsampled;
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
@@ -125,6 +139,21 @@ bool drain_give_back(struct drain *d, uint32_t block, uint64_t state);
 
 /* Counts what is in a block of a thread without a writer as produced. */
 void drain_skip(struct drain *d, const struct listed *l);
+
+/* Writes what the sampler has seen. */
+int drain_samples(struct drain *d, struct err *err);
+
+/* Hands a process to the sampler, once it is known where its Python is; or takes it away. */
+int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err);
+void drain_samples_end(struct drain *d, uint32_t slot);
+
+/* The id for a thread that has got a ring: its own where it was looked at before. */
+uint32_t drain_samples_adopt(struct drain *d, uint32_t process, uint32_t tid);
+
+/* A thread with a ring has ended; what was seen of it may still be on its way. */
+void drain_samples_remember(struct drain *d, const struct trace_thread *entry);
+
+void drain_samples_release(struct drain *d);
 
 /* --ring: makes room for what is to come. */
 int drain_newest_keep(struct drain *d, struct err *err);

@@ -51,6 +51,7 @@ void drain_free(struct drain *d)
 	free(d->cursors);
 	free(d->list);
 	free(d->copies);
+	drain_samples_release(d);
 	free(d);
 }
 
@@ -217,9 +218,9 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	memset(t, 0, sizeof(*t));
 	t->known = true;
 	t->slot = process;
-	t->entry.id = d->next_thread++;
 	t->entry.process = d->processes[process].entry.id;
 	t->entry.tid = read_once(&shared->tid);
+	t->entry.id = drain_samples_adopt(d, t->entry.process, t->entry.tid);
 	t->cpu_begin_ns = shared->cpu_begin_ns;
 	t->entry.start_ns = stamp_ns(d, shared->start_stamp);
 	t->entry.end_ns = TRACE_UNKNOWN_NS;
@@ -254,7 +255,7 @@ static int update_processes(struct drain *d, struct err *err)
 		d->process_limit = raise_limit(d->process_limit, i, d->area->process_count);
 		if (!d->processes[i].known && process_joined(d, i, err))
 			return -1;
-		if (process_notes(d, i, err))
+		if (process_notes(d, i, err) || drain_samples_begin(d, i, err))
 			return -1;
 		d->processes[i].gone = !process_lives(&d->processes[i]);
 	}
@@ -337,6 +338,7 @@ static int retire_thread(struct drain *d, uint32_t slot, bool over, struct err *
 	    trace_writer_forget(d->writer, t->entry.id, err))
 		return -1;
 	t->known = false;
+	drain_samples_remember(d, &t->entry);
 	if (!over)
 		drain_free_thread(d, slot);
 	return 0;
@@ -401,6 +403,7 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
 	if (p->gone)
 		p->entry.end_ns = ticks_now_ns(d->ticks);
 	close_pidfd(p);
+	drain_samples_end(d, slot);
 	p->known = false;
 	if (trace_write_process(d->writer, &p->entry, err) || write_faded(d, p, err))
 		return -1;

@@ -12,6 +12,7 @@ struct recording {
 	struct ticks ticks;
 	struct trace_writer *writer;
 	struct drain *drain;
+	struct sampler *sampler; /* NULL: nothing is sampled */
 	struct shrink shrink;
 	bool failed;
 	struct err trouble;
@@ -42,6 +43,18 @@ static void tell_agents(struct shm_header *h, const struct recording_options *op
 	h->sample_hz = options->sample_hz;
 }
 
+static int sampler_start(struct recording *r, const struct recording_options *options,
+			 struct err *err)
+{
+	if (options->cpu_mode != SHM_CPU_AUTO && options->cpu_mode != SHM_CPU_SAMPLE)
+		return 0;
+	if (sampler_new(&r->sampler, options->sample_hz, r->area.header,
+			trace_writer_start(r->writer)->monotonic_ns, err))
+		return -1;
+	drain_sample(r->drain, r->sampler);
+	return 0;
+}
+
 int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
 		  struct err *err)
 {
@@ -65,6 +78,8 @@ int recording_new(struct recording **out, int trace_fd, const struct recording_o
 			     err) ||
 	    drain_new(&r->drain, &r->area, &r->ticks, r->writer, options->keep_newest, err))
 		goto fail;
+	if (sampler_start(r, options, err))
+		goto fail;
 	*out = r;
 	return 0;
 fail:
@@ -76,6 +91,7 @@ void recording_free(struct recording *r)
 {
 	if (!r)
 		return;
+	sampler_free(r->sampler);
 	drain_free(r->drain);
 	trace_writer_free(r->writer);
 	area_release(&r->area);
@@ -108,8 +124,20 @@ static void fail(struct recording *r)
 	switch_agents_off(r);
 }
 
+/* For the agents, who count what the recorder takes from them. */
+static void account_cpu(struct recording *r)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	atomic_store_explicit(&r->area.header->recorder_cpu_ns,
+			      (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec,
+			      memory_order_relaxed);
+}
+
 void recording_cycle(struct recording *r)
 {
+	account_cpu(r);
 	if (!r->failed &&
 	    (drain_cycle(r->drain, &r->trouble) ||
 	     shrink_cycle(&r->shrink, ticks_now_ns(&r->ticks), r->writer, &r->trouble)))
@@ -139,11 +167,41 @@ static int write_losses(struct recording *r)
 	return 0;
 }
 
+/* Facts for the analysis: what was asked for and what came of it. */
+static int write_sampling(struct recording *r)
+{
+	const struct sampler_totals t =
+		r->sampler ? sampler_totals(r->sampler) : (struct sampler_totals){ 0 };
+	const struct {
+		const char *key;
+		double value;
+	} facts[] = {
+		{ "sampler.asked_hz", r->area.header->sample_hz },
+		{ "sampler.hz", t.active_ns ? (double)t.rounds * 1e9 / (double)t.active_ns : 0 },
+		{ "sampler.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0 },
+		{ "sampler.looks", (double)t.looks },
+		{ "sampler.unstable", (double)t.unstable },
+		{ "sampler.failed", (double)t.failed },
+		{ "sampler.dropped", (double)t.dropped },
+		{ "sampler.held_back", t.held_back },
+	};
+	char text[64];
+
+	for (size_t i = 0; t.rounds && i < sizeof(facts) / sizeof(facts[0]); i++) {
+		snprintf(text, sizeof(text), "%.9g", facts[i].value);
+		if (trace_write_info(r->writer, facts[i].key, text, &r->trouble))
+			return -1;
+	}
+	return 0;
+}
+
 static int write_end(struct recording *r, int exit_status)
 {
 	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
 
-	return drain_finish(r->drain, &r->trouble) || write_losses(r) ||
+	if (r->sampler)
+		sampler_stop(r->sampler);
+	return drain_finish(r->drain, &r->trouble) || write_losses(r) || write_sampling(r) ||
 			       shrink_finish(&r->shrink, r->writer, &r->trouble) ||
 			       trace_write_end(r->writer, &end, &r->trouble)
 		       ? -1

@@ -33,8 +33,6 @@ const struct setting setting_cpu = {
 	.scope = RUN,
 	.help = "record Python calls: as many as the overhead budget allows, every one, "
 		"samples, or nothing",
-	.pending = "cpu: sample is not available in this version; calls are traced instead",
-	.pending_value = "sample",
 };
 
 const struct setting setting_gpu = {
@@ -64,7 +62,6 @@ const struct setting setting_sample_hz = {
 	.type = SETTING_INTEGER, .fallback = "1000", .metavar = "N", .min = 1, .max = 10000,
 	.scope = RUN,
 	.help = "stack samples per second and thread",
-	.pending = "sample_hz has no effect in this version; it does not sample",
 };
 
 const struct setting setting_trace_size_mb = {

@@ -184,6 +184,47 @@ void drain_times_finish(struct drain *d, uint32_t slot)
 	(void)slot;
 }
 
+/* Nor are samples. */
+
+int drain_samples(struct drain *d, struct err *err)
+{
+	(void)d;
+	(void)err;
+	return 0;
+}
+
+int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err)
+{
+	(void)d;
+	(void)slot;
+	(void)err;
+	return 0;
+}
+
+void drain_samples_end(struct drain *d, uint32_t slot)
+{
+	(void)d;
+	(void)slot;
+}
+
+uint32_t drain_samples_adopt(struct drain *d, uint32_t process, uint32_t tid)
+{
+	(void)process;
+	(void)tid;
+	return d->next_thread++;
+}
+
+void drain_samples_remember(struct drain *d, const struct trace_thread *entry)
+{
+	(void)d;
+	(void)entry;
+}
+
+void drain_samples_release(struct drain *d)
+{
+	(void)d;
+}
+
 /* The memory. */
 
 /* The agent's mapping is ours: the model knows memory by its address. */

@@ -386,9 +386,9 @@ static void only_what_is_asked_for_is_pending(void **state)
 	assert_ptr_equal(config_pending(c, &setting_graph_nodes), setting_graph_nodes.pending);
 	config_free(c);
 	/* the output of `config show` as a file */
-	assert_int_equal(parse(&c, "max_overhead: 5.0\nsample_hz: 999\n", 33, &err), 0);
+	assert_int_equal(parse(&c, "max_overhead: 5.0\nfail_on: [high]\n", 34, &err), 0);
 	assert_null(config_pending(c, &setting_max_overhead));
-	assert_ptr_equal(config_pending(c, &setting_sample_hz), setting_sample_hz.pending);
+	assert_ptr_equal(config_pending(c, &setting_fail_on), setting_fail_on.pending);
 	config_free(c);
 }
 

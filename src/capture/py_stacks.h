@@ -1,0 +1,85 @@
+/*
+ * The Python stacks of another process, read from outside while it runs.
+ *
+ * Nothing is stopped, so a plain walk along the frames of a busy thread meets
+ * frames that have been left and entered again meanwhile: most of what it finds
+ * never was.  Here one system call reads where the stack begins, its frames,
+ * the frames again and the beginning again.  Outer frames that are the same in
+ * both copies are true.  The innermost of a busy thread seldom are: one frame
+ * beyond those is kept and called unstable, so that no look is dropped, which
+ * would favour what is slow.
+ *
+ * What is read is another program's memory and may be anything: lengths and
+ * depths are bounded, a pointer is only ever read through the kernel.
+ */
+#ifndef CAPTURE_PY_STACKS_H
+#define CAPTURE_PY_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/remote.h"
+#include "format/py_layout.h"
+#include "format/shm.h"
+
+#define PY_STACK_FRAMES 512u /* the innermost; the rest of a deeper stack is cut */
+#define PY_STACK_CHUNKS 16u
+#define PY_THREADS_MAX 500u /* of one process; two pieces of a struct remote each */
+
+struct py_frame {
+	uint64_t code;        /* address of the code object */
+	uint64_t instruction; /* address, or index: see py_frame_offset() */
+};
+
+struct py_stack {
+	size_t count;
+	bool unstable;                           /* frames[0] may be wrong */
+	bool cut;                                /* there are more */
+	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
+};
+
+/* A thread state, and what its last look has taught. */
+struct py_thread {
+	uint64_t state; /* address */
+	uint64_t ident; /* its pthread_self() */
+	uint64_t top;   /* its newest frame, or (has_cframe) what holds it */
+	uint64_t chunk, chunk_top, chunk_end;
+	uint32_t tid;
+	bool has_gil;
+	unsigned apart_count;
+	uint64_t *apart; /* where frames lay that are in no chunk: PY_STACK_FRAMES; made when needed
+			  */
+};
+
+struct py_process {
+	pid_t pid;
+	const struct py_layout *layout;
+	struct shm_python where;
+	uint64_t gil_holder; /* a thread state; 0: nobody, or unknown */
+	size_t thread_count, thread_cap;
+	struct py_thread *threads; /* newest first */
+};
+
+/* Large; one serves all processes, in one thread. */
+struct py_reader;
+struct py_reader *py_reader_new(void);
+void py_reader_free(struct py_reader *r); /* NULL is a no-op */
+
+void py_process_release(struct py_process *p);
+
+/*
+ * Reads the list of threads; those that are still there keep what they have learnt,
+ * in whatever place.  -1: it cannot be read now; errno says why.
+ */
+int py_threads_read(struct py_reader *r, struct py_process *p);
+
+/* The stack of one of them.  -1: it could not be followed to its end. */
+int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
+		  struct py_stack *out);
+
+/* Of an instruction, in bytes from the start of its function. */
+uint32_t py_frame_offset(const struct py_layout *l, const struct py_frame *f);
+
+#endif

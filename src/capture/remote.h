@@ -1,0 +1,51 @@
+/*
+ * Reading the memory of a process of the workload, many places in one system call.
+ * The process is not stopped: what is read may change meanwhile.
+ */
+#ifndef CAPTURE_REMOTE_H
+#define CAPTURE_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define REMOTE_PIECES_MAX 1024u /* the kernel's limit */
+
+/* Places to read, in this order. */
+struct remote {
+	unsigned count;
+	size_t bytes; /* of all */
+	struct iovec local[REMOTE_PIECES_MAX], from[REMOTE_PIECES_MAX];
+};
+
+static inline void remote_clear(struct remote *r)
+{
+	r->count = 0;
+	r->bytes = 0;
+}
+
+/* False: there is no room. */
+bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes);
+
+/*
+ * Reads all of it.  -1: one of the places cannot be read (those before it were), or
+ * the process cannot be: errno is ESRCH or EPERM then.
+ */
+int remote_read(const struct remote *r, pid_t pid);
+
+/* A word of what was read. */
+static inline uint64_t remote_word(const uint8_t *copy, size_t offset)
+{
+	uint64_t w;
+
+	memcpy(&w, copy + offset, sizeof(w));
+	return w;
+}
+
+/* One place. */
+int remote_copy(pid_t pid, void *to, uint64_t from, size_t bytes);
+
+#endif

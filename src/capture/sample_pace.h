@@ -1,0 +1,36 @@
+/*
+ * When the sampler looks next: at the rate it was asked for, as long as that costs
+ * no more than it may.
+ *
+ * Deadlines are absolute, so that the rate does not drift, and each is moved a
+ * little at random, so that it does not keep step with a program that is periodic.
+ */
+#ifndef CAPTURE_SAMPLE_PACE_H
+#define CAPTURE_SAMPLE_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sample_pace {
+	int64_t asked_ns;  /* between two rounds */
+	int64_t period_ns; /* that the cost allows */
+	int64_t next_ns;   /* CLOCK_MONOTONIC; 0: not begun */
+	uint64_t random;
+	bool shares;                                     /* one core, with the workload */
+	int64_t window_ns, window_cpu_ns, window_all_ns; /* since when the cost is looked at */
+	uint64_t rounds;
+	int64_t active_ns, cpu_ns;
+	int64_t began_ns; /* of the round before */
+	bool held_back;
+};
+
+void sample_pace_init(struct sample_pace *p, uint32_t hz);
+
+/*
+ * Waits for the next round.  Without anything to look at (active) none is due.
+ * True now and then, when it is time to look whether the core is shared.
+ */
+bool sample_pace_wait(struct sample_pace *p, bool active);
+void sample_pace_share(struct sample_pace *p, bool shares);
+
+#endif

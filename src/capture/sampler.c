@@ -1,0 +1,555 @@
+/*
+ * The sampling thread.  It alone touches `targets` and all they hold; what the
+ * main thread wants (processes to add and remove) and what it gets (looks and
+ * definitions) change hands under `lock`, which is never held while the workload
+ * is read.
+ */
+#include "capture/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/varint.h"
+#include "capture/py_codes.h"
+#include "capture/py_stacks.h"
+#include "capture/sample_pace.h"
+#include "capture/stack_ids.h"
+#include "format/record.h"
+#include "format/stamp.h"
+
+#define RUN_MAX_NS 500000000 /* equal looks are handed over at least this often */
+#define LOOKS_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
+#define TRIES 3              /* at a stack that makes no sense */
+#define SETTLE_ROUNDS 20u    /* a process that cannot be read is tried again after as many */
+#define GIVE_UP_ROUNDS 100u  /* likewise one that could not be many times: after this many */
+
+/* A thread that is being looked at: equal looks in a row become one. */
+struct watched {
+	uint64_t state, ident;
+	uint32_t tid;
+	bool seen;         /* in this round */
+	bool told;         /* something of it was handed over */
+	struct sample run; /* count 0: none */
+};
+
+struct target {
+	uint32_t process;
+	int pidfd;
+	unsigned failures; /* in a row */
+	unsigned rest;     /* rounds to let pass */
+	struct py_process python;
+	struct py_codes codes;
+	size_t watched_count, watched_cap;
+	struct watched *watched;
+};
+
+struct order { /* of the main thread */
+	bool add;
+	uint32_t process;
+	pid_t pid;
+	const struct py_layout *layout;
+	struct shm_python where;
+};
+
+struct sampler {
+	struct shm_header *header;
+	int64_t origin_ns;
+	struct sample_pace pace;
+	struct py_reader *reader;
+	struct py_stack stack;
+	struct stack_ids stacks;
+	size_t target_count, target_cap;
+	struct target *targets;
+	struct sampler_totals totals;
+	struct sampler_taken out; /* of this round */
+
+	pthread_t thread;
+	bool started, stopped;
+	pthread_mutex_t lock;
+	bool stop;
+	size_t order_count, order_cap;
+	struct order *orders;
+	struct sampler_taken ready; /* for the main thread */
+};
+
+int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header, int64_t origin_ns,
+		struct err *err)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+
+	if (!s || !(s->reader = py_reader_new())) {
+		free(s);
+		return err_set(err, "out of memory");
+	}
+	s->header = header;
+	s->origin_ns = origin_ns;
+	sample_pace_init(&s->pace, hz);
+	pthread_mutex_init(&s->lock, NULL);
+	*out = s;
+	return 0;
+}
+
+void sampler_taken_release(struct sampler_taken *t)
+{
+	buf_release(&t->defs);
+	free(t->looks);
+	memset(t, 0, sizeof(*t));
+}
+
+static void target_release(struct target *t)
+{
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	py_process_release(&t->python);
+	py_codes_release(&t->codes);
+	free(t->watched);
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	sampler_stop(s);
+	for (size_t i = 0; i < s->target_count; i++)
+		target_release(&s->targets[i]);
+	free(s->targets);
+	free(s->orders);
+	sampler_taken_release(&s->out);
+	sampler_taken_release(&s->ready);
+	stack_ids_release(&s->stacks);
+	py_reader_free(s->reader);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* --- what is seen --- */
+
+static uint32_t next_id(void *context)
+{
+	struct sampler *s = context;
+	uint32_t id = 0;
+
+	while (!id) /* it may wrap around */
+		id = atomic_fetch_add_explicit(&s->header->next_id, 1, memory_order_relaxed);
+	return id;
+}
+
+static void define(void *context, uint8_t kind, uint32_t id, const void *payload, size_t bytes)
+{
+	struct sampler *s = context;
+	const struct sampler_def d = { .id = id, .bytes = (uint16_t)bytes, .kind = kind };
+
+	buf_add(&s->out.defs, &d, sizeof(d));
+	buf_add(&s->out.defs, payload, bytes);
+}
+
+static void hand_over(struct sampler *s, const struct target *t, struct watched *w)
+{
+	struct sampler_taken *out = &s->out;
+	struct sampler_look *grown =
+		array_grow(out->looks, &out->look_cap, out->look_count + 1, sizeof(*grown));
+
+	if (grown) {
+		out->looks = grown;
+		grown[out->look_count++] = (struct sampler_look){ t->process, w->tid, w->run };
+		w->told = true;
+	} else {
+		s->totals.dropped += w->run.count;
+	}
+	w->run.count = 0;
+}
+
+static void end_run(struct sampler *s, const struct target *t, struct watched *w)
+{
+	if (w->run.count)
+		hand_over(s, t, w);
+}
+
+static void add_look(struct sampler *s, const struct target *t, struct watched *w, uint32_t stack,
+		     uint32_t flags, int64_t now_ns)
+{
+	struct sample *run = &w->run;
+
+	if (run->count &&
+	    (run->stack != stack || run->flags != flags || now_ns - run->first_ns >= RUN_MAX_NS))
+		end_run(s, t, w);
+	if (!run->count) {
+		memset(run, 0, sizeof(*run));
+		run->stack = stack;
+		run->flags = flags;
+		run->first_ns = now_ns;
+	}
+	run->count++;
+	run->last_ns = now_ns;
+}
+
+/*
+ * Reads a stack; *id is 0 where there is none.  -1: what was read cannot be one, for
+ * it has a frame that runs no function.
+ */
+static int read_stack(struct sampler *s, struct target *t, struct py_thread *thread, int64_t now_ns,
+		      uint32_t *id)
+{
+	const struct py_definitions d = { s, next_id, define };
+	uint32_t ids[PY_STACK_FRAMES];
+	struct py_stack *stack = &s->stack;
+	size_t from;
+
+	*id = 0;
+	if (py_stack_read(s->reader, &t->python, thread, stack))
+		return -1;
+	if (!stack->count)
+		return 0;
+	if (py_codes_find(&t->codes, &t->python, stack, ids, now_ns, &d))
+		return -1;
+	/* An uncertain one that is none was never there. */
+	from = stack->unstable && !ids[0] ? 1 : 0;
+	for (size_t i = from; i < stack->count; i++) {
+		if (!ids[i])
+			return -1;
+	}
+	*id = stack_ids_find(&s->stacks, t->python.layout, stack->frames + from, ids + from,
+			     stack->count - from, &d);
+	return 0;
+}
+
+static void look_at(struct sampler *s, struct target *t, struct py_thread *thread,
+		    struct watched *w, int64_t now_ns)
+{
+	uint32_t stack, flags = thread->has_gil ? SAMPLE_HAS_GIL : 0;
+	int tries = 0, rc;
+
+	s->totals.looks++;
+	do
+		rc = read_stack(s, t, thread, now_ns, &stack);
+	while (rc && ++tries < TRIES);
+	if (rc) {
+		s->totals.failed++;
+		flags |= SAMPLE_LEAF_UNSTABLE;
+	} else {
+		s->totals.unstable += s->stack.unstable;
+		flags |= s->stack.unstable ? SAMPLE_LEAF_UNSTABLE : 0;
+		flags |= s->stack.cut ? SAMPLE_CUT : 0;
+	}
+	/* A thread that has run no Python so far is no Python thread: C code's, or our own. */
+	if (!stack && !w->told && !w->run.count)
+		return;
+	add_look(s, t, w, stack, flags, now_ns);
+}
+
+/* Mostly in the same place as last time. */
+static struct watched *watched_find(struct target *t, const struct py_thread *thread, size_t hint)
+{
+	struct watched *grown;
+
+	for (size_t n = 0; n < t->watched_count; n++) {
+		struct watched *w = &t->watched[(hint + n) % t->watched_count];
+
+		if (w->state == thread->state && w->ident == thread->ident && w->tid == thread->tid)
+			return w;
+	}
+	grown = array_grow(t->watched, &t->watched_cap, t->watched_count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	t->watched = grown;
+	grown[t->watched_count] =
+		(struct watched){ thread->state, thread->ident, thread->tid, false, false, { 0 } };
+	return &grown[t->watched_count++];
+}
+
+static void thread_gone(struct sampler *s, struct target *t, struct watched *w, int64_t now_ns)
+{
+	end_run(s, t, w);
+	if (!w->told)
+		return;
+	w->run = (struct sample){ .first_ns = now_ns, .last_ns = now_ns };
+	hand_over(s, t, w);
+}
+
+static void retire_unseen(struct sampler *s, struct target *t, int64_t now_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->watched_count; i++) {
+		struct watched *w = &t->watched[i];
+
+		if (!w->seen)
+			thread_gone(s, t, w, now_ns);
+		else
+			t->watched[n++] = *w;
+	}
+	t->watched_count = n;
+}
+
+static bool has_ended(const struct target *t)
+{
+	struct pollfd ended = { t->pidfd, POLLIN, 0 };
+
+	return t->pidfd >= 0 && poll(&ended, 1, 0) != 0;
+}
+
+/* A process that is starting, ending or turning into another program comes back, or never. */
+static void failed(struct sampler *s, struct target *t)
+{
+	if (errno == EPERM || errno == EACCES)
+		s->out.refused = t->process;
+	t->rest = ++t->failures < GIVE_UP_ROUNDS ? 0 : SETTLE_ROUNDS;
+}
+
+static void visit(struct sampler *s, struct target *t)
+{
+	int64_t now_ns;
+
+	if (t->rest) {
+		t->rest--;
+		return;
+	}
+	/* Its number may be another process's by now. */
+	if (has_ended(t))
+		return;
+	if (py_threads_read(s->reader, &t->python)) {
+		failed(s, t);
+		return;
+	}
+	t->failures = 0;
+	now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
+	for (size_t i = 0; i < t->watched_count; i++)
+		t->watched[i].seen = false;
+	for (size_t i = 0; i < t->python.thread_count; i++) {
+		struct py_thread *thread = &t->python.threads[i];
+		struct watched *w = thread->tid ? watched_find(t, thread, i) : NULL;
+
+		if (!w)
+			continue;
+		w->seen = true;
+		look_at(s, t, thread, w, now_ns);
+	}
+	retire_unseen(s, t, now_ns);
+}
+
+/* --- the thread --- */
+
+static void target_add(struct sampler *s, const struct order *o)
+{
+	struct target *grown =
+		array_grow(s->targets, &s->target_cap, s->target_count + 1, sizeof(*grown));
+	struct target *t;
+
+	if (!grown)
+		return;
+	s->targets = grown;
+	t = &grown[s->target_count++];
+	memset(t, 0, sizeof(*t));
+	t->process = o->process;
+	t->pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	t->python.pid = o->pid;
+	t->python.layout = o->layout;
+	t->python.where = o->where;
+	py_codes_init(&t->codes);
+}
+
+static void target_remove(struct sampler *s, uint32_t process, int64_t now_ns)
+{
+	for (size_t i = 0; i < s->target_count; i++) {
+		struct target *t = &s->targets[i];
+
+		if (t->process != process)
+			continue;
+		for (size_t w = 0; w < t->watched_count; w++)
+			thread_gone(s, t, &t->watched[w], now_ns);
+		target_release(t);
+		*t = s->targets[--s->target_count];
+		return;
+	}
+}
+
+/* Both ways; whatever is large changes hands by its pointer. */
+static bool exchange(struct sampler *s)
+{
+	int64_t now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
+	struct order *orders;
+	size_t count;
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	orders = s->orders;
+	count = s->order_count;
+	s->orders = NULL;
+	s->order_count = s->order_cap = 0;
+	stop = s->stop;
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < count; i++) {
+		if (orders[i].add)
+			target_add(s, &orders[i]);
+		else
+			target_remove(s, orders[i].process, now_ns);
+	}
+	free(orders);
+	return !stop;
+}
+
+static void append(struct sampler_taken *to, struct sampler_taken *from, uint64_t *dropped)
+{
+	struct sampler_look *grown = NULL;
+
+	buf_add(&to->defs, from->defs.data, from->defs.len);
+	if (to->look_count + from->look_count <= LOOKS_MAX)
+		grown = array_grow(to->looks, &to->look_cap, to->look_count + from->look_count,
+				   sizeof(*grown));
+	if (grown) {
+		to->looks = grown;
+		memcpy(grown + to->look_count, from->looks,
+		       from->look_count * sizeof(*from->looks));
+		to->look_count += from->look_count;
+	} else {
+		*dropped += from->look_count;
+	}
+	if (from->refused)
+		to->refused = from->refused;
+	buf_clear(&from->defs);
+	from->look_count = 0;
+	from->refused = 0;
+}
+
+static void publish(struct sampler *s)
+{
+	if (!s->out.look_count && !s->out.defs.len && !s->out.refused)
+		return;
+	pthread_mutex_lock(&s->lock);
+	append(&s->ready, &s->out, &s->totals.dropped);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Has the workload, and have we with it, a single core? */
+static bool shares_core(const struct sampler *s)
+{
+	cpu_set_t ours, theirs;
+
+	if (sched_getaffinity(0, sizeof(ours), &ours) || !s->target_count)
+		return false;
+	for (size_t i = 0; i < s->target_count; i++) {
+		if (sched_getaffinity(s->targets[i].python.pid, sizeof(theirs), &theirs))
+			continue;
+		CPU_OR(&ours, &ours, &theirs);
+	}
+	return CPU_COUNT(&ours) == 1;
+}
+
+static void *run(void *context)
+{
+	struct sampler *s = context;
+
+	prctl(PR_SET_NAME, "sampler");
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	while (exchange(s)) {
+		for (size_t i = 0; i < s->target_count; i++)
+			visit(s, &s->targets[i]);
+		publish(s);
+		if (sample_pace_wait(&s->pace, s->target_count > 0)) {
+			bool shares = shares_core(s);
+
+			sample_pace_share(&s->pace, shares);
+			atomic_store_explicit(&s->header->shares_core, shares,
+					      memory_order_relaxed);
+		}
+	}
+	while (s->target_count)
+		target_remove(s, s->targets[0].process, (int64_t)stamp_monotonic() - s->origin_ns);
+	publish(s);
+	return NULL;
+}
+
+/* --- the main thread's side --- */
+
+/* Signals are for the thread that waits for them. */
+static int start(struct sampler *s)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	s->started = rc == 0;
+	return rc ? -1 : 0;
+}
+
+static void give_order(struct sampler *s, const struct order *o)
+{
+	struct order *grown;
+
+	pthread_mutex_lock(&s->lock);
+	grown = array_grow(s->orders, &s->order_cap, s->order_count + 1, sizeof(*grown));
+	if (grown) {
+		s->orders = grown;
+		grown[s->order_count++] = *o;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_version,
+		const struct shm_python *where)
+{
+	struct order o = { .add = true, .process = process, .pid = pid, .where = *where };
+
+	o.layout = py_layout_find(python_version);
+	if (!o.layout || !o.layout->threads || !where->readable)
+		return -1;
+	give_order(s, &o);
+	/* Not before there is something to look at, and so after the workload was forked. */
+	return s->started ? 0 : start(s);
+}
+
+void sampler_remove(struct sampler *s, uint32_t process)
+{
+	const struct order o = { .process = process };
+
+	give_order(s, &o);
+}
+
+void sampler_take(struct sampler *s, struct sampler_taken *out)
+{
+	struct sampler_taken ready;
+
+	buf_clear(&out->defs);
+	out->look_count = 0;
+	out->refused = 0;
+	pthread_mutex_lock(&s->lock);
+	ready = s->ready;
+	s->ready = *out;
+	pthread_mutex_unlock(&s->lock);
+	*out = ready;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	if (s->stopped || !s->started)
+		return;
+	s->stopped = true;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+}
+
+struct sampler_totals sampler_totals(const struct sampler *s)
+{
+	struct sampler_totals t = s->totals;
+
+	t.rounds = s->pace.rounds;
+	t.active_ns = s->pace.active_ns;
+	t.cpu_ns = s->pace.cpu_ns;
+	t.held_back = s->pace.held_back;
+	return t;
+}

@@ -1,0 +1,158 @@
+"""Stacks read from outside: programs whose call graph and shares are known."""
+
+import math
+from collections import Counter
+
+import isc_decode as isc
+import pytest
+
+UNSTABLE = 0x20
+
+
+class Sampled:
+    """What the samples of a trace say, function by function."""
+
+    def __init__(self, path):
+        self.trace = isc.load(str(path))
+        self.info = dict(self.trace.info)
+        self.stacks = Counter()  # (thread, (outermost, ..., innermost)): looks
+        for sample in self.trace.samples:
+            frames = self.trace.stacks.get(sample.stack, [])
+            names = tuple(self.trace.codes[code]["name"].split(".")[-1] if code else "?"
+                          for code, _ in reversed(frames))
+            self.stacks[sample.thread, names] += sample.count
+
+    def looks(self, *functions, thread=None):
+        """At a stack that has all these functions, in this order, and perhaps others between."""
+        def has(names):
+            left = iter(names)
+            return all(name in left for name in functions)
+        return sum(count for (of, names), count in self.stacks.items()
+                   if thread in (None, of) and has(names))
+
+    def self_looks(self, function):
+        return sum(count for (_, names), count in self.stacks.items()
+                   if names and names[-1] == function)
+
+    def impossible(self, edges):
+        """
+        The share of looks at a stack in which a function calls one that it never does; of those
+        that began, for before it there is what imports the program.
+        """
+        wrong = sum(count for (_, names), count in self.stacks.items()
+                    if "main" in names and any(pair not in edges for pair in zip(names, names[1:])))
+        return wrong / max(1, sum(self.stacks.values()))
+
+
+@pytest.fixture
+def sample(inferscope, write, work):
+    def run(python, text, *args, status=0, under=(), options=(), **more):
+        path = write(text)
+        env = {"INFERSCOPE_CPU": "sample"}
+        done = inferscope("run", "--quiet", "--python", python, "--report", "r.json",
+                          "--trace", "t.isc", *options, path, *args, env=env, **more)
+        assert (done.returncode, done.stderr) == (status, ""), done.stderr
+        sampled = Sampled(work / "t.isc")
+        assert sampled.trace.whole
+        sampled.done = done
+        return sampled
+    return run
+
+
+SPIN = """
+import time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+"""
+
+
+def close_to(looks, of, share):
+    """Within two points, or what chance explains in so few looks (four standard errors)."""
+    return abs(looks / of - share) < 0.02 + 4 * math.sqrt(share * (1 - share) / of)
+
+
+def test_shares_of_functions_are_those_of_their_time(python, sample):
+    sampled = sample(python, SPIN + """
+def ten(): spin(0.010)
+def twenty(): spin(0.020)
+def seventy(): spin(0.070)
+def main():
+    for _ in range(15):
+        ten()
+        twenty()
+        seventy()
+main()
+""")
+    all_looks = sampled.looks("main", "spin")
+    assert all_looks > 300, sampled.info
+    for name, share in ("ten", 0.1), ("twenty", 0.2), ("seventy", 0.7):
+        assert close_to(sampled.looks("main", name, "spin"), all_looks, share), sampled.stacks
+    assert sampled.impossible({("<module>", "main"), ("main", "ten"), ("main", "twenty"),
+                               ("main", "seventy"), ("ten", "spin"), ("twenty", "spin"),
+                               ("seventy", "spin")}) == 0
+
+
+CALL_HEAVY = """
+import time
+
+def leaf(x): return x + 1
+def twice(x): return leaf(leaf(x))
+def left(x):
+    for _ in range(3):
+        x = twice(leaf(x))
+    return x
+def tiny(x): return x - 1
+def right(x): return tiny(x) + tiny(x)
+def odd(n): return n and even(n - 1)
+def even(n): return n and odd(n - 1)
+def numbers():
+    for i in range(5):
+        yield tiny(i)
+def generate():
+    return sum(numbers())
+def work(n):
+    x = 0
+    for _ in range(n):
+        x = right(left(x))
+        even(10)
+        generate()
+def main():
+    end = time.perf_counter() + 1.5
+    while time.perf_counter() < end:
+        work(100)
+main()
+"""
+EDGES = {("<module>", "main"), ("main", "work"), ("work", "left"), ("work", "right"),
+         ("work", "even"), ("work", "generate"), ("left", "leaf"), ("left", "twice"),
+         ("twice", "leaf"), ("right", "tiny"), ("even", "odd"), ("odd", "even"),
+         ("generate", "numbers"), ("numbers", "tiny")}
+
+
+def test_stacks_of_code_that_only_calls_are_possible_ones(python, sample):
+    sampled = sample(python, CALL_HEAVY)
+    assert sum(sampled.stacks.values()) > 300, sampled.info
+    assert sampled.impossible(EDGES) <= 0.001, sampled.stacks
+    # Nothing was dropped: looks without a stack are the program's first and last moments.
+    assert sampled.looks("main") >= 0.97 * sum(sampled.stacks.values())
+    for function in "leaf", "even", "odd", "tiny", "numbers":
+        assert sampled.looks("work", function), function
+
+
+def test_every_thread_is_looked_at(python, sample):
+    sampled = sample(python, SPIN + """
+import threading
+def first(): time.sleep(0.4)
+def second(): time.sleep(0.4)
+threads = [threading.Thread(target=f) for f in (first, second)]
+for t in threads: t.start()
+for t in threads: t.join()
+""")
+    by_thread = {of for (of, names), count in sampled.stacks.items() if "first" in names or
+                 "second" in names}
+    assert len(by_thread) == 2
+    assert set(sampled.trace.threads) >= by_thread
+    both = sampled.looks("first"), sampled.looks("second")
+    assert min(both) > 0.7 * max(both) > 50, sampled.stacks
