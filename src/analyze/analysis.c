@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyze/census.h"
+#include "analyze/sample_census.h"
 #include "analyze/steps.h"
 #include "analyze/trust.h"
 #include "timeline/process_position.h"
@@ -68,7 +69,8 @@ static int collect_processes(struct analysis *a, const struct trace *t)
 	return 0;
 }
 
-static int collect_threads(struct analysis *a, const struct timeline *tl, const struct trace *t)
+static int collect_threads(struct analysis *a, const struct timeline *tl,
+			   const struct sample_census *samples, const struct trace *t)
 {
 	size_t n = trace_thread_count(t);
 	bool ended = trace_end(t) != NULL;
@@ -90,7 +92,10 @@ static int collect_threads(struct analysis *a, const struct timeline *tl, const 
 			.name = thread->name,
 			.start_ns = tally->start_ns,
 			.end_ns = tally->end_ns,
-			.covered_ns = tally->covered_ns,
+			/* Samples do not see when calls pause. */
+			.covered_ns = tally->covered_ns > samples->thread_ns[i]
+					      ? tally->covered_ns
+					      : samples->thread_ns[i],
 			.timed = thread->timed,
 			.on_cpu_ns = thread->on_cpu_ns,
 			.queued_ns = thread->queued_ns,
@@ -123,18 +128,21 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct analysis *a = calloc(1, sizeof(*a));
 	struct timeline *tl = NULL;
 	struct timeline_visitor visitor;
+	struct sample_census samples = { 0 };
 	struct census census;
 	int rc = -1;
 
 	census_init(&census, t);
 	visitor = census_visitor(&census);
 	err_set(err, "out of memory");
-	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err))
+	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err) ||
+	    sample_census_take(&samples, t, tl, err))
 		goto out;
 	if (gpu_sections_collect(&a->gpu, t, err))
 		goto out;
-	if (collect_run(&a->run, t) || collect_processes(a, t) || collect_threads(a, tl, t) ||
-	    census_finish(&census, a, tl, t) || steps_collect(a, tl, t) || trust_collect(a, tl, t))
+	if (collect_run(&a->run, t) || collect_processes(a, t) ||
+	    collect_threads(a, tl, &samples, t) || census_finish(&census, a, tl, &samples, t) ||
+	    steps_collect(a, tl, t) || trust_collect(a, tl, &samples, t))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
 	*out = a;
@@ -142,6 +150,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	rc = 0;
 out:
 	census_release(&census);
+	sample_census_release(&samples);
 	timeline_free(tl);
 	analysis_free(a);
 	return rc;
@@ -158,6 +167,7 @@ void analysis_free(struct analysis *a)
 	free(a->processes);
 	free(a->threads);
 	free(a->functions);
+	free(a->lines);
 	free(a->steps);
 	free(a->marks);
 	free(a->counters);

@@ -58,8 +58,24 @@ struct analysis_function {
 	uint64_t calls;     /* a generator's further segments are not calls */
 	int64_t total_ns;   /* a recursive call inside another one is not counted twice */
 	int64_t self_ns;    /* without called functions and collections */
-	int64_t longest_ns; /* activation, or segment of a generator */
+	int64_t longest_ns; /* activation, or segment of a generator; 0: no call was recorded */
 	bool waits;         /* its self time is waiting, see waits.h */
+	/*
+	 * Its calls were not recorded, or not all: self and total times are by samples, and
+	 * chance moves the former by so much either way (95 %).
+	 */
+	bool sampled;
+	int64_t self_error_ns;
+	uint64_t samples; /* looks that found it running itself */
+	const struct analysis_line *lines;
+	size_t line_count;
+};
+
+/* Of a function: where it was found running itself. */
+struct analysis_line {
+	uint32_t line;
+	uint64_t samples;
+	int64_t self_ns;
 };
 
 struct analysis_verdict {
@@ -114,7 +130,10 @@ struct analysis_trust {
 	uint64_t displaced; /* times that another tool took a thread's calls */
 	int64_t gap_ns;     /* of all threads: their functions are unknown */
 	uint64_t pauses;    /* of the recording of a thread's calls, for the budget's sake */
-	double calls_recorded_share;             /* of the threads' time: without those pauses */
+	double calls_recorded_share; /* of the threads' time: without those pauses */
+	uint64_t samples;            /* looks at a thread that runs Python */
+	double sample_hz;            /* looks a second at a thread, on average; 0: none */
+	double unstable_share;       /* of the samples: the innermost function is uncertain */
 	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
 	uint64_t backwards;
 	uint64_t unknown_names;
@@ -141,6 +160,7 @@ struct analysis {
 	size_t function_count;
 	size_t working_count;                /* the first ones; the others wait */
 	struct analysis_function *functions; /* most self time first, those that wait last */
+	struct analysis_line *lines;         /* of all functions; those of one most samples first */
 	size_t step_count;
 	struct analysis_step *steps; /* most important first: outermost, longest in total */
 	size_t mark_count;

@@ -190,10 +190,68 @@ static void name_function(struct analysis_function *f, const struct function *kn
 		f->total_ns = f->self_ns;
 }
 
+static bool calls_paused(const struct analysis *a, const struct timeline *tl)
+{
+	for (size_t i = 0; i < a->thread_count; i++) {
+		if (timeline_thread(tl, i)->pauses)
+			return true;
+	}
+	return false;
+}
+
+/* Where calls were not recorded, samples know more. */
+static void use_samples(struct analysis_function *f, const struct sample_census *s, size_t index,
+			bool paused)
+{
+	const struct sample_tally *t = index < s->function_cap ? &s->functions[index] : NULL;
+
+	if (!t || !t->looks)
+		return;
+	f->samples = t->self_looks;
+	if (f->total_ns && !paused)
+		return;
+	f->sampled = true;
+	f->self_ns = t->self_ns;
+	f->total_ns = t->total_ns;
+	f->self_error_ns = sample_error_ns(s, t->self_looks);
+}
+
+static int most_looks_first(const void *a, const void *b)
+{
+	const struct sample_line *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	if (x->looks != y->looks)
+		return x->looks > y->looks ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Before the functions are sorted: their lines are found by their index. */
+static int finish_lines(struct census *c, struct analysis *a, struct sample_census *s)
+{
+	if (!s->line_count)
+		return 0;
+	a->lines = calloc(s->line_count, sizeof(*a->lines));
+	if (!a->lines)
+		return -1;
+	qsort(s->lines, s->line_count, sizeof(*s->lines), most_looks_first);
+	for (size_t i = 0; i < s->line_count; i++) {
+		const struct sample_line *l = &s->lines[i];
+		struct analysis_function *f = &c->functions[l->function];
+
+		a->lines[i] = (struct analysis_line){ l->line, l->looks, l->self_ns };
+		if (!f->line_count++)
+			f->lines = &a->lines[i];
+	}
+	return 0;
+}
+
 int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
-		  const struct trace *t)
+		  struct sample_census *samples, const struct trace *t)
 {
 	size_t n = timeline_function_count(tl);
+	bool paused = calls_paused(a, tl);
 
 	if (c->failed || finish_marks(c, a, t) || counters_finish(&c->counters, a))
 		return -1;
@@ -202,8 +260,12 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 		return 0;
 	if (n > c->function_cap && make_room(c, n))
 		return -1;
-	for (size_t i = 0; i < n; i++)
+	if (finish_lines(c, a, samples))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		use_samples(&c->functions[i], samples, i, paused);
 		name_function(&c->functions[i], timeline_function(tl, (uint32_t)i));
+	}
 	qsort(c->functions, n, sizeof(*c->functions), most_self_first);
 	a->functions = c->functions;
 	a->function_count = n;

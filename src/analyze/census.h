@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/counters.h"
+#include "analyze/sample_census.h"
 #include "base/idmap.h"
 #include "timeline/timeline.h"
 
@@ -35,6 +36,6 @@ struct timeline_visitor census_visitor(struct census *c);
 
 /* Names, sorts and moves everything into the analysis.  -1: out of memory. */
 int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
-		  const struct trace *t);
+		  struct sample_census *samples, const struct trace *t);
 
 #endif

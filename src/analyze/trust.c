@@ -1,6 +1,8 @@
 #include "analyze/trust.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "analyze/gpu_trust.h"
 #include "analyze/notes.h"
@@ -35,7 +37,8 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 
 /* A trace without its end is damaged too, by trace_damage()'s definition. */
 static void note_missing_parts(struct notes *n, struct analysis_trust *trust,
-			       const struct timeline *tl, const struct trace *t)
+			       const struct timeline *tl, const struct sample_census *samples,
+			       const struct trace *t)
 {
 	const char *damage = trace_damage(t);
 
@@ -43,6 +46,8 @@ static void note_missing_parts(struct notes *n, struct analysis_trust *trust,
 		notes_add(n, "partial report: %s", damage);
 	if (timeline_damage(tl))
 		notes_add(n, "partial report: %s", timeline_damage(tl));
+	if (samples->walk.unreadable)
+		notes_add(n, "partial report: %s", samples->walk.damage.text);
 	trust->partial = n->count > 0;
 }
 
@@ -131,17 +136,52 @@ static void note_losses(struct notes *n, const struct analysis_trust *trust)
 			  trust->backwards, notes_plural(trust->backwards));
 }
 
-int trust_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
+/* A fact that the recorder has written; 0 where it has not. */
+static double fact(const struct trace *t, const char *key)
+{
+	const char *text = trace_info(t, key, 0);
+	double value = text ? strtod(text, NULL) : 0;
+
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void note_samples(struct notes *n, struct analysis_trust *trust,
+			 const struct sample_census *s, const struct trace *t)
+{
+	double asked_hz = fact(t, "sampler.asked_hz"), hz = fact(t, "sampler.hz");
+
+	trust->samples = s->looks;
+	trust->unstable_share = s->looks ? (double)s->unstable / (double)s->looks : 0;
+	trust->sample_hz = hz;
+	if (!s->looks)
+		return;
+	notes_add(n,
+		  "%" PRIu64 " samples of the Python stacks were taken, %.0f a second and thread; "
+		  "in %.1f %% of them the innermost function is uncertain",
+		  s->looks, hz, 100 * trust->unstable_share);
+	if (fact(t, "sampler.held_back"))
+		notes_add(n,
+			  "fewer samples than the %.0f a second asked for, so that taking them "
+			  "costs little",
+			  asked_hz);
+	if (fact(t, "sampler.dropped"))
+		notes_add(n, "%.0f samples were lost: the trace could not be written fast enough",
+			  fact(t, "sampler.dropped"));
+}
+
+int trust_collect(struct analysis *a, const struct timeline *tl,
+		  const struct sample_census *samples, const struct trace *t)
 {
 	struct notes n = { 0 };
 
 	count_threads(&a->trust, tl, a->thread_count);
-	note_missing_parts(&n, &a->trust, tl, t);
+	note_missing_parts(&n, &a->trust, tl, samples, t);
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
 	note_displaced(&n, &a->trust, tl, a->thread_count);
 	note_pauses(&n, &a->trust);
 	note_losses(&n, &a->trust);
+	note_samples(&n, &a->trust, samples, t);
 	gpu_trust_collect(a, t, &n);
 	notes_add(&n, "memory is not recorded in this version");
 	notes_add(&n, "overhead is not measured in this version");

@@ -6,9 +6,11 @@
 #define ANALYZE_TRUST_H
 
 #include "analyze/analysis.h"
+#include "analyze/sample_census.h"
 #include "timeline/timeline.h"
 
 /* Fills in a->trust; needs a->threads and a->gpu.  -1: out of memory. */
-int trust_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
+int trust_collect(struct analysis *a, const struct timeline *tl,
+		  const struct sample_census *samples, const struct trace *t);
 
 #endif

@@ -29,10 +29,18 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !memcmp(text + n - m, end, m);
 }
 
+/* Samples of a Python before 3.11 know no classes at all. */
+static bool is_called(const char *name, const char *qualified)
+{
+	const char *dot = strrchr(qualified, '.');
+
+	return !strcmp(name, qualified) || (dot && !strcmp(name, dot + 1));
+}
+
 bool function_waits(const char *name, const char *file)
 {
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-		if (!strcmp(name, waits[i].name) && ends_with(file, waits[i].file))
+		if (is_called(name, waits[i].name) && ends_with(file, waits[i].file))
 			return true;
 	}
 	return false;

@@ -97,6 +97,21 @@ static void put_verdict(struct json *j, const struct analysis_verdict *v)
 	json_object_end(j);
 }
 
+static void put_lines(struct json *j, const struct analysis_function *f, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, f->line_count, 3, 10);
+
+	begin_array(j, "lines");
+	for (size_t i = 0; i < rows; i++) {
+		json_object_begin(j);
+		put_uint(j, "line", f->lines[i].line);
+		put_uint(j, "samples", f->lines[i].samples);
+		put_ms(j, "self_ms", f->lines[i].self_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_functions(struct json *j, const struct analysis *a, enum report_detail detail)
 {
 	size_t rows = report_rows(detail, a->function_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
@@ -119,6 +134,10 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 		put_ms(j, "self_ms", f->self_ns);
 		put_share(j, "self_share", f->waits ? 0 : (double)f->self_ns, all_ns);
 		put_ms(j, "longest_ms", f->longest_ns);
+		put_string(j, "source", f->sampled ? "samples" : "trace");
+		put_uint(j, "samples", f->samples);
+		put_ms(j, "self_error_ms", f->self_error_ns);
+		put_lines(j, f, detail);
 		json_key(j, "waits");
 		json_bool(j, f->waits);
 		json_object_end(j);
@@ -233,6 +252,9 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_ms(j, "unknown_ms", t->gap_ns);
 	put_uint(j, "pauses", t->pauses);
 	put_fixed(j, "calls_recorded_share", t->calls_recorded_share, 6);
+	put_uint(j, "samples", t->samples);
+	put_fixed(j, "sample_hz", t->sample_hz, 1);
+	put_fixed(j, "unstable_samples_share", t->unstable_share, 4);
 	put_uint(j, "repaired_spans", t->repaired);
 	put_uint(j, "spans_open_at_start", t->open_start);
 	put_uint(j, "spans_open_at_end", t->open_end);

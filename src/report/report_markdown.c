@@ -91,12 +91,27 @@ static void add_function(struct buf *out, const struct analysis *a, size_t i, do
 	markdown_cell(out, fn->name);
 	buf_add_str(out, " | ");
 	markdown_place(out, fn->file, fn->line, a->run.cwd);
-	buf_printf(out, " | %s%" PRIu64 " | %s |", a->trust.pauses ? "≥ " : "", fn->calls,
-		   text_duration(f[0], (double)fn->self_ns));
+	if (fn->sampled && !fn->calls)
+		buf_printf(out, " | | ");
+	else
+		buf_printf(out, " | %s%" PRIu64 " | ", a->trust.pauses ? "≥ " : "", fn->calls);
+	buf_add_str(out, text_duration(f[0], (double)fn->self_ns));
+	if (fn->sampled)
+		buf_printf(out, " ± %s", text_duration(f[0], (double)fn->self_error_ns));
+	buf_add_str(out, " |");
 	if (!fn->waits)
 		buf_printf(out, " %s | %s |", text_share(f[1], (double)fn->self_ns, all_ns),
 			   text_duration(f[2], (double)fn->total_ns));
 	buf_add_byte(out, '\n');
+}
+
+static bool any_sampled(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->function_count; i++) {
+		if (a->functions[i].sampled)
+			return true;
+	}
+	return false;
 }
 
 static void add_functions(struct buf *out, const struct analysis *a, enum report_detail detail)
@@ -117,6 +132,10 @@ static void add_functions(struct buf *out, const struct analysis *a, enum report
 	buf_add_str(out,
 		    "\nSelf: without called functions and garbage collection; waiting in C code "
 		    "counts. Share: of the self time of all these functions, in all threads.\n");
+	if (any_sampled(a))
+		buf_add_str(out,
+			    "Times with ± are by samples, of functions whose calls were not "
+			    "all recorded; by chance they are wrong by more in one of twenty.\n");
 }
 
 /* Threads that wait are not where time is lost, but it is good to know what for. */

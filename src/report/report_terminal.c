@@ -143,7 +143,7 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 {
 	const struct analysis_function *fn = &a->functions[i];
 	size_t name = columns / 2, where = columns - name - 2;
-	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")];
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")], self[TEXT_FIGURE + 1];
 	struct buf place;
 
 	buf_init(&place);
@@ -159,8 +159,11 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 	text_add_padding(&s->out, name < where ? where - name : 0);
 	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses ? "≥" : "",
 		 text_count(f, fn->calls));
-	add_right(s, calls, COLUMN);
-	add_right(s, text_duration(f, (double)fn->self_ns), COLUMN);
+	/* By samples: about. */
+	snprintf(self, sizeof(self), "%s%s", fn->sampled ? "~" : "",
+		 text_duration(f, (double)fn->self_ns));
+	add_right(s, fn->sampled && !fn->calls ? "" : calls, COLUMN);
+	add_right(s, self, COLUMN);
 	add_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
 	add_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
 	buf_add_byte(&s->out, '\n');

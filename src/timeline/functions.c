@@ -1,5 +1,6 @@
 #include "timeline/functions.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +45,30 @@ static uint64_t hash_bytes(uint64_t h, const char *s)
 	       0x100000001b3u; /* a mark between the strings: "ab","c" is not "a","bc" */
 }
 
+/* "run" of "Engine.run", and of itself. */
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot[1] ? dot + 1 : name;
+}
+
 static uint64_t hash_identity(const char *name, const char *file, uint32_t line)
 {
-	return hash_bytes(hash_bytes(0xcbf29ce484222325u ^ line, name), file);
+	return hash_bytes(hash_bytes(0xcbf29ce484222325u ^ line, last_part(name)), file);
+}
+
+/*
+ * Before CPython 3.11 samples know no qualified names: one without any dot, in the
+ * same line of the same file, is that of the function whose last part it is.
+ */
+static bool same_name(const struct function *fn, const struct trace_code *code)
+{
+	if (!strcmp(fn->name, code->name))
+		return true;
+	return code->line &&
+	       (last_part(fn->name) == fn->name || last_part(code->name) == code->name) &&
+	       !strcmp(last_part(fn->name), last_part(code->name));
 }
 
 static size_t identity_slot(const struct functions *f, const struct trace_code *code)
@@ -57,8 +79,7 @@ static size_t identity_slot(const struct functions *f, const struct trace_code *
 	     at = (at + 1) & (f->identity_slots - 1)) {
 		const struct function *fn = &f->items[f->by_identity[at]];
 
-		if (fn->line == code->line && !strcmp(fn->name, code->name) &&
-		    !strcmp(fn->file, code->file))
+		if (fn->line == code->line && same_name(fn, code) && !strcmp(fn->file, code->file))
 			break;
 	}
 	return at;
@@ -88,8 +109,13 @@ static uint32_t find_or_add_identity(struct functions *f, const struct trace_cod
 	size_t at = identity_slot(f, code);
 	struct function *grown;
 
-	if (f->by_identity[at] != FUNCTION_NONE)
+	if (f->by_identity[at] != FUNCTION_NONE) {
+		struct function *known = &f->items[f->by_identity[at]];
+
+		if (strlen(code->name) > strlen(known->name))
+			known->name = code->name; /* qualified */
 		return f->by_identity[at];
+	}
 	if (f->count * 2 >= f->identity_slots) {
 		if (grow_identities(f))
 			return FUNCTION_NONE;

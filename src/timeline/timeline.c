@@ -355,6 +355,11 @@ size_t timeline_function_count(const struct timeline *tl)
 	return tl->functions.count;
 }
 
+uint32_t timeline_function_of(struct timeline *tl, uint32_t code)
+{
+	return functions_find(&tl->functions, code);
+}
+
 const struct function *timeline_function(const struct timeline *tl, uint32_t index)
 {
 	return &tl->functions.items[index];

@@ -147,6 +147,12 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 size_t timeline_function_count(const struct timeline *tl);
 const struct function *timeline_function(const struct timeline *tl, uint32_t index);
 
+/*
+ * The function with this code id, which may be one that no event has, only a
+ * sample; UINT32_MAX: no memory.
+ */
+uint32_t timeline_function_of(struct timeline *tl, uint32_t code);
+
 /* What the walk found.  Scopes thread by thread, in the order in which they begin. */
 size_t timeline_scope_count(const struct timeline *tl);
 const struct scope *timeline_scope(const struct timeline *tl, size_t index);

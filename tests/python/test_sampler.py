@@ -1,5 +1,6 @@
 """Stacks read from outside: programs whose call graph and shares are known."""
 
+import json
 import math
 from collections import Counter
 
@@ -59,13 +60,22 @@ def sample(inferscope, write, work):
     return run
 
 
+# On a busy machine a function takes as long as it takes: the program says what it was.
 SPIN = """
-import time
+import atexit, json, time
+
+took = {}
+atexit.register(lambda: print(json.dumps(took)))
 
 def spin(seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
+
+def timed(function):
+    begin = time.perf_counter()
+    function()
+    took[function.__name__] = took.get(function.__name__, 0) + time.perf_counter() - begin
 """
 
 
@@ -81,18 +91,20 @@ def twenty(): spin(0.020)
 def seventy(): spin(0.070)
 def main():
     for _ in range(15):
-        ten()
-        twenty()
-        seventy()
+        timed(ten)
+        timed(twenty)
+        timed(seventy)
 main()
 """)
+    took = json.loads(sampled.done.stdout)
     all_looks = sampled.looks("main", "spin")
     assert all_looks > 300, sampled.info
-    for name, share in ("ten", 0.1), ("twenty", 0.2), ("seventy", 0.7):
+    for name in "ten", "twenty", "seventy":
+        share = took[name] / sum(took.values())
         assert close_to(sampled.looks("main", name, "spin"), all_looks, share), sampled.stacks
-    assert sampled.impossible({("<module>", "main"), ("main", "ten"), ("main", "twenty"),
-                               ("main", "seventy"), ("ten", "spin"), ("twenty", "spin"),
-                               ("seventy", "spin")}) == 0
+    assert sampled.impossible({("<module>", "main"), ("main", "timed"), ("timed", "ten"),
+                               ("timed", "twenty"), ("timed", "seventy"), ("ten", "spin"),
+                               ("twenty", "spin"), ("seventy", "spin")}) == 0
 
 
 CALL_HEAVY = """
@@ -156,3 +168,35 @@ for t in threads: t.join()
     assert set(sampled.trace.threads) >= by_thread
     both = sampled.looks("first"), sampled.looks("second")
     assert min(both) > 0.7 * max(both) > 50, sampled.stacks
+
+
+def test_the_report_has_functions_and_lines_by_samples(python, sample, report):
+    program = SPIN + """
+class Engine:
+    def short(self):
+        spin(0.020)
+    def long(self):
+        spin(0.080)
+def main():
+    engine = Engine()
+    for _ in range(12):
+        timed(engine.short)
+        timed(engine.long)
+main()
+"""
+    took = json.loads(sample(python, program).done.stdout)
+    shown = report()
+    functions = {f["name"].split(".")[-1]: f for f in shown["cpu"]["functions"]}
+    spin = functions["spin"]
+    assert spin["source"] == "samples" and spin["calls"] == 0
+    assert spin["samples"] > 300
+    both = 1e3 * sum(took.values())
+    assert abs(spin["self_ms"] - both) < 0.05 * both, (spin, took)
+    assert 0 < spin["self_error_ms"] < 0.1 * spin["self_ms"]
+    while_line = program.splitlines().index("    while time.perf_counter() < end:") + 1
+    assert spin["lines"][0]["line"] in (while_line, while_line + 1)
+    for name in "short", "long":
+        assert abs(functions[name]["total_ms"] - 1e3 * took[name]) < 0.05 * both, (name, took)
+    assert functions["main"]["total_ms"] >= 0.95 * both
+    trust = shown["trust"]
+    assert trust["samples"] >= spin["samples"] and 0 < trust["sample_hz"] <= 1050

@@ -1,0 +1,147 @@
+#include "analyze/sample_census.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stats.h"
+#include "base/array.h"
+#include "timeline/line_tables.h"
+
+#define STANDARD_ERRORS 1.96
+
+static struct sample_tally *tally_of(struct sample_census *c, uint32_t code, uint32_t *function)
+{
+	size_t old = c->function_cap;
+
+	*function = timeline_function_of(c->timeline, code);
+	if (*function == UINT32_MAX) {
+		c->failed = true;
+		return NULL;
+	}
+	if (*function >= old) {
+		struct sample_tally *grown = array_grow(c->functions, &c->function_cap,
+							(size_t)*function + 1, sizeof(*grown));
+
+		if (!grown) {
+			c->failed = true;
+			return NULL;
+		}
+		memset(grown + old, 0, (c->function_cap - old) * sizeof(*grown));
+		c->functions = grown;
+	}
+	return &c->functions[*function];
+}
+
+/* 0: unknown. */
+static uint32_t line_of(struct sample_census *c, uint32_t stack, const struct trace_frame *f)
+{
+	uint32_t line = idmap_find(&c->line_of, stack);
+	const struct trace_code *code;
+	const struct trace_lines *lines;
+
+	if (line != IDMAP_NONE)
+		return line;
+	code = trace_code(c->trace, f->code);
+	lines = trace_lines(c->trace, f->code);
+	line = code && lines ? line_table_find(lines->python_minor, lines->table, lines->bytes,
+					       code->line, f->offset)
+			     : 0;
+	if (idmap_put(&c->line_of, stack, line))
+		c->failed = true;
+	return line;
+}
+
+static void count_line(struct sample_census *c, uint32_t function, uint32_t line,
+		       const struct timed_sample *s)
+{
+	size_t at = pair_map_find(&c->line_at, function, line);
+	struct sample_line *grown;
+
+	if (at == PAIR_NONE) {
+		grown = array_grow(c->lines, &c->line_cap, c->line_count + 1, sizeof(*grown));
+		if (!grown || pair_map_put(&c->line_at, function, line, c->line_count)) {
+			c->failed = true;
+			return;
+		}
+		c->lines = grown;
+		at = c->line_count++;
+		grown[at] = (struct sample_line){ .function = function, .line = line };
+	}
+	c->lines[at].looks += s->sample->count;
+	c->lines[at].self_ns = stats_add(c->lines[at].self_ns, s->end_ns - s->start_ns);
+}
+
+static void count_sample(void *ctx, const struct timed_sample *s)
+{
+	struct sample_census *c = ctx;
+	int64_t time_ns = s->end_ns - s->start_ns;
+	size_t count;
+	const struct trace_frame *frames = trace_stack(c->trace, s->sample->stack, &count);
+
+	if (!count)
+		return;
+	c->samples++;
+	c->looks += s->sample->count;
+	c->all_ns = stats_add(c->all_ns, time_ns);
+	c->thread_ns[s->thread] = stats_add(c->thread_ns[s->thread], time_ns);
+	if (s->sample->flags & SAMPLE_LEAF_UNSTABLE)
+		c->unstable += s->sample->count;
+	for (size_t i = 0; i < count && !c->failed; i++) {
+		uint32_t function;
+		struct sample_tally *t = tally_of(c, frames[i].code, &function);
+		uint32_t line;
+
+		if (!t)
+			return;
+		if (!i) {
+			t->self_looks += s->sample->count;
+			t->self_ns = stats_add(t->self_ns, time_ns);
+			line = line_of(c, s->sample->stack, &frames[0]);
+			if (line)
+				count_line(c, function, line, s);
+		}
+		if (t->met == c->samples) /* recursion */
+			continue;
+		t->met = c->samples;
+		t->looks += s->sample->count;
+		t->total_ns = stats_add(t->total_ns, time_ns);
+	}
+}
+
+int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
+		       struct err *err)
+{
+	const struct sample_visitor visitor = { .ctx = c, .sample = count_sample };
+
+	memset(c, 0, sizeof(*c));
+	c->trace = t;
+	c->timeline = tl;
+	pair_map_init(&c->line_at);
+	idmap_init(&c->line_of);
+	c->thread_ns = calloc(trace_thread_count(t) + 1, sizeof(*c->thread_ns));
+	if (!c->thread_ns)
+		return err_set(err, "out of memory");
+	if (sample_walk(&c->walk, t, &visitor, err))
+		return -1;
+	return c->failed ? err_set(err, "out of memory") : 0;
+}
+
+void sample_census_release(struct sample_census *c)
+{
+	free(c->functions);
+	free(c->lines);
+	free(c->thread_ns);
+	pair_map_release(&c->line_at);
+	idmap_release(&c->line_of);
+	memset(c, 0, sizeof(*c));
+}
+
+int64_t sample_error_ns(const struct sample_census *c, uint64_t looks)
+{
+	double n = (double)looks, all = (double)c->looks;
+	double one_ns = c->looks ? (double)c->all_ns / all : 0;
+	double error = c->looks && n < all ? STANDARD_ERRORS * sqrt(n * (1 - n / all)) : 0;
+
+	return (int64_t)((error > 1 ? error : 1) * one_ns);
+}

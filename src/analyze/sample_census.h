@@ -1,0 +1,56 @@
+/*
+ * What the samples say about functions: how often each was found running, itself
+ * or something that it called, and on which lines.
+ */
+#ifndef ANALYZE_SAMPLE_CENSUS_H
+#define ANALYZE_SAMPLE_CENSUS_H
+
+#include "analyze/analysis.h"
+#include "base/idmap.h"
+#include "timeline/pair_map.h"
+#include "timeline/sample_walk.h"
+#include "timeline/timeline.h"
+
+/* By the timeline's index of functions. */
+struct sample_tally {
+	uint64_t looks;      /* that found it, or what it called */
+	uint64_t self_looks; /* that found itself */
+	int64_t self_ns, total_ns;
+	uint64_t met; /* the last sample that it was counted for */
+};
+
+struct sample_line {
+	uint32_t function, line;
+	uint64_t looks;
+	int64_t self_ns;
+};
+
+struct sample_census {
+	const struct trace *trace;
+	struct timeline *timeline;
+	struct sample_tally *functions;
+	size_t function_cap;
+	struct sample_line *lines;
+	size_t line_count, line_cap;
+	struct pair_map line_at;  /* (function, line): position */
+	struct idmap line_of;     /* of the innermost frame, by stack */
+	int64_t *thread_ns;       /* inside any function, by position */
+	uint64_t samples;         /* so far */
+	uint64_t looks, unstable; /* with a stack */
+	int64_t all_ns;           /* that they stand for */
+	struct sample_walk walk;
+	bool failed; /* out of memory */
+};
+
+/* After the walk over the events; all that is given is borrowed.  -1: no memory. */
+int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
+		       struct err *err);
+void sample_census_release(struct sample_census *c);
+
+/*
+ * How far a time of n looks of N may be from the truth by chance: half the width of
+ * the 95 % interval, and not less than one look.
+ */
+int64_t sample_error_ns(const struct sample_census *c, uint64_t looks);
+
+#endif

@@ -1,0 +1,75 @@
+#include "timeline/sample_walk.h"
+
+#include <stdlib.h>
+
+/* The latest sample of a thread, which is told when the next one says where it ends. */
+struct pending {
+	struct sample sample; /* count 0: none */
+	int64_t start_ns;
+};
+
+static void tell(const struct sample_visitor *v, size_t thread, const struct pending *p,
+		 int64_t end_ns)
+{
+	const struct timed_sample s = {
+		.thread = thread,
+		.sample = &p->sample,
+		.start_ns = p->start_ns,
+		.end_ns = end_ns > p->start_ns ? end_ns : p->start_ns,
+	};
+
+	v->sample(v->ctx, &s);
+}
+
+static void next(const struct sample_visitor *v, size_t thread, struct pending *p,
+		 const struct sample *s)
+{
+	int64_t last_ns = p->sample.last_ns, gap_ns = s->first_ns - last_ns;
+	int64_t start_ns = s->first_ns;
+
+	if (p->sample.count) {
+		if (gap_ns < 0) /* a file that does not keep to the order */
+			gap_ns = 0;
+		if (gap_ns > SAMPLE_GAP_NS)
+			gap_ns = SAMPLE_GAP_NS;
+		tell(v, thread, p, last_ns + gap_ns / 2);
+		start_ns = s->first_ns - gap_ns / 2;
+	}
+	p->sample = *s;
+	p->start_ns = start_ns;
+}
+
+int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
+		struct err *err)
+{
+	size_t threads = trace_thread_count(t);
+	struct pending *latest = calloc(threads + 1, sizeof(*latest));
+	struct sample_batch b;
+
+	*w = (struct sample_walk){ 0 };
+	if (!latest)
+		return err_set(err, "out of memory");
+	sample_batch_init(&b);
+	for (size_t i = 0; i < trace_sample_batch_count(t); i++) {
+		struct err why = { "" };
+
+		if (trace_sample_batch_read(t, i, &b, &why)) {
+			if (!w->unreadable++)
+				w->damage = why;
+			continue;
+		}
+		for (size_t n = 0; n < b.count; n++) {
+			size_t thread = trace_thread_find(t, b.samples[n].thread);
+
+			if (thread < threads)
+				next(v, thread, &latest[thread], &b.samples[n]);
+		}
+	}
+	for (size_t i = 0; i < threads; i++) {
+		if (latest[i].sample.count)
+			tell(v, i, &latest[i], latest[i].sample.last_ns);
+	}
+	sample_batch_release(&b);
+	free(latest);
+	return 0;
+}

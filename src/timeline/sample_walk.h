@@ -1,0 +1,40 @@
+/*
+ * The samples of a trace with the time that each stands for.
+ *
+ * A thread was in what a look found from halfway since the look before it to
+ * halfway to the next one: so the times of a thread's samples add up, whatever the
+ * rate was.  Where it was not looked at for long nobody knows: a sample stands for
+ * at most half of SAMPLE_GAP_NS to either side.
+ */
+#ifndef TIMELINE_SAMPLE_WALK_H
+#define TIMELINE_SAMPLE_WALK_H
+
+#include "base/err.h"
+#include "format/trace.h"
+
+#define SAMPLE_GAP_NS 250000000
+
+struct timed_sample {
+	size_t thread; /* position, as in trace_thread() */
+	const struct sample *sample;
+	int64_t start_ns, end_ns; /* the time it stands for */
+};
+
+struct sample_visitor {
+	void *ctx;
+	void (*sample)(void *ctx, const struct timed_sample *s);
+};
+
+struct sample_walk {
+	uint64_t unreadable; /* blocks */
+	struct err damage;   /* the first one's; "": none */
+};
+
+/*
+ * Hands every sample of a thread that the trace knows to the visitor, those of a
+ * thread in order.  -1: no memory.
+ */
+int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
+		struct err *err);
+
+#endif
