@@ -14,6 +14,8 @@ import argparse
 import contextlib
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,8 @@ CORES = {"free": ("free",), "one": ("one",), "both": ("free", "one")}
 QUICK = {"versions": ("3.12",), "columns": ("auto",), "cores": "free"}
 WHOLE = {"versions": VERSIONS, "columns": tuple(cpu_tools.TOOLS), "cores": "both"}
 RUN_S = 1.1        # of a plain process, about; a guess that the measurement soon replaces
-TIMEOUT_S = 300
+TIMEOUT_S = 120
+OTHERS_BYTES = 8 << 30  # Scalene on 3.11 was seen to take 17 GB
 
 
 class Failed(Exception):
@@ -61,7 +64,26 @@ def overhead_share(folder):
         return None
 
 
-def run_once(arguments, scale):
+def run_to_end(arguments, limit_bytes, **keywords):
+    """The exit status.  What hangs is killed with all that it started."""
+    def limit():
+        if limit_bytes:
+            resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+
+    # A session of its own has a process group of its own: Scalene runs the program in a child.
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, start_new_session=True,
+                               stderr=subprocess.STDOUT, preexec_fn=limit, **keywords)
+    try:
+        return process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise Failed("took more than %d s" % TIMEOUT_S) from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def run_once(arguments, scale, limit_bytes=0):
     """One run of a workload in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="bench-cpu-") as folder:
         seconds = os.path.join(folder, "seconds")
@@ -69,12 +91,7 @@ def run_once(arguments, scale):
         log = os.path.join(folder, "log")
         with open(log, "w+", encoding="utf-8", errors="replace") as file:
             start = time.perf_counter()
-            try:
-                status = subprocess.run(arguments, cwd=folder, env=environment, stdout=file,
-                                        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                        timeout=TIMEOUT_S).returncode
-            except subprocess.TimeoutExpired:
-                raise Failed("took more than %d s" % TIMEOUT_S) from None
+            status = run_to_end(arguments, limit_bytes, cwd=folder, env=environment, stdout=file)
             whole = time.perf_counter() - start
             file.seek(0)
             text = file.read()
@@ -93,11 +110,12 @@ def measure(env, key, pairs, scale):
     script = cpu_tools.script_of(key.row)
     plain = [env.python, script]
     tool = cpu_tools.TOOLS[key.tool].command(env, script)
+    limit = 0 if key.tool in cpu_tools.OURS else OTHERS_BYTES
     with on_cores(key.cores):
         run_once(plain, scale)
-        run_once(tool, scale)
-        return paired.interleave(lambda: run_once(plain, scale), lambda: run_once(tool, scale),
-                                 pairs)
+        run_once(tool, scale, limit)
+        return paired.interleave(lambda: run_once(plain, scale),
+                                 lambda: run_once(tool, scale, limit), pairs)
 
 
 class Clock:

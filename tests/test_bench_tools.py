@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -155,6 +156,25 @@ def test_one_core_is_one_core_for_all_that_is_started():
 def test_a_run_that_failed_is_no_measurement(code, says):
     with pytest.raises(cpu.Failed, match=says):
         cpu.run_once([sys.executable, "-c", code], 1)
+
+
+def test_what_hangs_is_killed_with_its_children(monkeypatch, tmp_path):
+    monkeypatch.setattr(cpu, "TIMEOUT_S", 1)
+    code = ("import subprocess; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True)\n"
+            "p.wait()")
+    with open(tmp_path / "out", "w+") as file:
+        with pytest.raises(cpu.Failed, match="more than 1 s"):
+            cpu.run_to_end([sys.executable, "-c", code], 0, stdout=file)
+        file.seek(0)
+        child = int(file.read())
+    deadline = time.monotonic() + 10
+    while os.path.exists("/proc/%d" % child) and time.monotonic() < deadline:
+        with open("/proc/%d/stat" % child) as file:
+            if file.read().split(") ")[1][0] == "Z":  # nobody here collects orphans
+                break
+        time.sleep(0.01)
+    else:
+        assert not os.path.exists("/proc/%d" % child)
 
 
 @pytest.mark.parametrize("row", cpu_tools.ROWS)
