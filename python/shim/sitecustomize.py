@@ -51,6 +51,13 @@ def _load_package(home):
         _load(_find("inferscope", [os.path.dirname(home)]))
 
 
+def _wait_in_children(agent):
+    """The recording lies ahead (--delay): the thread that waits for it does not live on in forks."""
+    os.register_at_fork(
+        before=agent.fork_begins, after_in_parent=agent.fork_ends, after_in_child=agent.fork_ends
+    )
+
+
 def _start(home):
     if "INFERSCOPE_SESSION" not in os.environ:
         return
@@ -67,7 +74,8 @@ def _start(home):
             return
         from inferscope import _agent
 
-        _agent.attach(os.environ["INFERSCOPE_SESSION"])
+        if _agent.attach(os.environ["INFERSCOPE_SESSION"]) and not _agent.is_recording():
+            _wait_in_children(_agent)
     except Exception:
         try:
             _note("the agent could not be loaded: %s" % (sys.exc_info()[1],))

@@ -1,5 +1,8 @@
 #include "agent/calls.h"
 
+#include "agent/frames.h"
+#include "agent/thread_names.h"
+
 #define RUNNING_MAX 512 /* the innermost; deeper recursion is cut */
 
 static const struct calls_hook *hook_for_this_python(void)
@@ -32,6 +35,50 @@ static void see_running(struct ring *r, bool record)
 	r->in_step = record;
 	py_drop(frame);
 	py.Err_Clear();
+}
+
+static bool is_entry(uint8_t kind)
+{
+	return kind == RECORD_CALL || kind == RECORD_RESUME || kind == RECORD_THROW;
+}
+
+/*
+ * In a hook: neither the GIL nor a pending exception may be touched, so frames are
+ * read as they lie.  Those of a thread that began after us are entered one by one,
+ * and this is its first: there is nothing below it.
+ */
+static void place(struct ring *r, uint8_t kind)
+{
+	struct frame_ref frames[FRAMES_MAX];
+	size_t n = frames_read(frames), entered = is_entry(kind) ? 1 : 0;
+
+	while (n-- > entered) {
+		struct code_note *note = codes_note(r, (PyObject *)(uintptr_t)frames[n].code);
+
+		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
+	}
+}
+
+void calls_look(struct ring *r, uint8_t kind)
+{
+	if (r->name_at) {
+		thread_name_look(r);
+		return;
+	}
+	r->name_at = RING_NAME_FIRST;
+	if (!r->in_step)
+		place(r, kind);
+	r->in_step = true;
+	if (r->produced) /* it has run for a while: its name is there */
+		thread_name_look(r);
+}
+
+void calls_prepare(void)
+{
+	const struct calls_hook *hook = hook_for_this_python();
+
+	if (hook->prepare)
+		hook->prepare();
 }
 
 enum shm_refusal calls_start(void)

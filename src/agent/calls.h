@@ -11,18 +11,25 @@
 
 #include "agent/codes.h"
 #include "agent/session.h"
-#include "agent/thread_names.h"
 #include "agent/watch.h"
 
 /* One of the two ways of hooking in. */
 struct calls_hook {
+	/* Looks whether this interpreter is as expected, from a function that Python called. */
+	enum shm_refusal (*prepare)(void); /* NULL: nothing to look at */
 	enum shm_refusal (*start)(bool discover);
 	void (*stop)(void);
 };
 
 extern const struct calls_hook calls_monitoring, calls_profile;
 
-/* Starts tracing in this process, in all threads.  With the GIL. */
+/* For a start that lies ahead: with the GIL, from a function that Python called. */
+void calls_prepare(void);
+
+/*
+ * Starts tracing in this process, in all threads.  With the GIL, from a function
+ * that Python called or after calls_prepare().
+ */
 enum shm_refusal calls_start(void);
 
 /*
@@ -33,11 +40,17 @@ enum shm_refusal calls_start(void);
 enum shm_refusal calls_discover(void);
 void calls_stop(void);
 
+/*
+ * Now and then, on a thread's way to its next event: the functions that it was in
+ * when recording began, once, so that their ends have a beginning; its name.
+ */
+void calls_look(struct ring *r, uint8_t kind);
+
 /* note: NULL where memory ran out; the function then has no name. */
 static inline void calls_record(struct ring *r, uint8_t kind, const struct code_note *note)
 {
 	if (__builtin_expect(r->produced >= r->name_at, 0))
-		thread_name_look(r);
+		calls_look(r, kind);
 	ring_push(r, kind, note ? note->id : 0);
 	if (__builtin_expect(note && note->watch, 0))
 		watch_event(note->watch, kind);

@@ -16,8 +16,10 @@ static const int tool_ids[] = { 3, 4, 5 };
 static int tool = -1;
 static PyObject *monitoring; /* the module-like namespace sys.monitoring */
 static PyObject *disable;    /* sys.monitoring.DISABLE */
-static bool left_disabled;   /* some locations were switched off when a recording ended */
+static bool left_disabled;   /* some locations are switched off */
 static bool discovering;     /* see calls_discover() */
+
+static void stop(void);
 
 /* Only functions that are watched are of interest a second time. */
 static PyObject *discovered(uint8_t kind, const struct code_note *note, bool can_disable)
@@ -35,11 +37,9 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	struct ring *r = session_ring();
 
 	if (__builtin_expect(!r, 0)) {
-		if (session_on() || !can_disable)
-			return py.None;
-		/* The recording is over: this location costs nothing from now on. */
-		left_disabled = true;
-		return py_new_ref(disable);
+		if (!session_on()) /* over: no function costs anything from now on */
+			stop();
+		return py.None;
 	}
 	if (discovering)
 		return discovered(kind, codes_note(r, code), can_disable);
@@ -196,4 +196,4 @@ static enum shm_refusal start(bool discover)
 	return SHM_OK;
 }
 
-const struct calls_hook calls_monitoring = { start, stop };
+const struct calls_hook calls_monitoring = { NULL, start, stop };

@@ -382,12 +382,9 @@ static bool thread_state_is_as_expected(void)
 	return same && *profile_slot(t) == NULL;
 }
 
-static enum shm_refusal start(bool discover)
+static enum shm_refusal prepare(void)
 {
-	struct shm_process *self = session_process();
-	PyObject *module;
-
-	if (discover) /* a profile function that is called for each call is too dear for that */
+	if (layout)
 		return SHM_OK;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		if (layouts[i].version == py.version >> 16)
@@ -397,6 +394,18 @@ static enum shm_refusal start(bool discover)
 		layout = NULL;
 		return SHM_REFUSED_LAYOUT;
 	}
+	return SHM_OK;
+}
+
+static enum shm_refusal start(bool discover)
+{
+	struct shm_process *self = session_process();
+	PyObject *module;
+
+	if (discover) /* a profile function that is called for each call is too dear for that */
+		return SHM_OK;
+	if (prepare())
+		return SHM_REFUSED_LAYOUT;
 	if (!start_new_thread) {
 		module = py.Import("_thread");
 		start_new_thread = module ? py.GetAttr(module, "start_new_thread") : NULL;
@@ -422,4 +431,4 @@ static void stop(void)
 		detach_all_threads();
 }
 
-const struct calls_hook calls_profile = { start, stop };
+const struct calls_hook calls_profile = { prepare, start, stop };

@@ -13,6 +13,7 @@
 #include "agent/frames.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
+#include "agent/ahead.h"
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
@@ -153,6 +154,8 @@ static void *flush_now_and_then(void *unused)
 	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
 	unsigned quiet = 0;
 
+	int on = GPU_ON;
+
 	(void)unused;
 	while (session_on()) {
 		nanosleep(&pause, NULL);
@@ -160,6 +163,12 @@ static void *flush_now_and_then(void *unused)
 										      : quiet + 1;
 		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
 			cupti.FlushAll(0);
+	}
+	/* The recording is over and the program runs on: CUPTI costs it nothing any more. */
+	if (atomic_load(&owner) == getpid() &&
+	    atomic_compare_exchange_strong(&phase, &on, GPU_OFF)) {
+		gpu_activity_stop();
+		gpu_callbacks_stop();
 	}
 	return NULL;
 }
@@ -231,21 +240,20 @@ static int join(void)
 	return 0;
 }
 
-/* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
-int InitializeInjection(void)
+static void begin(void)
 {
 	struct session *s;
 	char text[512];
 	int result;
 
 	if (!session_on() && join())
-		return 1;
+		return;
 	s = session_on();
 	if (!s || !(s->header->collect & SHM_COLLECT_GPU))
-		return 1;
+		return;
 	if (cupti_load(text, sizeof(text))) {
 		gpu_say(GPU_STATE_UNAVAILABLE, text);
-		return 1;
+		return;
 	}
 	atomic_store(&owner, getpid());
 	atomic_store(&phase, GPU_ON);
@@ -253,7 +261,7 @@ int InitializeInjection(void)
 	if (result) {
 		atomic_store(&phase, GPU_OFF);
 		say_result(result);
-		return 1;
+		return;
 	}
 	snprintf(text, sizeof(text), "CUPTI %u%s", cupti.version,
 		 cupti.tells_driver_calls
@@ -268,5 +276,12 @@ int InitializeInjection(void)
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(gpu_fetch_last);
 	start_thread(flush_now_and_then, NULL);
+}
+
+/* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
+int InitializeInjection(void)
+{
+	if (session_on() || !ahead_wait(AHEAD_GPU, getenv(SHM_ENV), begin))
+		begin();
 	return 1;
 }

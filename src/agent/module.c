@@ -13,37 +13,32 @@
 #include "agent/pyapi.h"
 #include "agent/scope.h"
 #include "agent/session.h"
+#include "agent/ahead.h"
 #include "agent/text.h"
 
 __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 
-/*
- * attach(session: str) -> bool: join a recording and start the hooks it asks
- * for.  MemoryError: there is one, but this process cannot map it.
- */
-static PyObject *attach(PyObject *module, PyObject *where)
+static char session_text[257]; /* of the recording that was asked for last */
+
+static bool wants_samples(const struct session *s)
 {
-	struct text t = text_of(where, 256);
-	char text[257];
+	return s->header->cpu_mode == SHM_CPU_AUTO || s->header->cpu_mode == SHM_CPU_SAMPLE;
+}
+
+/* Joins it and starts the hooks that it asks for; false: it is not there or over. */
+static bool join(void)
+{
 	struct shm_process *self;
 	struct session *s;
 	uint32_t collect;
-	bool samples;
 
-	(void)module;
-	snprintf(text, sizeof(text), "%.*s", (int)t.bytes, t.data);
-	text_release(&t);
-	errno = 0;
 	/* A native program with a Python inside has joined before. */
-	if (session_join(text, py.version | 0xf0) && !session_becomes_python(py.version | 0xf0)) {
-		if (errno != ENOMEM)
-			return py.Bool_From(0);
-		py.Err_SetString(py.MemoryError, "no room to map the trace buffer (ulimit -v?)");
-		return NULL;
-	}
+	if (session_join(session_text, py.version | 0xf0) &&
+	    !session_becomes_python(py.version | 0xf0))
+		return false;
 	s = session_on();
 	if (!s) /* over already */
-		return py.Bool_From(0);
+		return false;
 	collect = s->header->collect;
 	if (s->header->cpu_mode == SHM_CPU_AUTO || s->header->cpu_mode == SHM_CPU_TRACE) {
 		enum shm_refusal refusal = calls_start();
@@ -56,12 +51,79 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	}
 	if (collect & SHM_COLLECT_GC)
 		gc_pauses_start();
-	samples = s->header->cpu_mode == SHM_CPU_AUTO || s->header->cpu_mode == SHM_CPU_SAMPLE;
-	if (samples || collect & SHM_COLLECT_GPU)
-		frames_init(); /* where it fails, GPU work goes without its Python lines */
-	if (samples)
+	if (wants_samples(s))
 		outside_publish();
-	return py.Bool_From(1);
+	return true;
+}
+
+/* The recording begins (--delay); in the thread of ahead.c. */
+static void begin(void)
+{
+	struct ring *r;
+	int gil;
+
+	/* Who asks for the GIL of a Python that ends does not come back. */
+	if (py.IsFinalizing && py.IsFinalizing())
+		return;
+	gil = py.GILState_Ensure();
+	join();
+	r = session_ring();
+	if (r)
+		session_name_thread(r, "inferscope");
+	py.GILState_Release(gil);
+}
+
+/*
+ * attach(session: str) -> bool: join a recording and start the hooks it asks
+ * for, at once or when it begins.  MemoryError: there is one, but this process
+ * cannot map it.
+ */
+static PyObject *attach(PyObject *module, PyObject *where)
+{
+	struct text t = text_of(where, 256);
+
+	(void)module;
+	snprintf(session_text, sizeof(session_text), "%.*s", (int)t.bytes, t.data);
+	text_release(&t);
+	/* Here, where Python has a frame to compare with.  Where it fails there are no lines. */
+	frames_init();
+	outside_look();
+	if (ahead_wait(AHEAD_PYTHON, session_text, begin)) {
+		calls_prepare();
+		/* A Python that has ended has no GIL to ask for. */
+		py.AtExit(ahead_cancel);
+		py_drop(py.Import("gc")); /* its import is not the program's to see in the report */
+		py.Err_Clear();
+		return py.Bool_From(1);
+	}
+	errno = 0;
+	if (join())
+		return py.Bool_From(1);
+	if (errno != ENOMEM)
+		return py.Bool_From(0);
+	py.Err_SetString(py.MemoryError, "no room to map the trace buffer (ulimit -v?)");
+	return NULL;
+}
+
+/*
+ * fork_begins(), fork_ends(): for os.register_at_fork() while the recording lies
+ * ahead.  The second runs in parent and child.
+ */
+static PyObject *fork_begins(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	ahead_pause();
+	return py_new_ref(py.None);
+}
+
+static PyObject *fork_ends(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	if (!session_on())
+		ahead_wait(AHEAD_PYTHON, session_text, begin);
+	return py_new_ref(py.None);
 }
 
 /* detach(): stop the hooks and leave the recording. */
@@ -71,6 +133,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 
 	(void)module;
 	(void)unused;
+	ahead_cancel();
 	if (s) {
 		if (s->header->cpu_mode != SHM_CPU_OFF || s->header->collect & SHM_COLLECT_GPU)
 			calls_stop();
@@ -115,6 +178,8 @@ static struct py_method methods[] = {
 	{ "attach", attach, PY_ONE_ARG,
 	  "Join the recording that the text names; True on success." },
 	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
+	{ "fork_begins", fork_begins, PY_NO_ARGS, "This process is about to fork." },
+	{ "fork_ends", fork_ends, PY_NO_ARGS, "This process has forked, or is the child." },
 	{ "gpu_pause", pause_gpu, PY_NO_ARGS, "Record the GPU no more, for a while." },
 	{ "gpu_resume", resume_gpu, PY_NO_ARGS, "Record the GPU again." },
 	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },

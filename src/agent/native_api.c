@@ -12,6 +12,7 @@
 
 #include "agent/intern.h"
 #include "agent/session.h"
+#include "agent/ahead.h"
 #include "base/varint.h"
 
 __attribute__((visibility("default"))) const struct inferscope_api *
@@ -130,12 +131,21 @@ static const struct inferscope_api api = {
 	.is_recording = is_recording,
 };
 
-/* Joins the recording of the environment, if none is on.  NULL: a header of a later version. */
+static void join(void)
+{
+	if (!session_on())
+		session_join(getenv(SHM_ENV), 0);
+}
+
+/*
+ * Joins the recording of the environment, if none is on; one that lies ahead when it
+ * begins.  NULL: a header of a later version.
+ */
 const struct inferscope_api *inferscope_agent(unsigned version)
 {
 	if (version > INFERSCOPE_API_VERSION)
 		return NULL;
-	if (!session_on())
-		session_join(getenv(SHM_ENV), 0);
+	if (!session_on() && !ahead_wait(AHEAD_NATIVE, getenv(SHM_ENV), join))
+		join();
 	return &api;
 }

@@ -165,12 +165,14 @@ static uint32_t find_thread_id(void)
 	return 0;
 }
 
-void outside_publish(void)
+static struct shm_python where;
+
+void outside_look(void)
 {
 	const struct py_layout *l = py_layout_find(py.version);
 	PyObject *interpreter = py.Interpreter_Main();
-	struct shm_python where = { 0 };
 
+	memset(&where, 0, sizeof(where));
 	if (l && l->threads && frames_known() && threads_agree(l, interpreter) && chunk_agrees(l) &&
 	    states_agree(l) && code_agrees(l)) {
 		where.interpreter = address(interpreter);
@@ -179,5 +181,9 @@ void outside_publish(void)
 		where.thread_id_at = l->native ? 0 : find_thread_id();
 		where.readable = l->native || where.thread_id_at;
 	}
+}
+
+void outside_publish(void)
+{
 	session_publish_python(&where);
 }

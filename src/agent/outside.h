@@ -7,9 +7,11 @@
 
 /*
  * With the GIL, from a function that Python called, after frames_init().  Compares
- * format/py_layout.h with this interpreter and publishes the outcome in this
- * process's entry, and in those of its forked children.
+ * format/py_layout.h with this interpreter.
  */
+void outside_look(void);
+
+/* Publishes the outcome in this process's entry, and in those of its forked children. */
 void outside_publish(void);
 
 #endif

@@ -172,6 +172,8 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(char *, Eval_SaveThread, "PyEval_SaveThread", (void))       /* gives it back */          \
 	X(int, AtExit, "Py_AtExit", (py_exit_function))                                            \
 	X(PyObject *, Frame_Now, "PyEval_GetFrame", (void)) /* borrowed; NULL: none */             \
+	X(int, GILState_Ensure, "PyGILState_Ensure", (void))                                       \
+	X(void, GILState_Release, "PyGILState_Release", (int))                                     \
 	X(int, AuditHook_Add, "PySys_AddAuditHook", (py_audit_hook, void *))                       \
 	X(int, PendingCall_Add, "Py_AddPendingCall", (py_pending_call, void *))                    \
 	X(void, SetProfile, "PyEval_SetProfile", (py_trace_function, PyObject *))

@@ -36,7 +36,7 @@ struct ring {
 	uint32_t clock;
 	uint32_t thread;   /* index of our entry */
 	uint64_t produced; /* event records so far, stored or not */
-	uint64_t name_at;  /* look for the thread's name when produced gets here */
+	uint64_t name_at;  /* calls_look() when produced gets here */
 	int32_t allowance; /* events until the next look at the budget: budget.h */
 	int32_t lot;       /* what it was at the last one */
 	uint32_t cuts;     /* of bursts.h: those that this thread knows of */

@@ -346,6 +346,29 @@ static struct session *session_map(const char *where)
 	return s;
 }
 
+void session_unmap(struct session *s)
+{
+	if (!s)
+		return;
+	munmap(s->header, s->header->total_bytes);
+	free(s);
+}
+
+static bool is_active(const struct session *s, enum shm_active active)
+{
+	return atomic_load_explicit(&s->header->active, memory_order_acquire) == active;
+}
+
+struct session *session_map_ahead(const char *where)
+{
+	struct session *s = session_map(where);
+
+	if (!s || is_active(s, SHM_AHEAD))
+		return s;
+	session_unmap(s);
+	return NULL;
+}
+
 static int join(const char *where, uint32_t python_version)
 {
 	struct session *s;
@@ -357,10 +380,8 @@ static int join(const char *where, uint32_t python_version)
 		return -1;
 	version_of_python = python_version;
 	budget_start(s->header);
-	if (!atomic_load_explicit(&s->header->active, memory_order_acquire) ||
-	    register_process(s)) {
-		munmap(s->header, s->header->total_bytes);
-		free(s);
+	if (!is_active(s, SHM_ON) || register_process(s)) {
+		session_unmap(s);
 		return -1;
 	}
 	s->earlier = earlier_sessions;

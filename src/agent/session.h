@@ -35,6 +35,10 @@ struct session {
  */
 int session_join(const char *where, uint32_t python_version);
 
+/* Maps a session that lies ahead (SHM_AHEAD), without joining it; NULL: it does not. */
+struct session *session_map_ahead(const char *where);
+void session_unmap(struct session *s); /* NULL is a no-op; not for one that was joined */
+
 /*
  * A native program that has joined turns out to run Python of this version.
  * False: no recording is on, or its Python is known already.
@@ -60,7 +64,7 @@ static inline struct session *session_on(void)
 {
 	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
 
-	if (!s || !atomic_load_explicit(&s->header->active, memory_order_relaxed))
+	if (!s || atomic_load_explicit(&s->header->active, memory_order_relaxed) != SHM_ON)
 		return NULL;
 	return s;
 }

@@ -54,7 +54,7 @@ static void set_up_header(struct area *a, const struct shm_header *layout, uint3
 		atomic_fetch_or_explicit(&a->free_map[i / 64u], 1ull << (i % 64u),
 					 memory_order_relaxed);
 	h->magic = SHM_MAGIC;
-	atomic_store(&h->active, 1);
+	atomic_store(&h->active, SHM_ON);
 }
 
 /*

@@ -1,8 +1,12 @@
 #include "capture/recording.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "capture/pressure.h"
 #include "capture/shrink.h"
@@ -41,15 +45,18 @@ static void tell_agents(struct shm_header *h, const struct recording_options *op
 	h->cpu_mode = options->cpu_mode;
 	h->budget_ppm = options->budget_ppm;
 	h->sample_hz = options->sample_hz;
+	if (options->ahead)
+		atomic_store_explicit(&h->active, SHM_AHEAD, memory_order_relaxed);
 }
 
-static int sampler_start(struct recording *r, const struct recording_options *options,
-			 struct err *err)
+static int sampler_start(struct recording *r, struct err *err)
 {
-	if (options->cpu_mode != SHM_CPU_AUTO && options->cpu_mode != SHM_CPU_SAMPLE)
+	struct shm_header *h = r->area.header;
+
+	if (h->cpu_mode != SHM_CPU_AUTO && h->cpu_mode != SHM_CPU_SAMPLE)
 		return 0;
-	if (sampler_new(&r->sampler, options->sample_hz, r->area.header,
-			trace_writer_start(r->writer)->monotonic_ns, err))
+	if (sampler_new(&r->sampler, h->sample_hz, h, trace_writer_start(r->writer)->monotonic_ns,
+			err))
 		return -1;
 	drain_sample(r->drain, r->sampler);
 	return 0;
@@ -78,7 +85,7 @@ int recording_new(struct recording **out, int trace_fd, const struct recording_o
 			     err) ||
 	    drain_new(&r->drain, &r->area, &r->ticks, r->writer, options->keep_newest, err))
 		goto fail;
-	if (sampler_start(r, options, err))
+	if (!options->ahead && sampler_start(r, err))
 		goto fail;
 	*out = r;
 	return 0;
@@ -113,15 +120,39 @@ struct drain *recording_drain(struct recording *r)
 	return r->drain;
 }
 
+static void switch_agents(struct recording *r, enum shm_active active)
+{
+	/* Pairs with the acquire in join() and wait_for_it() of the agent. */
+	uint32_t before =
+		atomic_exchange_explicit(&r->area.header->active, active, memory_order_acq_rel);
+
+	if (before == SHM_AHEAD)
+		syscall(SYS_futex, &r->area.header->active, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void switch_agents_off(struct recording *r)
 {
-	atomic_store_explicit(&r->area.header->active, 0, memory_order_release);
+	switch_agents(r, SHM_OVER);
 }
 
 static void fail(struct recording *r)
 {
 	r->failed = true;
 	switch_agents_off(r);
+}
+
+void recording_begin(struct recording *r)
+{
+	if (trace_writer_restart(r->writer, &r->trouble)) {
+		fail(r);
+		return;
+	}
+	ticks_init(&r->ticks, r->area.header->clock, trace_writer_start(r->writer)->monotonic_ns);
+	if (sampler_start(r, &r->trouble)) {
+		fail(r);
+		return;
+	}
+	switch_agents(r, SHM_ON);
 }
 
 /* For the agents, who count what the recorder takes from them. */

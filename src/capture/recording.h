@@ -23,6 +23,7 @@ struct recording_options {
 	enum shm_cpu cpu_mode;
 	uint32_t budget_ppm; /* see struct shm_header */
 	uint32_t sample_hz;
+	bool ahead; /* nothing is recorded until recording_begin() */
 };
 
 /* trace_fd: an empty file open for writing; stays the caller's. */
@@ -35,6 +36,12 @@ const char *recording_where(const struct recording *r);
 
 struct trace_writer *recording_writer(struct recording *r);
 struct drain *recording_drain(struct recording *r);
+
+/*
+ * Begins one that lay ahead: its time starts here, agents hook in.  No cycle may
+ * come before it.
+ */
+void recording_begin(struct recording *r);
 
 /* How long to wait between two cycles. */
 #define RECORDING_CYCLE_MS 10

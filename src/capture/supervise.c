@@ -1,6 +1,7 @@
 #include "capture/supervise.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,12 +16,23 @@
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 
+void supervisor_plan(struct supervisor *s, int64_t delay_ns, int64_t duration_ns)
+{
+	int64_t now_ns = (int64_t)stamp_monotonic();
+
+	s->part = delay_ns ? SUPERVISE_AHEAD : SUPERVISE_ON;
+	s->begin_ns = now_ns + delay_ns;
+	s->duration_ns = duration_ns;
+	s->end_ns = duration_ns == SUPERVISE_FOREVER ? SUPERVISE_FOREVER : now_ns + duration_ns;
+}
+
 int supervisor_init(struct supervisor *s, bool wait_children, struct err *err)
 {
 	sigset_t mask;
 
 	memset(s, 0, sizeof(*s));
 	s->wait_children = wait_children;
+	supervisor_plan(s, 0, SUPERVISE_FOREVER);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
 	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
@@ -61,31 +73,40 @@ static int status_of(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-static void tick(struct supervisor *s, int64_t *last_ns, struct recording *r)
+static void tick(struct supervisor *s, int64_t now_ns, int64_t *last_ns, struct recording *r)
 {
-	int64_t now_ns;
-
-	if (!s->tick)
-		return;
-	now_ns = (int64_t)stamp_monotonic();
-	if (now_ns - *last_ns < TICK_NS)
+	if (!s->tick || now_ns - *last_ns < TICK_NS)
 		return;
 	*last_ns = now_ns;
 	s->tick(s->context, r);
 }
 
-/* waitpid(), but the drain has a last look at what is about to go. */
-static pid_t reap(const struct supervisor *s, pid_t workload, int *status, struct recording *r)
+/* Does what is due; returns how many milliseconds there is nothing to do, -1: until a signal. */
+static int live(struct supervisor *s, int64_t *ticked_ns, struct recording *r)
 {
-	siginfo_t ended = { .si_pid = 0 };
+	int64_t now_ns = (int64_t)stamp_monotonic();
 
-	if (waitid(s->wait_children ? P_ALL : P_PID, (id_t)workload, &ended,
-		   WEXITED | WNOHANG | WNOWAIT))
+	if (s->part == SUPERVISE_AHEAD) {
+		int64_t left_ms = (s->begin_ns - now_ns + 999999) / 1000000;
+
+		if (left_ms > 0)
+			return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+		recording_begin(r);
+		s->part = SUPERVISE_ON;
+		if (s->duration_ns != SUPERVISE_FOREVER)
+			s->end_ns = now_ns + s->duration_ns;
+	}
+	if (s->part == SUPERVISE_OVER)
 		return -1;
-	if (!ended.si_pid)
+	recording_cycle(r);
+	if (now_ns >= s->end_ns) {
+		s->part = SUPERVISE_OVER;
+		if (s->over)
+			s->over(s->context, r);
 		return 0;
-	drain_process_ends(recording_drain(r), (uint32_t)ended.si_pid);
-	return waitpid(ended.si_pid, status, WNOHANG);
+	}
+	tick(s, now_ns, ticked_ns, r);
+	return RECORDING_CYCLE_MS;
 }
 
 int supervise(struct supervisor *s, pid_t workload, struct recording *r)
@@ -99,8 +120,15 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		int wait_status;
 		pid_t pid;
 
-		while ((pid = reap(s, workload, &wait_status, r)) > 0) {
-			drain_process_died(recording_drain(r), (uint32_t)pid);
+		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) >
+		       0) {
+			if (pid == s->helper) {
+				s->helper = 0;
+				s->helper_status = wait_status;
+				continue;
+			}
+			if (s->part == SUPERVISE_ON)
+				drain_process_died(recording_drain(r), (uint32_t)pid);
 			if (pid == workload) {
 				running = false;
 				status = status_of(wait_status);
@@ -110,9 +138,7 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		}
 		if (!running && (!s->wait_children || (pid < 0 && errno == ECHILD)))
 			return status;
-		recording_cycle(r);
-		tick(s, &ticked_ns, r);
-		poll(&wake, 1, RECORDING_CYCLE_MS);
+		poll(&wake, 1, live(s, &ticked_ns, r));
 		forward_signals(s, workload);
 	}
 }
@@ -126,13 +152,11 @@ void supervise_other(struct supervisor *s, pid_t pid, int stop_fd, struct record
 	for (;;) {
 		struct signalfd_siginfo info;
 
-		recording_cycle(r);
-		tick(s, &ticked_ns, r);
-		poll(wake, 2, RECORDING_CYCLE_MS);
+		poll(wake, 2, live(s, &ticked_ns, r));
 		/* The program's signals are its own: we outlive it to write the report. */
 		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			;
-		if (wake[0].revents || wake[1].revents ||
+		if (wake[0].revents || wake[1].revents || s->part == SUPERVISE_OVER ||
 		    (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
 			break;
 	}

@@ -131,6 +131,7 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 		.cpu_mode = cpu_mode(c),
 		.budget_ppm = budget_ppm(c),
 		.sample_hz = (uint32_t)config_number(c, &setting_sample_hz),
+		.ahead = config_number(c, &setting_delay) > 0,
 	};
 
 	memset(b, 0, sizeof(*b));
@@ -163,6 +164,19 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	return 0;
 }
 
+static int64_t setting_ns(const struct config *c, const struct setting *s)
+{
+	return llround(config_number(c, s) * 1e9);
+}
+
+void begun_plan(const struct begun *b, struct supervisor *s)
+{
+	int64_t duration_ns = setting_ns(b->config, &setting_duration);
+
+	supervisor_plan(s, setting_ns(b->config, &setting_delay),
+			duration_ns ? duration_ns : SUPERVISE_FOREVER);
+}
+
 void begun_release(struct begun *b)
 {
 	recording_free(b->recording);
@@ -184,10 +198,8 @@ static void tell_gpu_refusal(struct begun *b)
 		complain(0, "%s", text);
 }
 
-int finish_recording(struct begun *b, int status)
+void end_recording(struct begun *b, int status)
 {
-	struct err err;
-
 	recording_end(b->recording, status);
 	tell_gpu_refusal(b);
 	if (recording_trouble(b->recording)) {
@@ -195,10 +207,21 @@ int finish_recording(struct begun *b, int status)
 		b->finish.known_partial = true;
 		complain(0, "the recording is incomplete: %s", recording_trouble(b->recording));
 	}
+}
+
+int begun_status(const struct begun *b, int status)
+{
+	return b->fell_short && config_flag(b->config, &setting_strict) ? EXIT_STRICT : status;
+}
+
+int write_reports(struct begun *b, int status)
+{
+	struct err err;
+
 	if (finish_reports(&b->finish, b->trace_path, &err)) {
 		b->fell_short = true;
 		complain(0, "%s", err.text);
 	}
 	begun_release(b);
-	return b->fell_short && config_flag(b->config, &setting_strict) ? EXIT_STRICT : status;
+	return begun_status(b, status);
 }

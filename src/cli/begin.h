@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "capture/recording.h"
+#include "capture/supervise.h"
 #include "cli/config.h"
 #include "cli/finish.h"
 
@@ -29,11 +30,23 @@ struct begun {
 int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
 		    struct err *err);
 
+/* --delay and --duration, from now on. */
+void begun_plan(const struct begun *b, struct supervisor *s);
+
+/* The exit status that is written where the workload lives on. */
+#define STILL_RUNNING (-1)
+
+/* Ends the recording; prints what went wrong. */
+void end_recording(struct begun *b, int status);
+
 /*
- * Ends the recording and writes the reports; prints what went wrong.  Returns
- * the exit status to use: `status`, or EXIT_STRICT.
+ * Writes the reports of a recording that was ended; prints what went wrong.
+ * Returns the exit status to use, as begun_status().
  */
-int finish_recording(struct begun *b, int status);
+int write_reports(struct begun *b, int status);
+
+/* `status`, or EXIT_STRICT where something asked for is missing and --strict was given. */
+int begun_status(const struct begun *b, int status);
 
 /* Without a recording: nothing was run. */
 void begun_release(struct begun *b);

@@ -95,14 +95,16 @@ static int record(const struct config *c, pid_t pid)
 		begun_release(&b);
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err.text);
 	}
+	begun_plan(&b, &s);
 	printf("session %s\n", recording_where(b.recording));
 	fflush(stdout);
 	supervise_other(&s, pid, STDIN_FILENO, b.recording);
 	supervisor_release(&s);
 	/* How the program ended is not for us to know. */
-	status = finish_recording(&b, -1);
+	end_recording(&b, STILL_RUNNING);
+	status = write_reports(&b, EXIT_OK);
 	say_reports(c);
-	return status == -1 ? EXIT_OK : status;
+	return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)

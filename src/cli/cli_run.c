@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/launch.h"
@@ -47,6 +48,20 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 		complain(0, "%s", text);
 }
 
+static void tell_not_begun(struct begun *b)
+{
+	char text[128];
+	struct err err;
+
+	snprintf(text, sizeof(text),
+		 "nothing was recorded: the workload ended before the %g s of --delay were over",
+		 config_number(b->config, &setting_delay));
+	(void)trace_write_note(recording_writer(b->recording), text, &err);
+	b->fell_short = true;
+	if (strcmp(config_text(b->config, &setting_log_level), "error") != 0)
+		complain(0, "%s", text);
+}
+
 /* Only one tool can be injected into CUDA; one that the user has chosen stays. */
 static void note_other_injection(struct begun *b, const struct launch_paths *paths)
 {
@@ -83,37 +98,103 @@ static void tell_living(struct begun *b)
 	(void)trace_write_note(recording_writer(b->recording), text, &err);
 }
 
+/* A recording on its way to its end. */
+struct run {
+	struct begun *begun;
+	const struct workload *workload;
+	struct supervisor supervisor;
+};
+
+static void end(struct run *run, int status)
+{
+	struct begun *b = run->begun;
+
+	progress_clear();
+	if (run->supervisor.part == SUPERVISE_AHEAD) {
+		tell_not_begun(b);
+		end_recording(b, status);
+		return;
+	}
+	recording_cycle(b->recording);
+	if (!recording_trouble(b->recording)) {
+		tell_unrecorded(b, run->workload);
+		if (status != STILL_RUNNING)
+			tell_living(b);
+	}
+	end_recording(b, status);
+}
+
+/*
+ * --duration: the workload runs on.  Its signals must not wait for the reports, so
+ * a child of ours writes them.
+ */
+static void report_meanwhile(void *context, struct recording *r)
+{
+	struct run *run = context;
+	pid_t child;
+
+	(void)r;
+	end(run, STILL_RUNNING);
+	child = fork();
+	if (child <= 0) {
+		int status = write_reports(run->begun, EXIT_OK);
+
+		if (child == 0) {
+			fflush(NULL);
+			_exit(status);
+		}
+	} else {
+		run->supervisor.helper = child;
+	}
+	begun_release(run->begun);
+}
+
+/* The recording was over before the workload; the reports may be on their way still. */
+static int after_reports(struct run *run, int status)
+{
+	struct supervisor *s = &run->supervisor;
+
+	while (s->helper && waitpid(s->helper, &s->helper_status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFEXITED(s->helper_status))
+		complain(0, "the reports were not written: their process was killed");
+	if (!WIFEXITED(s->helper_status) || WEXITSTATUS(s->helper_status) == EXIT_STRICT)
+		run->begun->fell_short = true;
+	return begun_status(run->begun, status);
+}
+
 static int record(struct begun *b, const struct workload *w, const struct signals *before,
 		  struct err *err)
 {
-	struct supervisor s;
+	struct run run = { .begun = b, .workload = w };
+	struct supervisor *s = &run.supervisor;
 	struct launch_paths paths;
 	int status, exec_errno = 0;
 	pid_t pid;
 
 	if (launch_find_paths(&paths, err))
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
-	if (supervisor_init(&s, config_flag(b->config, &setting_wait_children), err))
+	if (supervisor_init(s, config_flag(b->config, &setting_wait_children), err))
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err->text);
 	if (b->progress)
-		s.tick = progress_tick;
+		s->tick = progress_tick;
+	s->over = report_meanwhile;
+	s->context = &run;
 	note_other_injection(b, &paths);
 	pid = launch(w->argv, &paths, recording_where(b->recording),
 		     config_flag(b->config, &setting_gpu), before, &exec_errno, err);
 	if (pid < 0) {
-		supervisor_release(&s);
+		supervisor_release(s);
 		return complain(exec_failure(exec_errno), "%s", err->text);
 	}
-	status = supervise(&s, pid, b->recording);
-	progress_clear();
+	begun_plan(b, s);
+	status = supervise(s, pid, b->recording);
 	/* What ^C ends now is the report, not the workload. */
-	supervisor_release(&s);
-	recording_cycle(b->recording);
-	if (!recording_trouble(b->recording)) {
-		tell_unrecorded(b, w);
-		tell_living(b);
-	}
-	return finish_recording(b, status);
+	supervisor_release(s);
+	if (s->part == SUPERVISE_OVER)
+		return after_reports(&run, status);
+	end(&run, status);
+	return write_reports(b, status);
 }
 
 static int run_recorded(const struct workload *w, const struct config *c)

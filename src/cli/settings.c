@@ -130,7 +130,6 @@ const struct setting setting_delay = {
 	.type = SETTING_NUMBER, .fallback = "0", .metavar = "S", .min = 0, .max = 31536000,
 	.scope = RUN,
 	.help = "start recording after this many seconds",
-	.pending = "delay is not honoured in this version; recording starts at once",
 };
 
 const struct setting setting_duration = {
@@ -138,8 +137,6 @@ const struct setting setting_duration = {
 	.type = SETTING_NUMBER, .metavar = "S", .min = 0.001, .max = 31536000,
 	.scope = RUN,
 	.help = "stop recording and report after this many seconds; the workload runs on",
-	.pending = "duration is not honoured in this version; recording lasts as long as the "
-		   "workload",
 };
 
 const struct setting setting_strict = {

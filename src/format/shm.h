@@ -91,6 +91,14 @@ enum shm_cpu {
 
 #define SHM_NO_BUDGET UINT32_MAX
 
+/* Of shm_header.active. */
+enum shm_active {
+	SHM_OVER = 0,
+	SHM_ON = 1,
+	SHM_AHEAD =
+		2, /* --delay: not begun; agents sleep on this word, a futex, until it changes */
+};
+
 struct shm_header {
 	uint64_t magic;
 	uint32_t version;
@@ -106,7 +114,10 @@ struct shm_header {
 	uint64_t processes_at, threads_at, free_map_at; /* offsets */
 	uint64_t block_state_at, block_begun_at, blocks_at;
 
-	/* Recorder clears it: agents unhook and write no more.  Read relaxed, on every event. */
+	/*
+	 * enum shm_active.  The recorder changes it; from SHM_ON to SHM_OVER: agents unhook and
+	 * write no more.  Read relaxed, on every event.
+	 */
 	_Alignas(64) _Atomic uint32_t active;
 	/* Ids of definitions; agents take them with fetch_add.  Starts at 1. */
 	_Alignas(64) _Atomic uint32_t next_id;

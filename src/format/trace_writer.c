@@ -108,6 +108,19 @@ static int header_write(struct trace_writer *w, struct err *err)
 	return append(w, header, sizeof(header), err);
 }
 
+int trace_writer_restart(struct trace_writer *w, struct err *err)
+{
+	uint64_t end = w->bytes;
+
+	if (w->failed)
+		return fail(w, err);
+	w->bytes = 0;
+	if (header_write(w, err))
+		return -1;
+	w->bytes = end;
+	return 0;
+}
+
 int trace_writer_new(struct trace_writer **out, int fd, struct err *err)
 {
 	struct trace_writer *w = calloc(1, sizeof(*w));

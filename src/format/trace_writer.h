@@ -23,6 +23,9 @@ struct trace_writer;
  * time 0 of the trace.
  */
 int trace_writer_new(struct trace_writer **out, int fd, struct err *err);
+
+/* Makes this time 0.  Only facts and notes may have been written before. */
+int trace_writer_restart(struct trace_writer *w, struct err *err);
 const struct trace_start *trace_writer_start(const struct trace_writer *w);
 void trace_writer_free(struct trace_writer *w); /* writes nothing; NULL is a no-op */
 

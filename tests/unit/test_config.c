@@ -400,7 +400,7 @@ static void pending_settings_of_the_scope_are_counted(void **state)
 	(void)state;
 	setenv("INFERSCOPE_RANK", "1", 1); /* not a setting of run */
 	setenv("INFERSCOPE_RULES", "r.yaml", 1);
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error", "--delay=1"), 0);
+	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error", "--graph-nodes"), 0);
 	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 2);
 	assert_int_equal(complain_pending(c, SETTING_FOR_ANALYZE), 2);
 	assert_int_equal(complain_pending(c, SETTING_FOR_EXPORT), 0);
