@@ -60,6 +60,7 @@ struct analysis_function {
 	int64_t self_ns;    /* without called functions and collections */
 	int64_t longest_ns; /* activation, or segment of a generator; 0: no call was recorded */
 	bool waits;         /* its self time is waiting, see waits.h */
+	bool left_out; /* of the trace, after so many calls: the rest is in its callers' time */
 	/*
 	 * Its calls were not recorded, or not all: self and total times are by samples, and
 	 * chance moves the former by so much either way (95 %).
@@ -129,7 +130,11 @@ struct analysis_trust {
 	uint64_t gaps;
 	uint64_t displaced; /* times that another tool took a thread's calls */
 	int64_t gap_ns;     /* of all threads: their functions are unknown */
-	uint64_t pauses;    /* of the recording of a thread's calls, for the budget's sake */
+	bool overhead_known;
+	double overhead_share;       /* of the time without it, for the process that it cost most */
+	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
+	uint64_t unwound; /* spans whose end by an exception was not recorded, likewise */
+	uint64_t pauses;  /* of the recording of a thread's calls, for the budget's sake */
 	double calls_recorded_share; /* of the threads' time: without those pauses */
 	uint64_t samples;            /* looks at a thread that runs Python */
 	double sample_hz;            /* looks a second at a thread, on average; 0: none */

@@ -55,6 +55,14 @@ static void count_function(void *ctx, const struct span *s)
 		f->longest_ns = duration_ns;
 }
 
+static void mark_left_out(void *ctx, uint32_t function)
+{
+	struct census *c = ctx;
+
+	if (function < c->function_cap || !make_room(c, (size_t)function + 1))
+		c->functions[function].left_out = true;
+}
+
 static void count_gc(void *ctx, const struct span *s, uint64_t collected)
 {
 	struct analysis_gc *gc = &((struct census *)ctx)->gc;
@@ -107,6 +115,7 @@ struct timeline_visitor census_visitor(struct census *c)
 		.ctx = c,
 		.function = count_function,
 		.gc = count_gc,
+		.left_out = mark_left_out,
 		.annotation = count_annotation,
 	};
 }

@@ -23,6 +23,7 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 		trust->open_start += tally->open_start;
 		trust->open_end += tally->open_end;
 		trust->backwards += tally->backwards;
+		trust->unwound += tally->unwound;
 		trust->pauses += tally->pauses;
 		paused_ns = stats_add(paused_ns, tally->paused_ns);
 		lived_ns = stats_add(lived_ns, tally->end_ns - tally->start_ns);
@@ -82,6 +83,56 @@ static void note_displaced(struct notes *n, struct analysis_trust *trust, const 
 		of_threads, notes_plural(of_threads), (double)total_ns / 1e9, times,
 		times == 1 ? "" : "es", (double)first->displaced_first_ns / 1e9,
 		(double)first->displaced_first_end_ns / 1e9, f->name, f->file);
+}
+
+/* The process that paid most; the time of one without an end ends with the run. */
+static void note_overhead(struct notes *n, struct analysis *a, const struct trace *t)
+{
+	const struct trace_process *most = NULL;
+	int64_t lived_ns;
+
+	for (size_t i = 0; i < trace_process_count(t); i++) {
+		const struct trace_process *p = trace_process(t, i);
+
+		if (p->accounted && (!most || p->overhead_ns > most->overhead_ns))
+			most = p;
+		if (p->accounted && p->left_out_functions > a->trust.left_out_functions)
+			a->trust.left_out_functions = p->left_out_functions;
+	}
+	if (!most)
+		return;
+	lived_ns = (most->end_ns < 0 ? a->run.wall_ns : most->end_ns) - most->start_ns;
+	if (lived_ns <= most->overhead_ns)
+		return;
+	a->trust.overhead_known = true;
+	a->trust.overhead_share =
+		(double)most->overhead_ns / (double)(lived_ns - most->overhead_ns);
+	notes_add(n, "recording slowed process %" PRIu32 " down by %.1f %%, by its own account",
+		  most->pid, 100 * a->trust.overhead_share);
+}
+
+/* Of the functions in the table; code made anew again and again may have the name of one. */
+static void count_left_out(struct analysis *a)
+{
+	for (size_t i = 0; i < a->function_count; i++)
+		a->trust.left_out_functions += a->functions[i].left_out;
+}
+
+static void note_left_out(struct notes *n, const struct analysis_trust *trust)
+{
+	if (trust->left_out_functions)
+		notes_add(
+			n,
+			"%" PRIu64 " function%s called too often for --max-overhead %s left out "
+			"of the trace after the calls that are shown: further ones are in the time "
+			"of their callers; --cpu trace records all of them",
+			trust->left_out_functions, notes_plural(trust->left_out_functions),
+			trust->left_out_functions == 1 ? "was" : "were");
+	if (trust->unwound)
+		notes_add(n,
+			  "%" PRIu64 " call%s left by an exception while exceptions cost too much "
+			  "to record: ended by what followed",
+			  trust->unwound, notes_plural(trust->unwound));
 }
 
 static void note_pauses(struct notes *n, const struct analysis_trust *trust)
@@ -180,11 +231,13 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 		notes_add(&n, "%s", trace_note(t, i));
 	note_displaced(&n, &a->trust, tl, a->thread_count);
 	note_pauses(&n, &a->trust);
+	count_left_out(a);
+	note_overhead(&n, a, t);
+	note_left_out(&n, &a->trust);
 	note_losses(&n, &a->trust);
 	note_samples(&n, &a->trust, samples, t);
 	gpu_trust_collect(a, t, &n);
 	notes_add(&n, "memory is not recorded in this version");
-	notes_add(&n, "overhead is not measured in this version");
 	a->trust.notes = n.items;
 	a->trust.note_count = n.count;
 	return n.failed ? -1 : 0;

@@ -29,7 +29,8 @@ static const char *const refusals[] = {
 	"version of InferScope: GPU work has no Python lines"
 
 #define LOOK_AHEAD 64u
-#define NOTE_BYTES_MAX 65536 /* a shim has a line to say; more is not read */
+#define OVERHEAD_MAX_NS (1ull << 62) /* longer than any time in a trace */
+#define NOTE_BYTES_MAX 65536         /* a shim has a line to say; more is not read */
 
 static void close_pidfd(struct drain_process *p)
 {
@@ -394,6 +395,19 @@ static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 	return 0;
 }
 
+/* What its agent says; a time that no process can have is none. */
+static void read_account(struct drain_process *p, const struct shm_process *shared)
+{
+	uint64_t overhead = atomic_load_explicit(&shared->overhead_ns, memory_order_relaxed);
+	uint64_t functions =
+		atomic_load_explicit(&shared->left_out_functions, memory_order_relaxed);
+
+	p->entry.accounted = overhead < OVERHEAD_MAX_NS && functions < UINT32_MAX;
+	p->entry.overhead_ns = (int64_t)overhead;
+	p->entry.event_cost_ps = atomic_load_explicit(&shared->event_cost_ps, memory_order_relaxed);
+	p->entry.left_out_functions = functions;
+}
+
 int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *err)
 {
 	struct drain_process *p = &d->processes[slot];
@@ -402,6 +416,7 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
 		return -1;
 	if (p->gone)
 		p->entry.end_ns = ticks_now_ns(d->ticks);
+	read_account(p, &d->area->processes[slot]);
 	close_pidfd(p);
 	drain_samples_end(d, slot);
 	p->known = false;

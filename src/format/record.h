@@ -87,12 +87,25 @@ enum record_kind {
 	RECORD_DISPLACED = 24,
 
 	/*
+	 * For the budget's sake the function (id = code id) is not traced from here on in
+	 * this thread: what is open of it has no end.  0: nothing is left out any more; what
+	 * runs then of such functions has an end and no beginning.
+	 */
+	RECORD_LEFT_OUT = 25,
+
+	/*
 	 * The budget is spent: this thread's calls are not recorded, since id microseconds
 	 * before this record (it is written late where the thread could not be asked).  What
 	 * was open then has no end.  When the recording goes on, RECORD_RUNNING tells what
 	 * the thread is in, outermost first; without any it is in nothing.
 	 */
 	RECORD_PAUSED = 26,
+
+	/*
+	 * id = 0: for the budget's sake RECORD_UNWIND and RECORD_THROW are not recorded from here
+	 * on in this thread; 1: they are again.
+	 */
+	RECORD_UNWINDING = 27,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

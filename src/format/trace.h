@@ -38,6 +38,10 @@ struct trace_process {
 	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
 	int64_t start_ns, end_ns;
 	const char *name;
+	bool accounted;              /* else the rest is unknown */
+	int64_t overhead_ns;         /* what recording has cost it, by its own account */
+	uint32_t event_cost_ps;      /* of a call event, measured at the start; 0: it was not */
+	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
 };
 
 struct trace_thread {

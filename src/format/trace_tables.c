@@ -152,6 +152,12 @@ static int load_process(struct trace *t, struct cursor *c)
 	p.end_ns = take_time(c);
 	earlier = entry_find(&t->processes, &t->process_at, p.id, sizeof(*slot));
 	p.name = take_prefixed_text(t, c, earlier ? earlier->name : NULL);
+	p.accounted = !c->bad && c->at < c->end;
+	if (p.accounted) {
+		p.overhead_ns = take_time(c);
+		p.event_cost_ps = take_u32(c);
+		p.left_out_functions = take_varint(c, TRACE_INDEX_LIMIT);
+	}
 	slot = c->bad ? NULL : entry_for(&t->processes, &t->process_at, p.id, sizeof(*slot));
 	if (!slot)
 		return -1;

@@ -293,6 +293,11 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 	add_time(entry, p->start_ns);
 	add_time(entry, p->end_ns);
 	add_text(entry, p->name);
+	if (p->accounted) {
+		add_time(entry, p->overhead_ns);
+		buf_add_varint(entry, p->event_cost_ps);
+		buf_add_varint(entry, p->left_out_functions);
+	}
 	return entry_write(w, BLOCK_PROCESS, err);
 }
 

@@ -140,6 +140,7 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 		put_lines(j, f, detail);
 		json_key(j, "waits");
 		json_bool(j, f->waits);
+		put_bool(j, "left_out", f->left_out);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -245,7 +246,11 @@ static void put_trust(struct json *j, const struct analysis *a)
 
 	begin_object(j, "trust");
 	put_bool(j, "partial", t->partial);
-	put_null(j, "overhead_share"); /* a 0 would say that it was measured */
+	if (t->overhead_known)
+		put_fixed(j, "overhead_share", t->overhead_share, 6);
+	else
+		put_null(j, "overhead_share"); /* a 0 would say that it was measured */
+	put_uint(j, "left_out_functions", t->left_out_functions);
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
@@ -255,6 +260,7 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_uint(j, "samples", t->samples);
 	put_fixed(j, "sample_hz", t->sample_hz, 1);
 	put_fixed(j, "unstable_samples_share", t->unstable_share, 4);
+	put_uint(j, "unwound_spans", t->unwound);
 	put_uint(j, "repaired_spans", t->repaired);
 	put_uint(j, "spans_open_at_start", t->open_start);
 	put_uint(j, "spans_open_at_end", t->open_end);

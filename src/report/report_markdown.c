@@ -94,7 +94,8 @@ static void add_function(struct buf *out, const struct analysis *a, size_t i, do
 	if (fn->sampled && !fn->calls)
 		buf_printf(out, " | | ");
 	else
-		buf_printf(out, " | %s%" PRIu64 " | ", a->trust.pauses ? "≥ " : "", fn->calls);
+		buf_printf(out, " | %s%" PRIu64 "%s | ", a->trust.pauses ? "≥ " : "", fn->calls,
+			   fn->left_out ? ", then left out" : "");
 	buf_add_str(out, text_duration(f[0], (double)fn->self_ns));
 	if (fn->sampled)
 		buf_printf(out, " ± %s", text_duration(f[0], (double)fn->self_error_ns));

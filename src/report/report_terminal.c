@@ -157,7 +157,7 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 	plain(s);
 	name = text_width(buf_string(&place));
 	text_add_padding(&s->out, name < where ? where - name : 0);
-	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses ? "≥" : "",
+	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses || fn->left_out ? "≥" : "",
 		 text_count(f, fn->calls));
 	/* By samples: about. */
 	snprintf(self, sizeof(self), "%s%s", fn->sampled ? "~" : "",

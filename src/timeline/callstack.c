@@ -17,6 +17,7 @@
 
 /* How far down an exit looks for its frame: crafted stacks must not make each exit slow. */
 #define SEARCH_MAX 4096
+#define FOLD_MAX 16384 /* ... and a function that is left out for its frames */
 
 void callstack_init(struct callstack *s, struct functions *f, const struct timeline_visitor *v)
 {
@@ -39,7 +40,7 @@ void callstack_start(struct callstack *s, size_t thread, struct thread_tally *ta
 	s->tally = tally;
 	s->depth = s->uncertain = 0;
 	s->beyond = 0;
-	s->gc_paused = false;
+	s->gc_paused = s->entries_missing = s->exits_missing = false;
 	s->last_ns = s->floor_ns = start_ns;
 	s->floor_covered_ns = s->covered_ns = 0;
 }
@@ -51,7 +52,9 @@ static int64_t *inside_of_top(struct callstack *s)
 
 static void deliver(struct callstack *s, const struct span *span, uint64_t collected)
 {
-	if (span->flags & SPAN_REPAIRED)
+	if (span->flags & SPAN_REPAIRED && s->exits_missing)
+		s->tally->unwound++;
+	else if (span->flags & SPAN_REPAIRED)
 		s->tally->repaired++;
 	if (span->flags & SPAN_OPEN_START)
 		s->tally->open_start++;
@@ -228,6 +231,8 @@ static void leave_frame(struct callstack *s, uint32_t id, uint32_t function, uin
 	}
 	at = find_frame(s, id, function);
 	if (!at) {
+		if (s->entries_missing && function != FUNCTION_NONE)
+			return; /* in the time of its caller, as when it began */
 		close_unseen(s, id, function, collected, now_ns);
 		return;
 	}
@@ -314,6 +319,48 @@ void callstack_resume(struct callstack *s, int64_t now_ns)
 	s->beyond = 0;
 	s->last_ns = s->floor_ns = now_ns;
 	s->floor_covered_ns = 0;
+}
+
+/* A frame goes that lies on the first `below` ones; its account goes to the one beneath it. */
+static void fold_frame(struct callstack *s, const struct frame *f, size_t below, bool uncertain)
+{
+	struct frame *beneath = below ? &s->frames[below - 1] : NULL;
+
+	s->open[f->function]--;
+	*(beneath ? &beneath->inside_ns : &s->covered_ns) += f->inside_ns;
+	/* Both were open at that gap. */
+	if (uncertain && beneath && beneath->gap_ns == f->gap_ns)
+		beneath->inside_at_gap_ns += f->inside_at_gap_ns - (f->gap_ns - f->start_ns);
+	if (uncertain)
+		s->uncertain--;
+	else if (below == s->uncertain)
+		s->floor_covered_ns += f->inside_ns;
+}
+
+int callstack_fold(struct callstack *s, uint32_t id)
+{
+	uint32_t function = functions_find(s->functions, id);
+	size_t uncertain = s->uncertain, first = s->depth, kept;
+	uint32_t open = function < s->open_cap ? s->open[function] : 0;
+
+	if (function == FUNCTION_NONE)
+		return -1;
+	s->beyond = 0; /* who knows which ends are still to come */
+	while (open && first && s->depth - first < FOLD_MAX) {
+		first--;
+		open -= s->frames[first].function == function;
+	}
+	kept = first;
+	for (size_t i = first; i < s->depth; i++) {
+		struct frame f = s->frames[i];
+
+		if (f.function == function && f.id == id)
+			fold_frame(s, &f, kept, i < uncertain);
+		else
+			s->frames[kept++] = f;
+	}
+	s->depth = kept;
+	return 0;
 }
 
 void callstack_reach(struct callstack *s, int64_t now_ns)

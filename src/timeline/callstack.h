@@ -34,6 +34,10 @@ struct callstack {
 	uint32_t *open;   /* by function: how often it is on the stack */
 	size_t open_cap;
 
+	/* For the budget's sake; what is missing then is no damage. */
+	bool entries_missing; /* of functions that were left out */
+	bool exits_missing;   /* by exceptions */
+
 	bool gc_paused; /* a collection was cut by a pause: its end is still to come */
 
 	int64_t last_ns;          /* of the latest event */
@@ -68,6 +72,12 @@ void callstack_pause(struct callstack *s, int64_t now_ns);
 
 /* It goes on; the functions that run now are entered next, or there are none. */
 void callstack_resume(struct callstack *s, int64_t now_ns);
+
+/*
+ * The function with this code id is traced no longer: its open frames go, and their
+ * time is that of the functions that called them.
+ */
+int callstack_fold(struct callstack *s, uint32_t id);
 
 /* Up to now nothing is missing; a gap that follows begins here. */
 void callstack_reach(struct callstack *s, int64_t now_ns);

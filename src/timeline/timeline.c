@@ -154,6 +154,19 @@ static void pause_begin(struct walk *w, uint32_t us_ago, int64_t now_ns)
 	w->tally->pauses++;
 }
 
+static int handle_left_out(struct walk *w, uint32_t id)
+{
+	if (!id) {
+		w->stack.entries_missing = true;
+		return 0;
+	}
+	if (callstack_fold(&w->stack, id))
+		return -1;
+	if (w->visitor->left_out)
+		w->visitor->left_out(w->visitor->ctx, functions_find(&w->tl->functions, id));
+	return 0;
+}
+
 /* What is open from here on may have been left unseen. */
 static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
 {
@@ -228,6 +241,13 @@ static int walk_batch(struct walk *w)
 			break;
 		case RECORD_PAUSED:
 			pause_begin(w, b->ids[i], now_ns);
+			break;
+		case RECORD_LEFT_OUT:
+			rc = handle_left_out(w, b->ids[i]);
+			break;
+		case RECORD_UNWINDING:
+			/* Ends that were missed meanwhile are still missing afterwards. */
+			w->stack.entries_missing = w->stack.exits_missing = true;
 			break;
 		case RECORD_DISPLACED:
 			rc = displaced_begin(w, b->ids[i], now_ns);

@@ -19,6 +19,8 @@
  *                                      ends where the gap began
  *   a frame open at a pause of the     ends there: that is no damage
  *   recording (RECORD_PAUSED)
+ *   a frame of a function that is      goes; its time is its caller's
+ *   left out (RECORD_LEFT_OUT)
  *   any other frame open at the end    ends with its thread
  */
 #ifndef TIMELINE_TIMELINE_H
@@ -95,6 +97,7 @@ struct timeline_visitor {
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);
 	void (*pause)(void *ctx, const struct pause *p);
+	void (*left_out)(void *ctx, uint32_t function); /* is not traced from here on; repeats */
 	void (*annotation)(void *ctx, const struct annotation *a);
 };
 
@@ -131,6 +134,7 @@ struct thread_tally {
 	/* Its calls were not recorded, for the budget's sake. */
 	uint64_t pauses;
 	int64_t paused_ns;
+	uint64_t unwound; /* spans left by exceptions that were not recorded, likewise */
 };
 
 /* The trace is borrowed and must outlive the timeline. */

@@ -27,11 +27,13 @@ RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
 STRING, CODE, STACK = 0x81, 0x82, 0x83
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
- RUNNING, COUNTER, PAUSED) = 1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 26
+ RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING) = (
+     1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27)
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
               UNWIND: "unwind", GC_BEGIN: "gc_begin", GC_END: "gc_end",
               SCOPE_BEGIN: "scope_begin", SCOPE_END: "scope_end", MARK: "mark",
-              RUNNING: "running", COUNTER: "counter", PAUSED: "paused"}
+              RUNNING: "running", COUNTER: "counter", LEFT_OUT: "left_out", PAUSED: "paused",
+              UNWINDING: "unwinding"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
@@ -392,7 +394,10 @@ def parse_process(entry):
     cursor = Cursor(entry)
     return {"id": cursor.id(), "pid": cursor.id(), "parent_pid": cursor.id(),
             "python": cursor.id(), "start_ns": cursor.time(), "end_ns": cursor.time(),
-            "name": cursor.text()}
+            "name": cursor.text(),
+            "overhead_ns": cursor.time() if cursor.left() else None,
+            "event_cost_ps": cursor.id() if cursor.left() else None,
+            "left_out_functions": cursor.varint(MAX_INDEX) if cursor.left() else None}
 
 
 def parse_thread(entry):
@@ -494,7 +499,7 @@ def _json_value(value):
 def _json_event(trace, thread_id, event):
     line = {"thread": thread_id, "index": event.index, "time_ns": event.time_ns,
             "kind": KIND_NAMES.get(event.kind, event.kind), "id": event.id}
-    if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END, PAUSED):
+    if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END, PAUSED, UNWINDING):
         names = trace.strings if event.kind & HAS_PAYLOAD else trace.codes
         line["of"] = names.get(event.id)
     payload = Payload(event)

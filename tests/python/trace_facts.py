@@ -49,7 +49,8 @@ def known_events(trace, thread):
     latest = latest_frame = thread.fields["start_ns"]
     known = Counter()
     for event in thread.events:
-        if event.kind not in isc.KIND_NAMES:
+        # What is left out is told in the report; the export has what was recorded.
+        if event.kind not in isc.KIND_NAMES or event.kind in (isc.LEFT_OUT, isc.UNWINDING):
             continue
         latest = max(latest, event.time_ns)
         if event.kind == isc.PAUSED:

@@ -3,7 +3,7 @@
  * trace file through the real writer.  Times are nanoseconds.
  *
  *   info KEY VALUE             note TEXT               end WALL STATUS
- *   process ID PID NAME START END
+ *   process ID PID NAME START END [OVERHEAD EVENT_PS LEFT_OUT]
  *   thread ID PROCESS TID NAME START END LOST [ON_CPU QUEUED]   ("-": no name)
  *   code NAME FILE LINE        code ids are given in the order of first use;
  *                              without this line: app.py, line 10 * id;
@@ -18,6 +18,8 @@
  *     [name#I/K@T ]#I@T        scope, instance I in task K
  *     =name/K@T                mark
  *     counter:name=V@T         a counter's value
+ *     out:f@T out:@T           f is left out of the trace; nothing is any more
+ *     unwinding:0@T            exits by exceptions are not recorded; 1: they are again
  *     lost:N                   N events are missing here
  *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
  *                              from stack S (0: none); its end.
@@ -335,6 +337,13 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 		id = story_code(s, name);
 	} else if (sscanf(token, "|%u@%" SCNd64, &id, &time_ns) == 2) {
 		kind = RECORD_PAUSED;
+	} else if (sscanf(token, "out:@%" SCNd64, &time_ns) == 1) {
+		kind = RECORD_LEFT_OUT;
+	} else if (sscanf(token, "out:%127[^@]@%" SCNd64, name, &time_ns) == 2) {
+		kind = RECORD_LEFT_OUT;
+		id = story_code(s, name);
+	} else if (sscanf(token, "unwinding:%u@%" SCNd64, &id, &time_ns) == 2) {
+		kind = RECORD_UNWINDING;
 	} else if (sscanf(token, "(%u@%" SCNd64, &generation, &time_ns) == 2) {
 		kind = RECORD_GC_BEGIN;
 		id = generation;
@@ -372,9 +381,13 @@ static void story_process(struct story *s, const char *line)
 	struct trace_process p = { .python_version = 0x030c0100 };
 	char name[128];
 
-	story_require(sscanf(line, "process %u %u %127s %" SCNd64 " %" SCNd64, &p.id, &p.pid, name,
-			     &p.start_ns, &p.end_ns) == 5,
-		      line);
+	int fields =
+		sscanf(line, "process %u %u %127s %" SCNd64 " %" SCNd64 " %" SCNd64 " %u %" SCNu64,
+		       &p.id, &p.pid, name, &p.start_ns, &p.end_ns, &p.overhead_ns,
+		       &p.event_cost_ps, &p.left_out_functions);
+
+	story_require(fields == 5 || fields == 8, line);
+	p.accounted = fields == 8;
 	p.name = name;
 	story_check(s, trace_write_process(s->writer, &p, &s->err));
 }

@@ -163,7 +163,7 @@ int main(void)
 		GOLDEN("plain_script"),   GOLDEN("paused"),        GOLDEN("waiting"),
 		GOLDEN("asyncio_server"), GOLDEN("warm_up"),       GOLDEN("gpu_service"),
 		GOLDEN("losses"),         GOLDEN("hostile_names"), GOLDEN("many_rows"),
-		GOLDEN("native_server"),
+		GOLDEN("native_server"),  GOLDEN("left_out"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,13 @@ static void on_pause(void *ctx, const struct pause *p)
 	buf_printf(&r->text, "paused %" PRId64 "-%" PRId64 "\n", p->start_ns, p->end_ns);
 }
 
+static void on_left_out(void *ctx, uint32_t function)
+{
+	struct recorded *r = ctx;
+
+	buf_printf(&r->text, "left out %s\n", timeline_function(r->tl, function)->name);
+}
+
 static void on_annotation(void *ctx, const struct annotation *a)
 {
 	struct recorded *r = ctx;
@@ -88,6 +95,7 @@ static void record(struct recorded *r, const char *story)
 		.gc = on_gc,
 		.gap = on_gap,
 		.pause = on_pause,
+		.left_out = on_left_out,
 		.annotation = on_annotation,
 	};
 	struct err err;
