@@ -12,6 +12,7 @@ static struct {
 	int64_t most_ns; /* credit is capped here */
 	_Atomic int64_t credit_ns;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
+	_Atomic uint64_t left_out;      /* functions */
 	_Atomic uint64_t recorder_ns;   /* of the recorder's CPU time, what is charged already */
 } bucket;
 
@@ -29,7 +30,8 @@ void budget_start(const struct shm_header *h)
 	bucket.ppm = h->budget_ppm;
 	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * h->budget_ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
-	atomic_store_explicit(&bucket.credit_ns, BUDGET_SLACK_NS, memory_order_relaxed);
+	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
+	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, clock_ns(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.recorder_ns,
 			      atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed),
@@ -74,6 +76,32 @@ static void charge_recorder(const struct shm_header *h, struct shm_process *acco
 		spend(account, total - charged);
 }
 
+uint64_t budget_earned_ns(uint64_t elapsed_ns)
+{
+	return (elapsed_ns < ELAPSED_MAX_NS ? elapsed_ns : ELAPSED_MAX_NS) * bucket.ppm / 1000000u;
+}
+
+uint64_t budget_spent_ns(void)
+{
+	const struct shm_process *self = session_process();
+
+	return self ? atomic_load_explicit(&self->overhead_ns, memory_order_relaxed) : 0;
+}
+
+void budget_count_left_out(void)
+{
+	struct shm_process *self = session_process();
+	uint64_t n = atomic_fetch_add_explicit(&bucket.left_out, 1, memory_order_relaxed) + 1;
+
+	if (self)
+		atomic_store_explicit(&self->left_out_functions, n, memory_order_relaxed);
+}
+
+uint64_t budget_left_out(void)
+{
+	return atomic_load_explicit(&bucket.left_out, memory_order_relaxed);
+}
+
 int64_t budget_credit_at(uint64_t now_ns)
 {
 	uint64_t then = atomic_load_explicit(&bucket.paid_until_ns, memory_order_relaxed);
@@ -85,13 +113,9 @@ int64_t budget_credit_at(uint64_t now_ns)
 	/* Who moves the mark gets the credit for the time that it passed. */
 	if (now_ns > then &&
 	    atomic_compare_exchange_strong_explicit(&bucket.paid_until_ns, &then, now_ns,
-						    memory_order_relaxed, memory_order_relaxed)) {
-		if (elapsed > ELAPSED_MAX_NS)
-			elapsed = ELAPSED_MAX_NS;
-		atomic_fetch_add_explicit(&bucket.credit_ns,
-					  (int64_t)(elapsed * bucket.ppm / 1000000u),
+						    memory_order_relaxed, memory_order_relaxed))
+		atomic_fetch_add_explicit(&bucket.credit_ns, (int64_t)budget_earned_ns(elapsed),
 					  memory_order_relaxed);
-	}
 	credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
 	while (credit > bucket.most_ns &&
 	       !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, bucket.most_ns,

@@ -17,7 +17,8 @@
 
 #include "agent/session.h"
 
-#define BUDGET_SLACK_NS 10000000  /* there from the start: enough to look at a program */
+#define BUDGET_SLACK_NS 10000000
+#define BUDGET_FIRST_NS 5000000   /* of it there is so much at the start: a look at a program */
 #define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
 #define BUDGET_LOT 256            /* events between two looks at the clock */
 
@@ -48,6 +49,24 @@ static inline bool budget_due(struct ring *r)
  * lot.  True: the bucket is overdrawn.
  */
 bool budget_settle(struct ring *r);
+
+/*
+ * Counts a record that is not subject to the budget, but costs like n events.  It
+ * is charged with the thread's next event, or when there are many.
+ */
+static inline void budget_count(struct ring *r, int32_t n)
+{
+	r->allowance -= n;
+	if (__builtin_expect(r->allowance < -BUDGET_LOT, 0))
+		budget_settle(r);
+}
+
+uint64_t budget_earned_ns(uint64_t elapsed_ns); /* at most an hour's */
+uint64_t budget_spent_ns(void);                 /* by this process; 0 when not recording */
+
+/* A function is traced no longer; children are forked with what was left out before. */
+void budget_count_left_out(void);
+uint64_t budget_left_out(void);
 
 /* Something else than events took so much of the workload's time. */
 void budget_spend_ns(uint64_t ns);

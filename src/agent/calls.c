@@ -55,6 +55,8 @@ static void place(struct ring *r, uint8_t kind)
 	while (n-- > entered) {
 		struct code_note *note = codes_note(r, (PyObject *)(uintptr_t)frames[n].code);
 
+		if (note && note->left_out) /* its end will not be seen */
+			continue;
 		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
 	}
 }

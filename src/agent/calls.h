@@ -3,12 +3,13 @@
  *
  * Both record the same events (RECORD_CALL .. RECORD_UNWIND) into the ring of
  * the thread that runs the code.  The hooks never run Python code, never
- * release the GIL and leave a pending exception alone.  The overhead budget
- * will sit between a hook and ring_push(): both hooks go through calls_record().
+ * release the GIL and leave a pending exception alone.  How they keep to the
+ * overhead budget is their own matter: leave_out.h, bursts.h.
  */
 #ifndef AGENT_CALLS_H
 #define AGENT_CALLS_H
 
+#include "agent/budget.h"
 #include "agent/codes.h"
 #include "agent/session.h"
 #include "agent/watch.h"

@@ -2,9 +2,13 @@
  * Calls through sys.monitoring (CPython 3.12 and later), callbacks in C.
  *
  * The events are switched on for the whole interpreter, so every thread is
- * covered, those that C code creates included.
+ * covered, those that C code creates included.  A place in a function whose
+ * callback returns DISABLE costs nothing from then on: so the functions go that
+ * leave_out.h finds too dear.  Exits by exception cannot be switched off by place.
  */
+#include "agent/calibration.h"
 #include "agent/calls.h"
+#include "agent/leave_out.h"
 
 /*
  * Ids without a role in the documentation, then the optimizer's.  Those of
@@ -13,11 +17,16 @@
  */
 static const int tool_ids[] = { 3, 4, 5 };
 
+#define LAST_TOOL_ID 5 /* that Python programs can have */
+
 static int tool = -1;
-static PyObject *monitoring; /* the module-like namespace sys.monitoring */
-static PyObject *disable;    /* sys.monitoring.DISABLE */
-static bool left_disabled;   /* some locations are switched off */
-static bool discovering;     /* see calls_discover() */
+static PyObject *monitoring;              /* the module-like namespace sys.monitoring */
+static PyObject *disable;                 /* sys.monitoring.DISABLE */
+static bool left_disabled;                /* some locations are switched off */
+static bool discovering;                  /* see calls_discover() */
+static long all_events, unwinding_events; /* bits of sys.monitoring.events */
+
+static void obey(enum leave_out_order order);
 
 static void stop(void);
 
@@ -31,19 +40,59 @@ static PyObject *discovered(uint8_t kind, const struct code_note *note, bool can
 	return py.None;
 }
 
+/* The name of a thread is not to wait for a whole lot. */
+static void shorten_lot(struct ring *r)
+{
+	uint64_t until = r->name_at - r->produced;
+
+	if (r->name_at > r->produced && r->lot == r->allowance && until < (uint64_t)r->lot)
+		r->lot = r->allowance = (int32_t)until;
+}
+
+/* There is something to do besides recording the event. */
+static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *note, bool can_disable)
+{
+	if (r->heard != leave_out_said)
+		leave_out_tell(r);
+	if (r->allowance < 0) {
+		if (r->produced >= r->name_at)
+			calls_look(r, kind);
+		obey(leave_out_look(r, note, kind));
+		shorten_lot(r);
+	}
+	if (r->heard != leave_out_said)
+		leave_out_tell(r);
+	if (note && note->left_out) {
+		if (!can_disable)
+			return py.None;
+		left_disabled = true;
+		return py_new_ref(disable);
+	}
+	ring_push(r, kind, note ? note->id : 0);
+	if (note && note->watch)
+		watch_event(note->watch, kind);
+	return py.None;
+}
+
 /* A callback's result needs no new reference: None and DISABLE outlive us, None is immortal. */
 static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 {
 	struct ring *r = session_ring();
+	struct code_note *note;
 
 	if (__builtin_expect(!r, 0)) {
 		if (!session_on()) /* over: no function costs anything from now on */
 			stop();
 		return py.None;
 	}
+	note = codes_note(r, code);
 	if (discovering)
-		return discovered(kind, codes_note(r, code), can_disable);
-	calls_record(r, kind, codes_note(r, code));
+		return discovered(kind, note, can_disable);
+	if (__builtin_expect(budget_due(r) || r->heard != leave_out_said ||
+				     (note && (note->watch || note->left_out)),
+			     0))
+		return record_slow(r, kind, note, can_disable);
+	ring_push(r, kind, note ? note->id : 0);
 	return py.None;
 }
 
@@ -122,11 +171,21 @@ static long event_bit(PyObject *events, const char *name)
 	return bit;
 }
 
+static int set_events(long bits)
+{
+	return monitoring_call("set_events", py.Long_From(bits), NULL);
+}
+
+static bool is_unwinding(uint8_t kind)
+{
+	return kind == RECORD_UNWIND || kind == RECORD_THROW;
+}
+
 static bool register_callbacks(void)
 {
 	PyObject *events = py.GetAttr(monitoring, "events");
-	long all = 0;
 
+	all_events = unwinding_events = 0;
 	for (size_t i = 0; events && i < CALLBACKS; i++) {
 		long bit = event_bit(events, callbacks[i].event);
 		PyObject *function = py.CFunction(&callbacks[i].method, NULL, NULL);
@@ -138,10 +197,12 @@ static bool register_callbacks(void)
 		 * cannot. */
 		if (!discovering || callbacks[i].kind == RECORD_CALL ||
 		    callbacks[i].kind == RECORD_RETURN)
-			all |= bit;
+			all_events |= bit;
+		if (is_unwinding(callbacks[i].kind))
+			unwinding_events |= bit;
 		if (i + 1 == CALLBACKS) {
 			py_drop(events);
-			return !monitoring_call("set_events", py.Long_From(all), NULL);
+			return true;
 		}
 	}
 	py_drop(events);
@@ -160,11 +221,48 @@ static void restart_disabled(void)
 	left_disabled = false;
 }
 
+/* Another tool may have switched places off for itself. */
+static bool is_only_tool(void)
+{
+	PyObject *get_tool = py.GetAttr(monitoring, "get_tool");
+	bool alone = get_tool != NULL;
+
+	for (int i = 0; alone && i <= LAST_TOOL_ID; i++) {
+		PyObject *id = py.Long_From(i);
+		PyObject *name = id && i != tool ? py.CallWith(get_tool, id, NULL) : NULL;
+
+		alone = i == tool || name == py.None;
+		py_drop(id);
+		py_drop(name);
+	}
+	py_drop(get_tool);
+	py.Err_Clear();
+	return alone;
+}
+
+static void obey(enum leave_out_order order)
+{
+	if (order == LEAVE_OUT_GO_ON)
+		return;
+	if (order == LEAVE_OUT_UNWINDING) {
+		if (!set_events(all_events & ~unwinding_events))
+			leave_out_unwinding_is_off();
+		return;
+	}
+	if (!is_only_tool()) {
+		leave_out_never_examine();
+		return;
+	}
+	set_events(all_events);
+	restart_disabled();
+	leave_out_everything_is_on();
+}
+
 static void stop(void)
 {
 	if (tool < 0)
 		return;
-	monitoring_call("set_events", py.Long_From(0), NULL);
+	set_events(0);
 	monitoring_call("free_tool_id", NULL, NULL);
 	tool = -1;
 }
@@ -186,13 +284,18 @@ static enum shm_refusal start(bool discover)
 	discovering = discover;
 	if (!take_tool_id())
 		return SHM_REFUSED_NO_TOOL_ID;
-	if (!register_callbacks()) {
+	leave_out_start();
+	if (!discover)
+		calibration_without_hook();
+	if (!register_callbacks() || set_events(all_events)) {
 		stop();
 		return SHM_REFUSED_API;
 	}
 	if (left_disabled)
 		restart_disabled();
 	left_disabled = discover;
+	if (!discover)
+		calibration_with_hook();
 	return SHM_OK;
 }
 

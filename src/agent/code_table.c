@@ -101,3 +101,22 @@ void *code_table_remove(const void *code)
 	}
 	return note;
 }
+
+size_t code_table_count(void)
+{
+	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+
+	return t ? t->used : 0;
+}
+
+void code_table_each(void (*visit)(void *note, void *context), void *context)
+{
+	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+
+	for (size_t i = 0; t && i <= t->mask; i++) {
+		if (atomic_load_explicit(&t->entries[i].code, memory_order_relaxed) > CODE_GONE)
+			visit((void *)atomic_load_explicit(&t->entries[i].note,
+							   memory_order_relaxed),
+			      context);
+	}
+}

@@ -32,6 +32,10 @@ extern _Atomic(struct code_table *) code_table;
 bool code_table_insert(const void *code, void *note); /* with the GIL; false: no memory */
 void *code_table_remove(const void *code); /* with the GIL; the note, NULL: was not there */
 
+size_t code_table_count(void); /* about how many there are; with the GIL */
+/* With the GIL; `visit` must not change the table. */
+void code_table_each(void (*visit)(void *note, void *context), void *context);
+
 static inline size_t code_table_slot(const struct code_table *t, uintptr_t code)
 {
 	return (size_t)((code >> 4) * 0x9e3779b97f4a7c15ull >> 20) & t->mask;

@@ -304,6 +304,17 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 	return defined;
 }
 
+struct code_note *codes_note_nameless(PyObject *code)
+{
+	struct code_note *note = code_table_find(code);
+
+	if (!note)
+		note = note_attach(code);
+	if (note)
+		atomic_store_explicit(&note->epoch, session_epoch, memory_order_relaxed);
+	return note;
+}
+
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note)
 {
 	PyObject *type, *value, *traceback;

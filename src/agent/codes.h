@@ -33,7 +33,10 @@ struct code_note {
 	uint32_t id;
 	_Atomic uint32_t epoch; /* the recording that the id belongs to: session_epoch */
 	uint8_t watch;          /* see watch.h */
-	char *name;             /* qualified; NULL: ask the code object */
+	bool left_out;          /* its events are not recorded: see leave_out.h */
+	bool was_left_out;
+	uint32_t census, events; /* in that census */
+	char *name;              /* qualified; NULL: ask the code object */
 	uint8_t *bytecode;
 	uint32_t bytecode_bytes;
 	_Atomic uint32_t lines_epoch; /* the recording that has its line table; see stacks.c */
@@ -43,6 +46,9 @@ extern _Atomic uint64_t codes_freed; /* code objects that are gone: addresses ma
 
 /* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note);
+
+/* A code object whose calls mean nothing to the trace: its id is 0.  NULL when out of memory. */
+struct code_note *codes_note_nameless(PyObject *code);
 
 /*
  * NULL for what is no code object (PyMonitoring_Fire*() of 3.13 reports events

@@ -31,7 +31,6 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->order_size = s->header->blocks;
 	r->oldest_seq = 1;
 	r->name_at = 0; /* the first event of a call is looked at */
-	r->lot = r->allowance = RING_NAME_FIRST;
 }
 
 /* What a block says while we reset it.  No block that is read has this sequence number. */

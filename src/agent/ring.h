@@ -41,6 +41,7 @@ struct ring {
 	int32_t lot;       /* what it was at the last one */
 	uint32_t cuts;     /* of bursts.h: those that this thread knows of */
 	bool in_step;      /* the trace knows which functions the thread is in */
+	uint32_t heard;    /* of the log in leave_out.h */
 	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;

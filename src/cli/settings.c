@@ -53,8 +53,8 @@ const struct setting setting_max_overhead = {
 	.key = "max_overhead", .env = "INFERSCOPE_MAX_OVERHEAD", .flag = "--max-overhead",
 	.type = SETTING_NUMBER, .fallback = "5", .metavar = "PCT", .min = 0.1, .max = 100,
 	.scope = RUN,
-	.help = "slow the workload down by at most this much, in percent",
-	.pending = "max_overhead is not enforced in this version; every call is recorded",
+	.help = "slow the workload down by at most this much, in percent, with cpu: auto; "
+		"100: no bound",
 };
 
 const struct setting setting_sample_hz = {

@@ -154,12 +154,12 @@ def test_a_python_that_keeps_the_agent_out_runs_unrecorded(inferscope, work, opt
 
 def test_what_cannot_be_honoured_is_said_and_strict_makes_it_an_error(run, work):
     name = script(work, RAN)
-    line = "inferscope: max_overhead is not enforced in this version; every call is recorded\n"
-    done = run("--quiet", "--max-overhead", "3", name)
+    line = "inferscope: rules are not applied in this version\n"
+    done = run("--quiet", "--rules", "r.yaml", name)
     assert (done.returncode, done.stderr) == (0, line)
-    done = run("--quiet", "--max-overhead", "3", "--strict", name)
+    done = run("--quiet", "--rules", "r.yaml", "--strict", name)
     assert (done.returncode, done.stderr) == (4, line)
-    assert run("--quiet", "--max-overhead", "3", "--log-level", "error", name).stderr == ""
+    assert run("--quiet", "--rules", "r.yaml", "--log-level", "error", name).stderr == ""
 
 
 def test_enable_0_is_a_plain_start(run, work):

@@ -1,0 +1,274 @@
+#include "agent/leave_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/budget.h"
+
+#define CENSUS_FIRST 1024u   /* events; their cost is nothing beside BUDGET_SLACK_NS */
+#define CENSUS_MOST 16384u   /* for programs whose events spread over thousands of functions */
+#define FIRST_SHARE 8u       /* first go the functions that have an eighth of the events */
+#define LEAST_EVENTS 4u      /* two calls */
+#define LONG_CALL_NS 5000000 /* functions that take so long are never left out */
+
+/*
+ * Switching everything on again makes CPython instrument each code object once
+ * more, when it runs next: 3 us each.
+ */
+#define EXAMINE_CODE_NS 3000u
+#define EXAMINE_SPARE_NS 2000000 /* credit that must remain for what is seen then */
+#define EXAMINE_LOT 32
+#define EXAMINE_FIRST_NS 2000000000ull
+#define EXAMINE_LAST_NS 64000000000ull
+
+/* Events that are looked at cost more: half of what one costs. */
+#define LOOK_PARTS 2u
+
+enum phase { CALM, CENSUS, PURGE };
+
+static struct {
+	enum phase phase;
+	uint32_t number;             /* of the census */
+	uint32_t size;               /* events of a phase */
+	uint32_t share;              /* who has one part of so many is left out */
+	uint32_t least;              /* ... in events of the census that is over */
+	uint32_t seen;               /* events in this phase */
+	uint32_t unwinds;            /* events in the census that no function can be rid of */
+	uint64_t since_ns, spent_ns; /* when the phase began */
+	bool unwinding_off;
+	bool examines;
+	uint64_t examine_at_ns, examine_after_ns; /* at 0: nothing to examine */
+} now = { .size = CENSUS_FIRST };
+
+static struct decision {
+	uint8_t kind; /* RECORD_LEFT_OUT, RECORD_UNWINDING */
+	uint32_t id;
+} * decisions;
+static size_t log_cap;
+uint32_t leave_out_said;
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static bool say(uint8_t kind, uint32_t id)
+{
+	if (leave_out_said == log_cap) {
+		size_t cap = log_cap ? 2 * log_cap : 64;
+		struct decision *grown = realloc(decisions, cap * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		decisions = grown;
+		log_cap = cap;
+	}
+	decisions[leave_out_said++] = (struct decision){ kind, id };
+	return true;
+}
+
+void leave_out_tell(struct ring *r)
+{
+	/* A thread that begins has nothing open. */
+	if (!r->produced && r->heard != leave_out_said) {
+		r->heard = leave_out_said;
+		if (now.unwinding_off)
+			ring_push(r, RECORD_UNWINDING, 0);
+	}
+	while (r->heard != leave_out_said) {
+		struct decision d = decisions[r->heard++];
+
+		ring_push(r, d.kind, d.id);
+	}
+}
+
+static void trace_again(void *note, void *unused)
+{
+	(void)unused;
+	((struct code_note *)note)->left_out = false;
+}
+
+void leave_out_start(void)
+{
+	code_table_each(trace_again, NULL);
+	memset(&now, 0, sizeof(now));
+	now.size = CENSUS_FIRST;
+	now.examines = true;
+	now.examine_after_ns = EXAMINE_FIRST_NS;
+	leave_out_said = 0;
+}
+
+static void begin_phase(enum phase phase, uint64_t now_ns)
+{
+	now.phase = phase;
+	now.seen = 0;
+	now.since_ns = now_ns;
+	now.spent_ns = budget_spent_ns();
+}
+
+static void begin_census(uint64_t now_ns)
+{
+	now.number++;
+	now.unwinds = 0;
+	begin_phase(CENSUS, now_ns);
+}
+
+static void calm_down(void)
+{
+	now.phase = CALM;
+	now.size = CENSUS_FIRST;
+}
+
+static void examine_later(uint64_t now_ns)
+{
+	if (now.examine_at_ns || !now.examines)
+		return;
+	now.examine_at_ns = now_ns + now.examine_after_ns;
+	if (now.examine_after_ns < EXAMINE_LAST_NS)
+		now.examine_after_ns *= 2;
+}
+
+static bool time_to_examine(uint64_t now_ns)
+{
+	uint64_t cost = code_table_count() * (uint64_t)EXAMINE_CODE_NS;
+
+	if (!now.examine_at_ns || now_ns < now.examine_at_ns ||
+	    budget_credit_at(now_ns) < (int64_t)cost + EXAMINE_SPARE_NS)
+		return false;
+	now.examine_at_ns = 0;
+	budget_spend_ns(cost);
+	return true;
+}
+
+void leave_out_never_examine(void)
+{
+	now.examines = false;
+	now.examine_at_ns = 0;
+}
+
+void leave_out_unwinding_is_off(void)
+{
+	now.unwinding_off = true;
+	say(RECORD_UNWINDING, 0);
+}
+
+void leave_out_everything_is_on(void)
+{
+	code_table_each(trace_again, NULL);
+	say(RECORD_LEFT_OUT, 0);
+	if (now.unwinding_off)
+		say(RECORD_UNWINDING, 1);
+	now.unwinding_off = false;
+	/* At once, not when the credit is gone: what was too much is too much again. */
+	now.share = FIRST_SHARE;
+	now.size = CENSUS_FIRST;
+	begin_census(clock_ns());
+}
+
+/* Does recording cost what time earns, or nearly?  A debt is then never paid. */
+static bool too_dear(uint64_t now_ns)
+{
+	uint64_t spent = budget_spent_ns() - now.spent_ns;
+
+	return spent > budget_earned_ns(now_ns - now.since_ns) / 4 * 3;
+}
+
+static void end_phase(void)
+{
+	uint64_t now_ns = clock_ns(), took = now_ns - now.since_ns;
+	uint32_t least;
+
+	budget_spend_ns((uint64_t)now.seen * budget_event_cost_ps() / 1000u / LOOK_PARTS);
+	if (!too_dear(now_ns)) {
+		calm_down();
+		return;
+	}
+	if (now.phase == CENSUS) {
+		least = (uint32_t)(LEAST_EVENTS + 2 * took / LONG_CALL_NS);
+		now.least = now.size / now.share;
+		if (now.least < least)
+			now.least = least;
+		begin_phase(PURGE, now_ns);
+		return;
+	}
+	if (now.size / now.share > LEAST_EVENTS)
+		now.share *= 2;
+	else if (now.size < CENSUS_MOST)
+		now.size *= 2;
+	begin_census(now_ns);
+}
+
+static bool may_leave_out(const struct code_note *note)
+{
+	return note && !note->left_out && !note->watch && note->census == now.number &&
+	       note->events >= now.least;
+}
+
+static void leave_out(struct code_note *note)
+{
+	if (!say(RECORD_LEFT_OUT, note->id))
+		return;
+	note->left_out = true;
+	if (!note->was_left_out)
+		budget_count_left_out();
+	note->was_left_out = true;
+	examine_later(clock_ns());
+}
+
+static void count(struct code_note *note, bool unwinds)
+{
+	now.unwinds += unwinds;
+	if (!note)
+		return;
+	if (note->census != now.number) {
+		note->census = now.number;
+		note->events = 0;
+	}
+	note->events++;
+}
+
+static enum leave_out_order look(struct code_note *note, bool unwinds)
+{
+	enum leave_out_order order = LEAVE_OUT_GO_ON;
+
+	if (now.phase == CENSUS) {
+		count(note, unwinds);
+	} else if (unwinds && now.unwinds >= now.least) {
+		now.unwinds = 0;
+		examine_later(clock_ns());
+		order = LEAVE_OUT_UNWINDING;
+	} else if (may_leave_out(note)) {
+		leave_out(note);
+	}
+	if (++now.seen >= now.size)
+		end_phase();
+	return order;
+}
+
+enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint8_t kind)
+{
+	bool full = r->lot - r->allowance >= BUDGET_LOT || now.phase == CALM;
+	bool over = full && budget_settle(r);
+
+	if (now.phase == CALM) {
+		uint64_t now_ns;
+
+		if (!over && !now.examine_at_ns)
+			return LEAVE_OUT_GO_ON;
+		/* What is left may have few events: none of them is to wait for a whole lot. */
+		r->lot = r->allowance = EXAMINE_LOT;
+		now_ns = clock_ns();
+		if (!over)
+			return time_to_examine(now_ns) ? LEAVE_OUT_EXAMINE : LEAVE_OUT_GO_ON;
+		now.share = FIRST_SHARE;
+		begin_census(now_ns);
+	}
+	/* No lot: the next event is looked at, too. */
+	if (full)
+		r->lot = r->allowance = 0;
+	return look(note, kind == RECORD_UNWIND || kind == RECORD_THROW);
+}
