@@ -35,6 +35,11 @@ int drain_new(struct drain **out, struct area *area, struct ticks *ticks,
 	return 0;
 }
 
+void drain_sample_native(struct drain *d, struct native *n)
+{
+	d->native = n;
+}
+
 void drain_sample(struct drain *d, struct sampler *s)
 {
 	d->sampler = s;
@@ -329,13 +334,16 @@ int drain_cycle(struct drain *d, struct err *err)
 		   drain_tables_retire(d, false, err)) {
 		return -1;
 	}
+	if (drain_native_cycle(d, err))
+		return -1;
 	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);
 }
 
 int drain_finish(struct drain *d, struct err *err)
 {
 	if (drain_tables_update(d, err) || (d->keep_newest && drain_newest_introduce(d, err)) ||
-	    drain_events(d, err) || drain_defs(d, err) || drain_samples(d, err))
+	    drain_events(d, err) || drain_defs(d, err) || drain_samples(d, err) ||
+	    drain_native_finish(d, err))
 		return -1;
 	return drain_tables_retire(d, true, err);
 }

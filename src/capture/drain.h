@@ -18,6 +18,7 @@
 #include "format/trace_writer.h"
 
 struct drain;
+struct native;
 
 struct drain_totals {
 	uint64_t stored, lost; /* events */
@@ -35,6 +36,9 @@ void drain_free(struct drain *d); /* NULL is a no-op */
 
 /* Python processes that join from now on are looked at.  Borrowed until drain_free(). */
 void drain_sample(struct drain *d, struct sampler *s);
+
+/* All processes' native code is sampled from now on.  Likewise. */
+void drain_sample_native(struct drain *d, struct native *n);
 
 /* Writes out what is there now.  -1: the trace could not be written; see trace_writer.h. */
 int drain_cycle(struct drain *d, struct err *err);

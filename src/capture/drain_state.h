@@ -79,6 +79,8 @@ struct drain {
 	struct sampled_thread *sampled;
 	size_t sampled_count, sampled_cap;
 	bool noted_unsampled;
+	struct native *native;              /* NULL: native code is not sampled */
+	int64_t native_due_ns;              /* when to read the kernel's samples again */
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
@@ -139,6 +141,11 @@ bool drain_give_back(struct drain *d, uint32_t block, uint64_t state);
 
 /* Counts what is in a block of a thread without a writer as produced. */
 void drain_skip(struct drain *d, const struct listed *l);
+
+/* Writes the kernel's samples, at most every 100 ms; and the last ones, with all names. */
+int drain_native_cycle(struct drain *d, struct err *err);
+int drain_native_finish(struct drain *d, struct err *err);
+void drain_native_end(struct drain *d, uint32_t slot); /* the process has ended */
 
 /* Writes what the sampler has seen. */
 int drain_samples(struct drain *d, struct err *err);

@@ -419,6 +419,7 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
 	read_account(p, &d->area->processes[slot]);
 	close_pidfd(p);
 	drain_samples_end(d, slot);
+	drain_native_end(d, slot);
 	p->known = false;
 	if (trace_write_process(d->writer, &p->entry, err) || write_faded(d, p, err))
 		return -1;

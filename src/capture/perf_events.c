@@ -41,7 +41,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int event_open(pid_t tid, uint32_t hz)
+static int event_open(pid_t tid, uint32_t hz, bool turns)
 {
 	struct perf_event_attr attr;
 
@@ -53,19 +53,19 @@ static int event_open(pid_t tid, uint32_t hz)
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	attr.exclude_kernel = 1; /* permitted to more users; what a system call does is its own */
 	attr.exclude_hv = 1;
-	attr.context_switch = 1;
+	attr.context_switch = turns;
 	attr.sample_id_all = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz)
+int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns)
 {
 	int why;
 
 	memset(p, 0, sizeof(*p));
-	p->fd = event_open(tid, hz);
+	p->fd = event_open(tid, hz, turns);
 	if (p->fd < 0)
 		return -1;
 	p->memory = mmap(NULL, (1 + DATA_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -24,12 +24,13 @@ struct perf_visitor {
 	void *ctx;
 	/* At this time of CLOCK_MONOTONIC the thread was about to execute what lies there. */
 	void (*sample)(void *ctx, int64_t monotonic_ns, uint64_t address);
-	/* It lost (on: got) its CPU.  preempted: it would have gone on. */
+	/* Where they were asked for: it lost (on: got) its CPU.  preempted: it would have gone on.
+	 */
 	void (*turn)(void *ctx, int64_t monotonic_ns, bool on, bool preempted);
 };
 
 /* -1 with errno: the kernel refuses.  The thread may be anybody's whom we may trace. */
-int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz);
+int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns);
 void perf_events_close(struct perf_events *p); /* may be called again */
 
 /* Hands over what came since the last call, oldest first. */

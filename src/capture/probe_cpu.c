@@ -115,7 +115,7 @@ void probe_native_samples(const struct probe_context *c, struct probe_result *ou
 	pid_t child = start_sleeper();
 	struct perf_events p;
 
-	if (child < 0 || perf_events_open(&p, child, PROBE_HZ)) {
+	if (child < 0 || perf_events_open(&p, child, PROBE_HZ, false)) {
 		say_why_refused(c, out, errno);
 	} else {
 		perf_events_close(&p);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/native.h"
 #include "capture/pressure.h"
 #include "capture/shrink.h"
 
@@ -17,6 +18,7 @@ struct recording {
 	struct trace_writer *writer;
 	struct drain *drain;
 	struct sampler *sampler; /* NULL: nothing is sampled */
+	struct native *native;   /* likewise */
 	struct shrink shrink;
 	bool failed;
 	struct err trouble;
@@ -59,6 +61,10 @@ static int sampler_start(struct recording *r, struct err *err)
 			err))
 		return -1;
 	drain_sample(r->drain, r->sampler);
+	r->native = native_new();
+	if (!r->native)
+		return err_set(err, "out of memory");
+	drain_sample_native(r->drain, r->native);
 	return 0;
 }
 
@@ -99,6 +105,7 @@ void recording_free(struct recording *r)
 	if (!r)
 		return;
 	sampler_free(r->sampler);
+	native_free(r->native);
 	drain_free(r->drain);
 	trace_writer_free(r->writer);
 	area_release(&r->area);

@@ -24,6 +24,7 @@
 #include "capture/py_stacks.h"
 #include "capture/sample_pace.h"
 #include "capture/stack_ids.h"
+#include "capture/thread_state.h"
 #include "format/record.h"
 #include "format/stamp.h"
 
@@ -37,8 +38,9 @@
 struct watched {
 	uint64_t state, ident;
 	uint32_t tid;
-	bool seen;         /* in this round */
-	bool told;         /* something of it was handed over */
+	bool seen; /* in this round */
+	bool told; /* something of it was handed over */
+	struct thread_watch watch;
 	struct sample run; /* count 0: none */
 };
 
@@ -176,17 +178,18 @@ static void end_run(struct sampler *s, const struct target *t, struct watched *w
 }
 
 static void add_look(struct sampler *s, const struct target *t, struct watched *w, uint32_t stack,
-		     uint32_t flags, int64_t now_ns)
+		     uint32_t flags, uint64_t lock, int64_t now_ns)
 {
 	struct sample *run = &w->run;
 
-	if (run->count &&
-	    (run->stack != stack || run->flags != flags || now_ns - run->first_ns >= RUN_MAX_NS))
+	if (run->count && (run->stack != stack || run->flags != flags || run->lock != lock ||
+			   now_ns - run->first_ns >= RUN_MAX_NS))
 		end_run(s, t, w);
 	if (!run->count) {
 		memset(run, 0, sizeof(*run));
 		run->stack = stack;
 		run->flags = flags;
+		run->lock = lock;
 		run->first_ns = now_ns;
 	}
 	run->count++;
@@ -223,10 +226,19 @@ static int read_stack(struct sampler *s, struct target *t, struct py_thread *thr
 	return 0;
 }
 
+static struct thread_state state_of(const struct target *t, const struct watched *w)
+{
+	const struct address_range gil = { t->python.where.gil,
+					   t->python.where.gil + PY_GIL_BYTES };
+
+	return thread_watch_state(&w->watch, gil);
+}
+
 static void look_at(struct sampler *s, struct target *t, struct py_thread *thread,
 		    struct watched *w, int64_t now_ns)
 {
 	uint32_t stack, flags = thread->has_gil ? SAMPLE_HAS_GIL : 0;
+	struct thread_state doing;
 	int tries = 0, rc;
 
 	s->totals.looks++;
@@ -244,7 +256,9 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	/* A thread that has run no Python so far is no Python thread: C code's, or our own. */
 	if (!stack && !w->told && !w->run.count)
 		return;
-	add_look(s, t, w, stack, flags, now_ns);
+	doing = state_of(t, w);
+	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
+	add_look(s, t, w, stack, flags, doing.lock, now_ns);
 }
 
 /* Mostly in the same place as last time. */
@@ -262,13 +276,16 @@ static struct watched *watched_find(struct target *t, const struct py_thread *th
 	if (!grown)
 		return NULL;
 	t->watched = grown;
-	grown[t->watched_count] =
-		(struct watched){ thread->state, thread->ident, thread->tid, false, false, { 0 } };
+	grown[t->watched_count] = (struct watched){ .state = thread->state,
+						    .ident = thread->ident,
+						    .tid = thread->tid };
+	thread_watch_open(&grown[t->watched_count].watch, "", t->python.pid, (pid_t)thread->tid);
 	return &grown[t->watched_count++];
 }
 
 static void thread_gone(struct sampler *s, struct target *t, struct watched *w, int64_t now_ns)
 {
+	thread_watch_close(&w->watch);
 	end_run(s, t, w);
 	if (!w->told)
 		return;

@@ -171,6 +171,11 @@ enum def_kind {
 	 * as 3.10 would have.
 	 */
 	DEF_LINES = RECORD_PAYLOAD | 4,
+	/*
+	 * A place in native code: varint string id of the function as the linker knows it
+	 * (0: unknown), varint string id of the file (0: none).
+	 */
+	DEF_NATIVE = RECORD_PAYLOAD | 5,
 };
 
 /*

@@ -26,6 +26,8 @@ enum sample_flag {
 	SAMPLE_LEAF_UNSTABLE = 1u << 5,  /* the innermost frame changed while it was read */
 	SAMPLE_CUT = 1u << 6,            /* only the innermost frames of a deeper stack */
 	SAMPLE_WAITS_FOR_LOCK = 1u << 7, /* `lock` and `holder` say more */
+	/* The kernel's look at a thread that ran: `stack` is the id of a DEF_NATIVE. */
+	SAMPLE_NATIVE = 1u << 8,
 };
 
 /*

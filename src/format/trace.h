@@ -69,6 +69,11 @@ struct trace_frame {
 	uint32_t offset; /* of the instruction it was at, in bytes */
 };
 
+/* A place in native code. */
+struct trace_native {
+	uint32_t symbol, library; /* string ids; 0: unknown */
+};
+
 /* The lines of a code object, as CPython keeps them: for timeline/line_tables.h. */
 struct trace_lines {
 	uint32_t python_minor; /* of the CPython 3 that made the table */
@@ -121,6 +126,7 @@ const char *trace_string(const struct trace *t, uint32_t id);
 const struct trace_code *trace_code(const struct trace *t, uint32_t id);
 /* Innermost first; NULL where it was never defined. */
 const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count);
+const struct trace_native *trace_native(const struct trace *t, uint32_t id); /* NULL likewise */
 const struct trace_lines *trace_lines(const struct trace *t, uint32_t code); /* NULL likewise */
 uint32_t trace_max_id(const struct trace *t); /* no string, code or stack has a higher one */
 

@@ -120,6 +120,13 @@ const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t
 	return e ? e->stack.frames : NULL;
 }
 
+const struct trace_native *trace_native(const struct trace *t, uint32_t id)
+{
+	const struct def_entry *e = def_find(t, id, DEF_NATIVE);
+
+	return e ? &e->native : NULL;
+}
+
 const struct trace_lines *trace_lines(const struct trace *t, uint32_t code)
 {
 	uint32_t at = idmap_find(&t->lines_at, code);

@@ -32,6 +32,7 @@ struct def_entry {
 			const struct trace_frame *frames;
 			size_t count;
 		} stack;
+		struct trace_native native; /* DEF_NATIVE */
 	};
 };
 

@@ -249,6 +249,9 @@ static int load_def(struct trace *t, struct cursor *c)
 		e.code.line = take_u32(c);
 		e.code.name = take_prefixed_text(t, c, NULL);
 		e.code.file = take_rest(t, c);
+	} else if (e.kind == DEF_NATIVE) {
+		e.native.symbol = take_u32(c);
+		e.native.library = take_u32(c);
 	} else if (e.kind == DEF_STRING) {
 		e.code.name = take_rest(t, c);
 	} else {

@@ -225,6 +225,26 @@ void drain_samples_release(struct drain *d)
 	(void)d;
 }
 
+int drain_native_cycle(struct drain *d, struct err *err)
+{
+	(void)d;
+	(void)err;
+	return 0;
+}
+
+int drain_native_finish(struct drain *d, struct err *err)
+{
+	(void)d;
+	(void)err;
+	return 0;
+}
+
+void drain_native_end(struct drain *d, uint32_t slot)
+{
+	(void)d;
+	(void)slot;
+}
+
 /* The memory. */
 
 /* The agent's mapping is ours: the model knows memory by its address. */

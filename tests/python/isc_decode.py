@@ -25,7 +25,7 @@ VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
-STRING, CODE, STACK = 0x81, 0x82, 0x83
+STRING, CODE, STACK, NATIVE = 0x81, 0x82, 0x83, 0x85
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
  RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING) = (
      1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27)
@@ -236,6 +236,7 @@ class Trace:
         self.strings = {}
         self.codes = {}
         self.stacks = {}
+        self.natives = {}
         self.samples = []
         self.wall_ns = None
         self.exit_status = None
@@ -346,7 +347,8 @@ class Trace:
     def _define(self, kind, id, value):
         if value is None:
             return
-        tables = {STRING: self.strings, CODE: self.codes, STACK: self.stacks}
+        tables = {STRING: self.strings, CODE: self.codes, STACK: self.stacks,
+                  NATIVE: self.natives}
         for table in tables.values():
             table.pop(id, None)
         tables[kind][id] = value
@@ -429,6 +431,11 @@ def parse_definition(entry):
             while cursor.left():
                 frames.append((cursor.id(), cursor.id()))
             return kind, id, frames
+        except Broken:
+            pass
+    if kind == NATIVE:
+        try:
+            return kind, id, (cursor.id(), cursor.id())
         except Broken:
             pass
     return kind, id, None

@@ -105,7 +105,7 @@ static void test_samples_and_turns(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, work, NULL), 0);
 	while (!atomic_load(&worker_tid))
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-	if (perf_events_open(&p, atomic_load(&worker_tid), HZ)) {
+	if (perf_events_open(&p, atomic_load(&worker_tid), HZ, true)) {
 		printf("skipped: perf_event_open: %s\n", strerror(errno));
 		atomic_store(&phase, 1);
 		atomic_store(&phase, 3);

@@ -1,0 +1,253 @@
+#include "capture/native.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "capture/perf_events.h"
+
+/* Of CPU time.  An interrupt takes 2 us or so: half a thousandth. */
+#define NATIVE_HZ 250u
+#define THREADS_MAX 128u /* each has a file and 20 kB of the kernel's locked memory */
+
+struct native_thread {
+	pid_t tid;
+	bool there; /* in the last look at its process */
+	struct perf_events events;
+};
+
+struct native_process {
+	uint32_t id;
+	pid_t pid;
+	bool ended;
+	struct native_maps maps;
+	struct native_thread *threads;
+	size_t count, cap;
+};
+
+struct native {
+	struct native_places *places;
+	struct native_process *processes;
+	size_t count, cap;
+	size_t thread_count;
+	bool works; /* it was permitted at least once */
+	int refused;
+	uint64_t lost;
+};
+
+struct native *native_new(void)
+{
+	struct native *n = calloc(1, sizeof(*n));
+
+	if (n)
+		n->places = native_places_new();
+	if (n && !n->places) {
+		free(n);
+		n = NULL;
+	}
+	return n;
+}
+
+static void thread_close(struct native *n, struct native_thread *t)
+{
+	n->lost += t->events.lost;
+	perf_events_close(&t->events);
+	n->thread_count--;
+}
+
+static void process_close(struct native *n, struct native_process *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		thread_close(n, &p->threads[i]);
+	free(p->threads);
+	native_maps_release(&p->maps);
+}
+
+void native_free(struct native *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->count; i++)
+		process_close(n, &n->processes[i]);
+	free(n->processes);
+	native_places_free(n->places);
+	free(n);
+}
+
+static struct native_process *process_find(struct native *n, uint32_t id)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		if (n->processes[i].id == id)
+			return &n->processes[i];
+	}
+	return NULL;
+}
+
+static struct native_process *process_add(struct native *n, uint32_t id, pid_t pid)
+{
+	struct native_process *grown =
+		array_grow(n->processes, &n->cap, n->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	n->processes = grown;
+	grown[n->count] = (struct native_process){ .id = id, .pid = pid };
+	return &grown[n->count++];
+}
+
+static void thread_add(struct native *n, struct native_process *p, pid_t tid)
+{
+	struct native_thread t = { .tid = tid, .there = true };
+	struct native_thread *grown;
+
+	if (n->thread_count == THREADS_MAX)
+		return;
+	grown = array_grow(p->threads, &p->cap, p->count + 1, sizeof(*grown));
+	if (!grown)
+		return;
+	p->threads = grown;
+	if (perf_events_open(&t.events, tid, NATIVE_HZ, false)) {
+		/* A thread that is gone says nothing about the others. */
+		if (!n->works && errno != ESRCH)
+			n->refused = errno;
+		return;
+	}
+	n->works = true;
+	n->thread_count++;
+	grown[p->count++] = t;
+}
+
+static struct native_thread *thread_find(struct native_process *p, pid_t tid)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->threads[i].tid == tid)
+			return &p->threads[i];
+	}
+	return NULL;
+}
+
+void native_watch(struct native *n, uint32_t process, pid_t pid)
+{
+	struct native_process *p = process_find(n, process);
+	struct dirent *entry;
+	char path[64];
+	DIR *folder;
+
+	if (n->refused || (!p && !(p = process_add(n, process, pid))))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return;
+	for (size_t i = 0; i < p->count; i++)
+		p->threads[i].there = false;
+	while ((entry = readdir(folder)) && !n->refused) {
+		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+		struct native_thread *t = tid ? thread_find(p, tid) : NULL;
+
+		if (t)
+			t->there = true;
+		else if (tid)
+			thread_add(n, p, tid);
+	}
+	closedir(folder);
+}
+
+void native_forget(struct native *n, uint32_t process)
+{
+	struct native_process *p = process_find(n, process);
+
+	if (p)
+		p->ended = true;
+}
+
+/* What one thread's reading needs. */
+struct reading {
+	struct native *native;
+	struct native_process *process;
+	struct native_thread *thread;
+	int64_t now_ns;
+	const struct native_reader *reader;
+	const struct native_definitions *definitions;
+	bool failed;
+};
+
+static void take_sample(void *ctx, int64_t monotonic_ns, uint64_t address)
+{
+	struct reading *r = ctx;
+	struct native_sample s = {
+		.process = r->process->id,
+		.tid = r->thread->tid,
+		.monotonic_ns = monotonic_ns,
+		.place = native_places_find(r->native->places, &r->process->maps, r->process->pid,
+					    address, r->now_ns, r->definitions),
+	};
+
+	if (!r->failed && r->reader->sample(r->reader->ctx, &s))
+		r->failed = true;
+}
+
+static int read_process(struct reading *r)
+{
+	const struct perf_visitor visitor = { .ctx = r, .sample = take_sample };
+	struct native_process *p = r->process;
+	size_t left = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		struct native_thread *t = &p->threads[i];
+
+		r->thread = t;
+		perf_events_read(&t->events, &visitor);
+		if (t->there && !p->ended)
+			p->threads[left++] = *t;
+		else
+			thread_close(r->native, t);
+	}
+	p->count = left;
+	return r->failed ? -1 : 0;
+}
+
+int native_read(struct native *n, int64_t now_ns, const struct native_reader *reader,
+		const struct native_definitions *d)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		struct reading r = { n, &n->processes[i], NULL, now_ns, reader, d, false };
+
+		if (read_process(&r))
+			return -1;
+		if (n->processes[i].ended)
+			process_close(n, &n->processes[i]);
+		else
+			n->processes[left++] = n->processes[i];
+	}
+	n->count = left;
+	return 0;
+}
+
+int native_define(struct native *n, const struct native_definitions *d)
+{
+	return native_places_define(n->places, d);
+}
+
+int native_refused(const struct native *n)
+{
+	return n->refused;
+}
+
+uint64_t native_lost(const struct native *n)
+{
+	uint64_t lost = n->lost;
+
+	for (size_t i = 0; i < n->count; i++) {
+		for (size_t t = 0; t < n->processes[i].count; t++)
+			lost += n->processes[i].threads[t].events.lost;
+	}
+	return lost;
+}

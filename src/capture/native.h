@@ -1,0 +1,50 @@
+/*
+ * Native code under sampling: all threads of all recorded processes, those that
+ * know no Python included, by the kernel's perf events.
+ *
+ * Where the kernel refuses, nothing happens but that native_refused() says why.
+ * One thread.
+ */
+#ifndef CAPTURE_NATIVE_H
+#define CAPTURE_NATIVE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/native_places.h"
+
+struct native;
+
+/* For one call of native_read(): a thread of this process ran at this place. */
+struct native_sample {
+	uint32_t process; /* as native_watch() was told */
+	pid_t tid;
+	int64_t monotonic_ns;
+	uint32_t place; /* id that native_define() defines; 0: unknown */
+};
+
+struct native_reader {
+	void *ctx;
+	int (*sample)(void *ctx, const struct native_sample *s); /* -1 ends the reading */
+};
+
+struct native *native_new(void);    /* NULL: no memory */
+void native_free(struct native *n); /* NULL is a no-op */
+
+/* Takes in the threads that a process has now.  Again and again while it lives. */
+void native_watch(struct native *n, uint32_t process, pid_t pid);
+
+/* What came since the last time.  Threads that have ended are let go afterwards. */
+int native_read(struct native *n, int64_t now_ns, const struct native_reader *r,
+		const struct native_definitions *d);
+
+/* A process has ended; what it left is still read. */
+void native_forget(struct native *n, uint32_t process);
+
+int native_define(struct native *n, const struct native_definitions *d);
+
+/* An errno; 0: the kernel has not refused. */
+int native_refused(const struct native *n);
+uint64_t native_lost(const struct native *n); /* samples that found no room */
+
+#endif
