@@ -6,6 +6,7 @@
 #include "analyze/census.h"
 #include "analyze/sample_census.h"
 #include "analyze/steps.h"
+#include "analyze/thread_states.h"
 #include "analyze/trust.h"
 #include "timeline/process_position.h"
 #include "timeline/timeline.h"
@@ -141,8 +142,9 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (gpu_sections_collect(&a->gpu, t, err))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
-	    collect_threads(a, tl, &samples, t) || census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, t) || trust_collect(a, tl, &samples, t))
+	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
+	    census_finish(&census, a, tl, &samples, t) || steps_collect(a, tl, t) ||
+	    trust_collect(a, tl, &samples, t))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
 	*out = a;
@@ -171,6 +173,10 @@ void analysis_free(struct analysis *a)
 	free(a->steps);
 	free(a->marks);
 	free(a->counters);
+	free(a->gil.items);
+	free(a->locks.items);
+	free(a->native.rows);
+	arena_release(&a->native.texts);
 	gpu_sections_release(&a->gpu);
 	free(a);
 }

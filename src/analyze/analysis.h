@@ -15,6 +15,7 @@
 
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
+#include "analyze/wait_figures.h"
 #include "base/err.h"
 #include "format/trace.h"
 
@@ -47,7 +48,8 @@ struct analysis_thread {
 	int64_t covered_ns; /* inside Python functions or collections: running or waiting there */
 	bool timed;         /* the kernel's figures are known */
 	int64_t on_cpu_ns;
-	int64_t queued_ns; /* ready, while another thread had the CPU */
+	int64_t queued_ns;             /* ready, while another thread had the CPU */
+	struct analysis_states states; /* by samples */
 	uint64_t events, lost, gaps;
 };
 
@@ -172,6 +174,9 @@ struct analysis {
 	struct analysis_mark *marks; /* most frequent first */
 	size_t counter_count;
 	struct analysis_counter *counters; /* by name, then in order of the processes */
+	struct analysis_waits gil;         /* for the interpreter's lock */
+	struct analysis_waits locks;       /* for other locks; not for conditions and the like */
+	struct analysis_native native;
 	struct analysis_gc gc;
 	struct analysis_gpu gpu;
 	struct analysis_trust trust;

@@ -25,4 +25,7 @@ void markdown_more(struct buf *out, size_t shown, size_t all);
 /* The chapter about the GPU; nothing where there is none. */
 void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* The chapters about what threads did and waited for, by samples; likewise. */
+void markdown_waits(struct buf *out, const struct analysis *a, enum report_detail detail);
+
 #endif

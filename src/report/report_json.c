@@ -5,6 +5,7 @@
  */
 #include "report/json_put.h"
 #include "report/report_json_gpu.h"
+#include "report/report_json_waits.h"
 
 #define REPORT_SCHEMA 1
 
@@ -163,6 +164,7 @@ static void put_threads(struct json *j, const struct analysis *a)
 			  (double)(t->end_ns - t->start_ns));
 		put_known_ms(j, "on_cpu_ms", t->timed, t->on_cpu_ns);
 		put_known_ms(j, "queued_ms", t->timed, t->queued_ns);
+		json_put_states(j, &t->states);
 		put_uint(j, "events", t->events);
 		json_object_end(j);
 	}
@@ -292,6 +294,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	begin_object(&j, "cpu");
 	put_functions(&j, a, detail);
 	put_threads(&j, a);
+	json_put_waits(&j, a, detail);
 	put_gc(&j, a);
 	put_marks(&j, a, detail);
 	put_counters(&j, a, detail);

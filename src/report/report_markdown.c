@@ -283,6 +283,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	markdown_gpu(out, a, detail);
 	add_functions(out, a, detail);
 	add_waits(out, a, detail);
+	markdown_waits(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);
 	add_counters(out, a, detail);

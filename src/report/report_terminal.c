@@ -181,7 +181,8 @@ static size_t gpu_lines(const struct analysis *a)
 static void add_functions(struct screen *s, const struct analysis *a, enum report_detail detail)
 {
 	/* Lines on other things take the place of functions: it all stays on one screen. */
-	size_t others = gpu_lines(a) + (a->working_count < a->function_count);
+	size_t others = gpu_lines(a) + (a->working_count < a->function_count) + !!a->gil.count +
+			!!a->locks.count + !!a->native.count;
 	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS - others;
 	size_t rows = a->working_count < limit ? a->working_count : limit;
 	size_t columns = s->width - 2 - 4 * COLUMN;
@@ -297,6 +298,45 @@ static void add_waits(struct screen *s, const struct analysis *a)
 	buf_release(&text);
 }
 
+/* The worst pair of those who waited and those who had it. */
+static void add_contention(struct screen *s, const char *name, const char *what,
+			   const struct analysis_waits *w)
+{
+	char f[2][TEXT_FIGURE];
+	struct buf text;
+
+	if (!w->count)
+		return;
+	buf_init(&text);
+	buf_printf(&text, "threads waited %s for %s; most: %s %s",
+		   text_duration(f[0], (double)w->total_ns), what,
+		   w->items->waiter.name ? w->items->waiter.name : "(unknown)",
+		   text_duration(f[1], (double)w->items->ns));
+	if (w->items->holder.name)
+		buf_printf(&text, " while %s had it", w->items->holder.name);
+	add_text(s, name, &text);
+	buf_release(&text);
+}
+
+static void add_native(struct screen *s, const struct analysis_native *n)
+{
+	char f[TEXT_FIGURE];
+	struct buf text;
+	size_t shown = 0;
+
+	buf_init(&text);
+	for (size_t i = 0; i < n->count && shown < 3; i++) {
+		if (!n->rows[i].symbol)
+			continue;
+		buf_printf(&text, "%s%s %s", shown++ ? ", " : "",
+			   text_share(f, (double)n->rows[i].samples, (double)n->samples),
+			   n->rows[i].symbol);
+	}
+	if (shown)
+		add_text(s, "native", &text);
+	buf_release(&text);
+}
+
 static void add_gc(struct screen *s, const struct analysis *a)
 {
 	char f[3][TEXT_FIGURE];
@@ -383,6 +423,9 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	buf_add_byte(&s.out, '\n');
 	add_gpu(&s, a);
 	add_waits(&s, a);
+	add_contention(&s, "gil", "the GIL", &a->gil);
+	add_contention(&s, "locks", "locks", &a->locks);
+	add_native(&s, &a->native);
 	add_gc(&s, a);
 	add_trust(&s, a, style->detail);
 	add_files(&s, style);

@@ -39,6 +39,15 @@ static void next(const struct sample_visitor *v, size_t thread, struct pending *
 	p->start_ns = start_ns;
 }
 
+static void tell_native(const struct sample_visitor *v, uint32_t process, size_t thread,
+			const struct sample *s)
+{
+	const struct native_sample_at n = { process, thread, s->stack, s->first_ns };
+
+	if (v->native)
+		v->native(v->ctx, &n);
+}
+
 int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
 		struct err *err)
 {
@@ -61,7 +70,9 @@ int sample_walk(struct sample_walk *w, const struct trace *t, const struct sampl
 		for (size_t n = 0; n < b.count; n++) {
 			size_t thread = trace_thread_find(t, b.samples[n].thread);
 
-			if (thread < threads)
+			if (b.samples[n].flags & SAMPLE_NATIVE)
+				tell_native(v, b.process, thread, &b.samples[n]);
+			else if (thread < threads)
 				next(v, thread, &latest[thread], &b.samples[n]);
 		}
 	}

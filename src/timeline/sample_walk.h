@@ -20,9 +20,18 @@ struct timed_sample {
 	int64_t start_ns, end_ns; /* the time it stands for */
 };
 
+/* A sample of the kernel's, of native code (SAMPLE_NATIVE). */
+struct native_sample_at {
+	uint32_t process; /* id */
+	size_t thread;    /* position; trace_thread_count(): one without Python */
+	uint32_t place;   /* id, as in trace_native() */
+	int64_t time_ns;
+};
+
 struct sample_visitor {
 	void *ctx;
 	void (*sample)(void *ctx, const struct timed_sample *s);
+	void (*native)(void *ctx, const struct native_sample_at *n); /* may be NULL */
 };
 
 struct sample_walk {

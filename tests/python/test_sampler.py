@@ -18,6 +18,8 @@ class Sampled:
         self.info = dict(self.trace.info)
         self.stacks = Counter()  # (thread, (outermost, ..., innermost)): looks
         for sample in self.trace.samples:
+            if sample.flags & isc.NATIVE_FLAG:
+                continue  # no look at a stack
             frames = self.trace.stacks.get(sample.stack, [])
             names = tuple(self.trace.codes[code]["name"].split(".")[-1] if code else "?"
                           for code, _ in reversed(frames))

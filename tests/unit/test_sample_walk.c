@@ -88,7 +88,7 @@ static void tell(void *ctx, const struct timed_sample *s)
 static void a_sample_lasts_from_halfway_to_halfway(void **state)
 {
 	struct told told = { 0 };
-	const struct sample_visitor v = { &told, tell };
+	const struct sample_visitor v = { .ctx = &told, .sample = tell };
 	struct sample_walk w;
 	struct trace *t;
 	struct file f;

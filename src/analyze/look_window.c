@@ -1,0 +1,161 @@
+#include "analyze/look_window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void look_window_release(struct look_window *w)
+{
+	free(w->items);
+	free(w->threads);
+	memset(w, 0, sizeof(*w));
+}
+
+int look_window_add(struct look_window *w, const struct look *l)
+{
+	struct look *grown = array_grow(w->items, &w->cap, w->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return -1;
+	w->items = grown;
+	grown[w->count++] = *l;
+	return 0;
+}
+
+void look_window_clear(struct look_window *w)
+{
+	w->count = w->thread_count = 0;
+}
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct look *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+int look_window_sort(struct look_window *w)
+{
+	if (w->count)
+		qsort(w->items, w->count, sizeof(*w->items), by_thread_and_time);
+	w->thread_count = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		struct window_thread *grown;
+
+		if (w->thread_count &&
+		    w->threads[w->thread_count - 1].thread == w->items[i].thread) {
+			w->threads[w->thread_count - 1].count++;
+			continue;
+		}
+		grown = array_grow(w->threads, &w->thread_cap, w->thread_count + 1, sizeof(*grown));
+		if (!grown)
+			return -1;
+		w->threads = grown;
+		grown[w->thread_count++] = (struct window_thread){ w->items[i].thread, i, 1 };
+	}
+	return 0;
+}
+
+const struct window_thread *look_window_thread(const struct look_window *w, uint32_t thread)
+{
+	size_t low = 0, high = w->thread_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (w->threads[mid].thread < thread)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < w->thread_count && w->threads[low].thread == thread ? &w->threads[low] : NULL;
+}
+
+const struct look *look_window_at(const struct look_window *w, const struct window_thread *t,
+				  int64_t time_ns)
+{
+	size_t low = t->first, high = t->first + t->count;
+
+	while (low < high) { /* a thread's looks do not overlap: their ends are in order */
+		size_t mid = low + (high - low) / 2;
+
+		if (w->items[mid].end_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->first + t->count ? &w->items[low] : NULL;
+}
+
+const struct look *look_window_next(const struct look_window *w, const struct window_thread *t,
+				    const struct look *l)
+{
+	size_t next = (size_t)(l - w->items) + 1;
+
+	return next < t->first + t->count ? &w->items[next] : NULL;
+}
+
+uint32_t look_innermost(const struct trace *t, const struct look *l)
+{
+	size_t count;
+	const struct trace_frame *frames = trace_stack(t, l->stack, &count);
+
+	for (size_t i = 0; frames && i < count; i++) {
+		if (frames[i].code)
+			return frames[i].code;
+	}
+	return 0;
+}
+
+bool look_contains(const struct trace *t, const struct look *l, uint32_t code)
+{
+	size_t count;
+	const struct trace_frame *frames = trace_stack(t, l->stack, &count);
+
+	for (size_t i = 0; frames && i < count; i++) {
+		if (frames[i].code == code)
+			return true;
+	}
+	return false;
+}
+
+/* Frames, counted from the outermost, in which two stacks are in the same functions. */
+static size_t shared_depth(const struct trace_frame *a, size_t a_count, const struct trace_frame *b,
+			   size_t b_count)
+{
+	size_t least = a_count < b_count ? a_count : b_count, n = 0;
+
+	while (n < least && a[a_count - 1 - n].code == b[b_count - 1 - n].code)
+		n++;
+	return n;
+}
+
+uint32_t look_window_common(const struct look_window *w, const struct trace *t,
+			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns)
+{
+	const struct trace_frame *first = NULL;
+	size_t first_count = 0, depth = 0;
+
+	for (const struct look *l = look_window_at(w, thread, start_ns); l && l->start_ns < end_ns;
+	     l = look_window_next(w, thread, l)) {
+		size_t count = 0, shared;
+		const struct trace_frame *frames = trace_stack(t, l->stack, &count);
+
+		if (!frames || !count)
+			return 0;
+		if (!first) {
+			first = frames;
+			first_count = depth = count;
+			continue;
+		}
+		shared = shared_depth(first, first_count, frames, count);
+		if (shared < depth)
+			depth = shared;
+	}
+	return depth ? first[first_count - depth].code : 0;
+}

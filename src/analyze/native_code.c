@@ -1,0 +1,142 @@
+#include "analyze/native_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "timeline/kernel_names.h"
+
+#define NAME_MAX_BYTES 4096 /* C++ can make longer ones, but nobody can read them */
+
+void native_code_init(struct native_code *n)
+{
+	memset(n, 0, sizeof(*n));
+	pair_map_init(&n->at);
+}
+
+void native_code_release(struct native_code *n)
+{
+	free(n->items);
+	pair_map_release(&n->at);
+	memset(n, 0, sizeof(*n));
+}
+
+static uint32_t python_function(const struct native_sample_at *l, const struct look_window *window,
+				const struct trace *t)
+{
+	const struct window_thread *thread = look_window_thread(window, (uint32_t)l->thread);
+	const struct look *look = thread ? look_window_at(window, thread, l->time_ns) : NULL;
+
+	return look && look->start_ns <= l->time_ns ? look_innermost(t, look) : 0;
+}
+
+int native_code_add(struct native_code *n, const struct native_sample_at *l,
+		    const struct look_window *window, const struct trace *t)
+{
+	uint32_t code = window ? python_function(l, window, t) : 0;
+	size_t at = pair_map_find(&n->at, l->place, code);
+
+	if (at == PAIR_NONE) {
+		struct native_tally *grown =
+			array_grow(n->items, &n->cap, n->count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		n->items = grown;
+		at = n->count;
+		if (pair_map_put(&n->at, l->place, code, at))
+			return -1;
+		grown[n->count++] = (struct native_tally){ l->place, code, 0 };
+	}
+	n->items[at].samples++;
+	return 0;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_names(const void *a, const void *b)
+{
+	const struct analysis_native_row *x = a, *y = b;
+	int order = compare_texts(x->symbol, y->symbol);
+
+	if (!order)
+		order = compare_texts(x->library, y->library);
+	if (!order)
+		order = compare_texts(x->python.name, y->python.name);
+	if (!order)
+		order = compare_texts(x->python.file, y->python.file);
+	return order                             ? order
+	       : x->python.line < y->python.line ? -1
+						 : x->python.line > y->python.line;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct analysis_native_row *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return by_names(a, b);
+}
+
+/* NULL where it is unknown, or there is no memory. */
+static const char *readable_name(struct arena *texts, const char *symbol)
+{
+	char name[NAME_MAX_BYTES];
+	char *kept;
+	size_t bytes;
+
+	if (!symbol || symbol[0] != '_' || symbol[1] != 'Z')
+		return symbol;
+	bytes = kernel_demangle(symbol, name, sizeof(name));
+	kept = arena_alloc(texts, bytes + 1);
+	if (kept)
+		memcpy(kept, name, bytes + 1);
+	return kept;
+}
+
+static struct analysis_native_row row_of(const struct native_tally *n, const struct trace *t)
+{
+	const struct trace_native *place = trace_native(t, n->place);
+	const struct trace_code *code = trace_code(t, n->code);
+	struct analysis_native_row row = { .samples = n->samples };
+
+	if (place) {
+		row.symbol = trace_string(t, place->symbol);
+		row.library = trace_string(t, place->library);
+	}
+	if (code)
+		row.python = (struct analysis_place){ code->name, code->file, code->line };
+	return row;
+}
+
+int native_code_finish(const struct native_code *n, const struct trace *t,
+		       struct analysis_native *out)
+{
+	size_t rows = 0;
+
+	arena_init(&out->texts);
+	out->rows = calloc(n->count + 1, sizeof(*out->rows));
+	if (!out->rows)
+		return -1;
+	for (size_t i = 0; i < n->count; i++) {
+		out->rows[i] = row_of(&n->items[i], t);
+		out->samples += n->items[i].samples;
+	}
+	/* Many places are one function. */
+	qsort(out->rows, n->count, sizeof(*out->rows), by_names);
+	for (size_t i = 0; i < n->count; i++) {
+		if (rows && !by_names(&out->rows[rows - 1], &out->rows[i]))
+			out->rows[rows - 1].samples += out->rows[i].samples;
+		else
+			out->rows[rows++] = out->rows[i];
+	}
+	out->count = rows;
+	qsort(out->rows, rows, sizeof(*out->rows), most_first);
+	for (size_t i = 0; i < rows; i++)
+		out->rows[i].symbol = readable_name(&out->texts, out->rows[i].symbol);
+	return 0;
+}

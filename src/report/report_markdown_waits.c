@@ -1,0 +1,143 @@
+/* Markdown: what threads did and waited for, and native code, by samples. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/markdown.h"
+#include "report/plain_text.h"
+
+static const char *const evidence_texts[] = {
+	[WAIT_HOLDER_UNKNOWN] = "",
+	[WAIT_HOLDER_LIKELY] = "likely",
+	[WAIT_HOLDER_SEEN] = "seen",
+};
+
+/* The columns of the table of states. */
+static const enum sample_state shown_states[] = {
+	SAMPLE_RUNNING, SAMPLE_GIL_WAIT, SAMPLE_LOCK_WAIT, SAMPLE_IO_WAIT, SAMPLE_OFF_CPU,
+};
+
+static void add_state_row(struct buf *out, const struct analysis_thread *t)
+{
+	double all_ns = 0;
+	char f[TEXT_FIGURE];
+
+	for (size_t i = 0; i < SAMPLE_STATES; i++)
+		all_ns += (double)t->states.ns[i];
+	buf_printf(out, "| %" PRIu32 " | %" PRIu32 " | ", t->pid, t->tid);
+	if (*t->name)
+		markdown_cell(out, t->name);
+	buf_add_str(out, " |");
+	for (size_t i = 0; i < sizeof(shown_states) / sizeof(shown_states[0]); i++)
+		buf_printf(out, " %s |",
+			   text_share(f, (double)t->states.ns[shown_states[i]], all_ns));
+	buf_add_byte(out, '\n');
+}
+
+static void add_states(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t known = 0, rows, shown = 0;
+
+	for (size_t i = 0; i < a->thread_count; i++)
+		known += a->threads[i].states.known;
+	rows = report_rows(detail, known, 5, 30);
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## What threads did\n\n"
+			 "| pid | thread | name | ran | waited for the GIL | for a lock | "
+			 "for I/O or a time | otherwise |\n"
+			 "|--:|--:|---|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < a->thread_count && shown < rows; i++) {
+		if (!a->threads[i].states.known)
+			continue;
+		add_state_row(out, &a->threads[i]);
+		shown++;
+	}
+	markdown_more(out, rows, known);
+	buf_add_str(out,
+		    "\nShares of the time in which the thread was looked at, by samples. Ran: on "
+		    "a CPU or ready for one. For a lock: conditions, queues and the ends of "
+		    "threads count as well.\n");
+}
+
+static void add_place(struct buf *out, const struct analysis_place *p, const char *cwd)
+{
+	if (!p->name) {
+		buf_add_str(out, " unknown | |");
+		return;
+	}
+	buf_add_byte(out, ' ');
+	markdown_cell(out, p->name);
+	buf_add_str(out, " | ");
+	markdown_place(out, p->file, p->line, cwd);
+	buf_add_str(out, " |");
+}
+
+static void add_waits(struct buf *out, const char *title, const struct analysis_waits *w,
+		      const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, w->count, 3, 15);
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_printf(
+		out,
+		"\n## %s\n\n| waiting function | where | function that had it | where | how this "
+		"is known | time | of the wall time |\n|---|---|---|---|---|--:|--:|\n",
+		title);
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_wait *x = &w->items[i];
+
+		buf_add_byte(out, '|');
+		add_place(out, &x->waiter, a->run.cwd);
+		add_place(out, &x->holder, a->run.cwd);
+		buf_printf(out, " %s | %s | %s |\n", evidence_texts[x->evidence],
+			   text_duration(f[0], (double)x->ns),
+			   text_share(f[1], (double)x->ns, (double)a->run.wall_ns));
+	}
+	markdown_more(out, rows, w->count);
+}
+
+static void add_native(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->native.count, 5, 20);
+	char f[TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n## Native code\n\n"
+			 "| native function | library | called from | samples | share |\n"
+			 "|---|---|---|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_native_row *r = &a->native.rows[i];
+		const char *slash = r->library ? strrchr(r->library, '/') : NULL;
+
+		buf_add_str(out, "| ");
+		if (r->symbol)
+			markdown_cell(out, r->symbol);
+		else
+			buf_add_str(out, "unknown");
+		buf_add_str(out, " | ");
+		if (r->library)
+			markdown_cell(out, slash ? slash + 1 : r->library);
+		buf_add_str(out, " | ");
+		if (r->python.name)
+			markdown_cell(out, r->python.name);
+		buf_printf(out, " | %" PRIu64 " | %s |\n", r->samples,
+			   text_share(f, (double)r->samples, (double)a->native.samples));
+	}
+	markdown_more(out, rows, a->native.count);
+	buf_printf(out,
+		   "\n%" PRIu64
+		   " samples of the kernel, of the CPU time of all threads outside of it. "
+		   "Called from: the innermost Python function; none for threads without Python.\n",
+		   a->native.samples);
+}
+
+void markdown_waits(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	add_states(out, a, detail);
+	add_waits(out, "Waiting for the GIL", &a->gil, a, detail);
+	add_waits(out, "Waiting for locks", &a->locks, a, detail);
+	add_native(out, a, detail);
+}
