@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/hot.h"
 #include "agent/session.h"
 #include "agent/text.h"
 #include "agent/watch.h"
@@ -20,7 +21,7 @@ enum code_flags {
 	CODE_ASYNC_GENERATOR = 0x200,
 };
 
-_Atomic uint64_t codes_freed;
+HOT_DATA _Atomic uint64_t codes_freed;
 
 static bool watching;           /* 3.12 and later: the interpreter tells of every code object */
 static ssize_t death_slot = -1; /* else: it frees what is in this extra slot of ours */

@@ -9,6 +9,7 @@
 #include "agent/cuda_calls.h"
 
 #include "agent/cupti.h"
+#include "agent/hot.h"
 
 #define RUNTIME CUPTI_DOMAIN_RUNTIME
 #define DRIVER CUPTI_DOMAIN_DRIVER
@@ -316,7 +317,7 @@ void cuda_calls_init(void)
 	}
 }
 
-struct cuda_call_entry *cuda_call_find(int domain, uint32_t id)
+HOT struct cuda_call_entry *cuda_call_find(int domain, uint32_t id)
 {
 	struct cuda_call_entry *e;
 

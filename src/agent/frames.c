@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/hot.h"
 #include "agent/intern.h"
 #include "agent/memory_readable.h"
 #include "agent/pyapi.h"
@@ -10,7 +11,7 @@
 
 /* NULL until it was checked; stays from then on, for threads without the GIL may be reading by it.
  */
-static _Atomic(const struct py_layout *) checked;
+static HOT_DATA _Atomic(const struct py_layout *) checked;
 
 static const char *pointer_at(const char *base, size_t offset)
 {
@@ -104,7 +105,7 @@ static inline uint64_t place_in(const char *frame, const struct py_layout *l)
 }
 
 /* A polynomial: unlike with intern_mix(), no frame's product waits for that of the one before. */
-uint64_t frames_fingerprint(struct frames_path *last)
+HOT uint64_t frames_fingerprint(struct frames_path *last)
 {
 	const struct py_layout *known = checked_layout();
 	const char *frame = newest_frame(known);

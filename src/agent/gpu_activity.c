@@ -29,7 +29,7 @@ static const int kinds[] = {
 	CUPTI_KIND_MEMSET, CUPTI_KIND_OVERHEAD,
 };
 
-static struct intern kernel_names;
+INTERN(kernel_names, INTERN_SLOTS);
 static _Atomic uint32_t first_device = UINT32_MAX;
 
 /* NFR-2: one device per process. */

@@ -7,6 +7,7 @@
 #include "agent/cuda_calls.h"
 #include "agent/cupti.h"
 #include "agent/gpu_recording.h"
+#include "agent/hot.h"
 #include "agent/session.h"
 #include "agent/stacks.h"
 #include "base/varint.h"
@@ -37,7 +38,7 @@ static __thread struct {
  * A call that is under way when we let go of CUPTI never tells its end: what is
  * noted of it means nothing once we are back.
  */
-static _Atomic unsigned subscription;
+static HOT_DATA _Atomic unsigned subscription;
 
 static void forget_old_calls(void)
 {
@@ -54,7 +55,7 @@ static void forget_old_calls(void)
  * "cudaLaunchKernel" of "cudaLaunchKernel_v7000"; defined once.  Our own table has
  * the names: for a call that is newer than the CUPTI in use, CUPTI's is not to be trusted.
  */
-static uint32_t define_name(struct ring *r, struct cuda_call_entry *call)
+static COLD uint32_t define_name(struct ring *r, struct cuda_call_entry *call)
 {
 	const char *name = call->row->name;
 	const char *suffix = strchr(name + 2, '_'); /* behind those of __cudaLaunchKernel */
@@ -132,18 +133,12 @@ static void end_launch(struct ring *r, uint32_t correlation)
 	ring_push(r, RECORD_CUDA_EXIT, correlation);
 }
 
-static void on_enter(struct ring *r, struct cuda_call_entry *call,
-		     const struct cupti_callback_data *data)
+static COLD void on_enter(struct ring *r, struct cuda_call_entry *call,
+			  const struct cupti_callback_data *data)
 {
 	uint8_t payload[5 * VARINT_MAX];
-	size_t n;
-
-	if (call->what == CUDA_CALL_LAUNCH) {
-		begin_launch(r, call);
-		return;
-	}
-	n = put_call(payload, call, data->correlation, stacks_current(r),
-		     allocated_bytes(call, data));
+	size_t n = put_call(payload, call, data->correlation, stacks_current(r),
+			    allocated_bytes(call, data));
 	if (call->what == CUDA_CALL_SYNC_STREAM)
 		n += varint_put(payload + n, stream_waited_for(call->row, data));
 	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, call), payload, (uint32_t)n);
@@ -158,7 +153,7 @@ static void on_exit_of(struct ring *r, const struct cupti_callback_data *data)
 }
 
 /* Only calls of the table are enabled, so most of what comes here is told by depth alone. */
-static void on_call(void *user, int domain, uint32_t id, const void *argument)
+static HOT void on_call(void *user, int domain, uint32_t id, const void *argument)
 {
 	const struct cupti_callback_data *data = argument;
 	struct cuda_call_entry *call;
@@ -173,7 +168,9 @@ static void on_call(void *user, int domain, uint32_t id, const void *argument)
 			return;
 		call = cuda_call_find(domain, id);
 		r = call ? session_ring() : NULL;
-		if (r)
+		if (r && call->what == CUDA_CALL_LAUNCH)
+			begin_launch(r, call);
+		else if (r)
 			on_enter(r, call, data);
 		return;
 	}

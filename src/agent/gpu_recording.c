@@ -11,6 +11,7 @@
 
 #include "agent/cupti.h"
 #include "agent/frames.h"
+#include "agent/hot.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 #include "agent/ahead.h"
@@ -23,16 +24,16 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
 
-static _Atomic int phase;
-static _Atomic int owner;     /* pid: a forked child has no CUDA */
-static _Atomic int unflushed; /* calls were made since the last flush */
+static HOT_DATA _Atomic int phase;
+static _Atomic int owner;              /* pid: a forked child has no CUDA */
+static HOT_DATA _Atomic int unflushed; /* calls were made since the last flush */
 
-bool gpu_is_on(void)
+HOT bool gpu_is_on(void)
 {
 	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_ON;
 }
 
-void gpu_note_call(void)
+HOT void gpu_note_call(void)
 {
 	/* Written once, its line stays shared with the thread that flushes. */
 	if (!atomic_load_explicit(&unflushed, memory_order_relaxed))

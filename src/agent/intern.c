@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "agent/hot.h"
 #include "agent/session.h"
 
 #define PROBES 64u
@@ -9,7 +10,7 @@
 /* A new recording, or no room: start over.  Racing finders define a thing twice at worst. */
 static void empty(struct intern *t)
 {
-	for (uint32_t i = 0; i < INTERN_SLOTS; i++) {
+	for (uint32_t i = 0; i < t->size; i++) {
 		atomic_store_explicit(&t->slots[i].hash, 0, memory_order_relaxed);
 		atomic_store_explicit(&t->slots[i].id, 0, memory_order_relaxed);
 	}
@@ -34,19 +35,22 @@ static bool is_current(const struct intern *t)
 	return atomic_load_explicit(&t->epoch, memory_order_acquire) == session_epoch;
 }
 
-uint32_t intern_find(struct intern *t, uint64_t hash)
+static struct intern_slot *slot_of(const struct intern *t, uint64_t hash, uint32_t nth)
+{
+	return &t->slots[((uint32_t)(hash >> 40) + nth) & (t->size - 1)];
+}
+
+HOT uint32_t intern_find(struct intern *t, uint64_t hash)
 {
 	hash |= 1;
 	if (!is_current(t))
 		return 0;
 	for (uint32_t n = 0; n < PROBES; n++) {
-		uint32_t at = (uint32_t)(hash >> 40) + n;
-		uint64_t found = atomic_load_explicit(&t->slots[at % INTERN_SLOTS].hash,
-						      memory_order_acquire);
+		struct intern_slot *slot = slot_of(t, hash, n);
+		uint64_t found = atomic_load_explicit(&slot->hash, memory_order_acquire);
 
 		if (found == hash)
-			return id_for(hash, atomic_load_explicit(&t->slots[at % INTERN_SLOTS].id,
-								 memory_order_acquire));
+			return id_for(hash, atomic_load_explicit(&slot->id, memory_order_acquire));
 		if (!found)
 			return 0;
 	}
@@ -57,14 +61,13 @@ void intern_put(struct intern *t, uint64_t hash, uint32_t id)
 {
 	hash |= 1;
 	if (!is_current(t) ||
-	    atomic_load_explicit(&t->used, memory_order_relaxed) > INTERN_SLOTS / 4 * 3)
+	    atomic_load_explicit(&t->used, memory_order_relaxed) > t->size / 4 * 3)
 		empty(t);
 	for (uint32_t n = 0; n < PROBES; n++) {
-		uint32_t at = ((uint32_t)(hash >> 40) + n) % INTERN_SLOTS;
-		_Atomic uint64_t *word = &t->slots[at].id;
+		struct intern_slot *slot = slot_of(t, hash, n);
 		uint64_t there = 0;
 
-		if (atomic_compare_exchange_strong_explicit(&t->slots[at].hash, &there, hash,
+		if (atomic_compare_exchange_strong_explicit(&slot->hash, &there, hash,
 							    memory_order_acq_rel,
 							    memory_order_acquire)) {
 			atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
@@ -72,8 +75,8 @@ void intern_put(struct intern *t, uint64_t hash, uint32_t id)
 		}
 		if (there == hash) {
 			/* Pairs with the acquire in intern_find(): the id is defined. */
-			if (!id_for(hash, atomic_load_explicit(word, memory_order_acquire)))
-				atomic_store_explicit(word, id_word(hash, id),
+			if (!id_for(hash, atomic_load_explicit(&slot->id, memory_order_acquire)))
+				atomic_store_explicit(&slot->id, id_word(hash, id),
 						      memory_order_release);
 			return;
 		}

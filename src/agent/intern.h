@@ -10,21 +10,29 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define INTERN_SLOTS 65536u
+struct intern_slot {
+	_Atomic uint64_t hash; /* 0: free */
+	/*
+	 * The id, and above it the low half of the hash that it is for.  They
+	 * differ: its finder is about to say, or a slow one said it of a hash
+	 * that was here before the table was emptied.
+	 */
+	_Atomic uint64_t id;
+};
 
 struct intern {
 	_Atomic uint32_t epoch; /* the recording that the ids belong to */
 	_Atomic uint32_t used;
-	struct {
-		_Atomic uint64_t hash; /* 0: free */
-		/*
-		 * The id, and above it the low half of the hash that it is for.  They
-		 * differ: its finder is about to say, or a slow one said it of a hash
-		 * that was here before the table was emptied.
-		 */
-		_Atomic uint64_t id;
-	} slots[INTERN_SLOTS];
+	uint32_t size;
+	struct intern_slot *slots;
 };
+
+/* A static table of so many slots, a power of two: a quarter of them stays free. */
+#define INTERN(name, slots_count)                            \
+	static struct intern_slot name##_slots[slots_count]; \
+	static struct intern name = { .size = (slots_count), .slots = name##_slots }
+
+#define INTERN_SLOTS 65536u
 
 /* The id, or 0: not there (or not yet). */
 uint32_t intern_find(struct intern *t, uint64_t hash);

@@ -23,7 +23,7 @@ __attribute__((visibility("default"))) const char inferscope_agent_version[] = I
 
 #define NAME_MAX_BYTES 4096u
 
-static struct intern known; /* names, by their bytes */
+INTERN(known, INTERN_SLOTS); /* names, by their bytes */
 
 /*
  * By contents, not by address: a program may build another name in the same

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/hot.h"
 #include "agent/session.h"
 
 _Static_assert(sizeof(((struct shm_block *)0)->words) == RING_CAPACITY, "all of the words");
@@ -276,8 +277,8 @@ static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)
 	}
 }
 
-void ring_push_late(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id, const void *payload,
-		    uint32_t bytes)
+HOT void ring_push_late(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id,
+			const void *payload, uint32_t bytes)
 {
 	_Atomic uint64_t *w;
 	uint32_t total;

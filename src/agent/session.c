@@ -22,12 +22,13 @@
 #include <unistd.h>
 
 #include "agent/budget.h"
+#include "agent/hot.h"
 
 #define NO_PROCESS UINT32_MAX
 #define INSTANCES_AT_ONCE 1024u
 
-_Atomic(struct session *) session_current;
-uint32_t session_epoch;
+HOT_DATA _Atomic(struct session *) session_current;
+HOT_DATA uint32_t session_epoch;
 __thread struct ring *session_my_ring;
 
 static struct session *earlier_sessions;

@@ -2,15 +2,21 @@
 
 #include "agent/codes.h"
 #include "agent/frames.h"
+#include "agent/hot.h"
 #include "agent/intern.h"
 #include "agent/line_pack.h"
 #include "base/varint.h"
 
-static struct intern known; /* by what the frames are */
-static struct intern seen;  /* by how they lie in memory: the short way to the same ids */
+INTERN(known, INTERN_SLOTS); /* by what the frames are */
+
+/*
+ * By how they lie in memory: the short way to the same ids.  Small, because each
+ * launch looks at another slot, in another page of memory if there are many.
+ */
+INTERN(seen, 4096u);
 
 /* Once in a recording for each function: what turns its instruction offsets into lines. */
-static void define_lines(struct ring *r, struct code_note *note)
+static COLD void define_lines(struct ring *r, struct code_note *note)
 {
 	uint8_t minor = (uint8_t)(py.version >> 16), packed[DEF_PAYLOAD_MAX];
 	const uint8_t *table;
@@ -32,7 +38,8 @@ static void define_lines(struct ring *r, struct code_note *note)
 }
 
 /* Names every frame and finds or defines the stack.  *complete: all its functions are known. */
-static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_t n, bool *complete)
+static COLD uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_t n,
+				bool *complete)
 {
 	struct code_note *notes[FRAMES_MAX];
 	uint8_t payload[FRAMES_MAX * 2 * 5];
@@ -68,26 +75,31 @@ static uint32_t name_stack(struct ring *r, const struct frame_ref *frames, size_
 	return id;
 }
 
-uint32_t stacks_current(struct ring *r)
+/* A stack that was not seen lying like this. */
+static COLD uint32_t look_at_stack(struct ring *r, uint64_t hash)
 {
 	struct frame_ref frames[FRAMES_MAX];
-	uint64_t hash = frames_fingerprint(&r->path);
+	size_t n = frames_read(frames);
 	bool complete;
 	uint32_t id;
-	size_t n;
 
-	if (!hash)
-		return 0;
-	/* As it lies in memory is right until a code object is freed: its address may come back. */
-	hash = intern_mix(hash, atomic_load_explicit(&codes_freed, memory_order_acquire));
-	id = intern_find(&seen, hash);
-	if (id)
-		return id;
-	n = frames_read(frames);
 	if (!n)
 		return 0;
 	id = name_stack(r, frames, n, &complete);
 	if (id && complete)
 		intern_put(&seen, hash, id);
 	return id;
+}
+
+HOT uint32_t stacks_current(struct ring *r)
+{
+	uint64_t hash = frames_fingerprint(&r->path);
+	uint32_t id;
+
+	if (!hash)
+		return 0;
+	/* As it lies in memory is right until a code object is freed: its address may come back. */
+	hash = intern_mix(hash, atomic_load_explicit(&codes_freed, memory_order_acquire));
+	id = intern_find(&seen, hash);
+	return id ? id : look_at_stack(r, hash);
 }

@@ -17,7 +17,7 @@
 #define THREADS 4u
 #define ROUNDS 400000u /* each; several tables full */
 
-static struct intern table;
+INTERN(table, INTERN_SLOTS);
 
 static uint64_t hash_of(uint32_t id)
 {
@@ -27,7 +27,8 @@ static uint64_t hash_of(uint32_t id)
 static int forget_all(void **state)
 {
 	(void)state;
-	memset(&table, 0, sizeof(table));
+	memset(table_slots, 0, sizeof(table_slots));
+	table.epoch = table.used = 0;
 	session_epoch = 1;
 	return 0;
 }
