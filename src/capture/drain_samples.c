@@ -99,7 +99,7 @@ static void thread_name(char *out, size_t size, uint32_t pid, uint32_t tid)
 		*out = '\0';
 }
 
-static const struct trace_process *process_of(const struct drain *d, uint32_t id)
+const struct trace_process *drain_process_of(const struct drain *d, uint32_t id)
 {
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		if (d->processes[i].known && d->processes[i].entry.id == id)
@@ -118,7 +118,7 @@ static int write_entry(struct drain *d, struct sampled_thread *s, struct err *er
 static struct sampled_thread *introduce(struct drain *d, const struct sampler_look *l,
 					struct err *err)
 {
-	const struct trace_process *process = process_of(d, l->process);
+	const struct trace_process *process = drain_process_of(d, l->process);
 	struct trace_thread entry = {
 		.process = l->process,
 		.tid = l->tid,
@@ -153,6 +153,7 @@ static int thread_ended(struct drain *d, struct sampled_thread *s, int64_t end_n
 
 	if (s->ours) {
 		s->entry.end_ns = end_ns;
+		drain_times_finish_sampled(s);
 		rc = write_entry(d, s, err) || trace_writer_forget(d->writer, s->entry.id, err);
 	}
 	drop(d, s);
@@ -196,7 +197,7 @@ static int write_sampled_defs(struct drain *d, const struct buf *defs, struct er
 
 static int note_refused(struct drain *d, uint32_t process, struct err *err)
 {
-	const struct trace_process *p = process_of(d, process);
+	const struct trace_process *p = drain_process_of(d, process);
 	char text[256];
 
 	if (!p || d->noted_unsampled)

@@ -52,6 +52,7 @@ struct sampled_thread {
 	bool ours;                 /* no ring accounts for it */
 	int64_t expires_ns;        /* 0: not before it ends */
 	char name[32];
+	struct thread_times first, last; /* the kernel's; see drain_times.c */
 };
 
 /* A stretch of a block, copied out of the shared memory. */
@@ -112,8 +113,9 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
  */
 void drain_times_update(struct drain *d);
 
-/* Puts into a thread's entry what is known of its CPU times. */
+/* Put into a thread's entry what is known of its CPU times. */
 void drain_times_finish(struct drain *d, uint32_t slot);
+void drain_times_finish_sampled(struct sampled_thread *s);
 
 /* How many events a thread made, as far as that can be true. */
 uint64_t drain_produced(const struct drain *d, uint32_t slot);
@@ -146,6 +148,9 @@ void drain_skip(struct drain *d, const struct listed *l);
 int drain_native_cycle(struct drain *d, struct err *err);
 int drain_native_finish(struct drain *d, struct err *err);
 void drain_native_end(struct drain *d, uint32_t slot); /* the process has ended */
+
+/* The process with this id in the trace, while it is known; else NULL. */
+const struct trace_process *drain_process_of(const struct drain *d, uint32_t id);
 
 /* Writes what the sampler has seen. */
 int drain_samples(struct drain *d, struct err *err);

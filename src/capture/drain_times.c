@@ -8,34 +8,51 @@
 #include "capture/drain_state.h"
 
 /* A question takes about 5 us: a thousandth of a core at most, however many threads there are. */
-#define ASK_AFTER_NS 100000000
+#define ASK_AFTER_NS 10000000
 #define ASK_EACH_NS 5000000
 
-static void ask(struct drain *d, struct drain_thread *t)
+static void ask(uint32_t pid, struct trace_thread *entry, struct thread_times *first,
+		struct thread_times *last)
 {
 	struct thread_times now;
 
-	if (!thread_times_read(&now, "", (pid_t)d->processes[t->slot].entry.pid,
-			       (pid_t)t->entry.tid))
+	if (!thread_times_read(&now, "", (pid_t)pid, (pid_t)entry->tid))
 		return;
-	if (!t->entry.timed)
-		t->first = now;
-	t->entry.timed = true;
-	t->last = now;
+	if (!entry->timed)
+		*first = now;
+	entry->timed = true;
+	*last = now;
+}
+
+/* Of whom only samples tell: they have an entry of their own.  Returns how many were asked. */
+static int64_t update_sampled(struct drain *d, bool due)
+{
+	int64_t asked = 0;
+
+	for (size_t i = 0; i < d->sampled_count; i++) {
+		struct sampled_thread *s = &d->sampled[i];
+		const struct trace_process *p = drain_process_of(d, s->entry.process);
+
+		if (!s->ours || !p || (s->entry.timed && !due))
+			continue;
+		ask(p->pid, &s->entry, &s->first, &s->last);
+		asked++;
+	}
+	return asked;
 }
 
 void drain_times_update(struct drain *d)
 {
 	int64_t now_ns = ticks_now_ns(d->ticks);
 	bool due = now_ns >= d->times_due_ns;
-	int64_t asked = 0;
+	int64_t asked = update_sampled(d, due);
 
 	for (uint32_t i = 0; i < d->thread_limit; i++) {
 		struct drain_thread *t = &d->threads[i];
 
 		if (!t->known || t->ended || (t->entry.timed && !due))
 			continue;
-		ask(d, t);
+		ask(d->processes[t->slot].entry.pid, &t->entry, &t->first, &t->last);
 		asked++;
 	}
 	if (due)
@@ -48,8 +65,21 @@ void drain_process_ends(struct drain *d, uint32_t pid)
 		struct drain_thread *t = &d->threads[i];
 
 		if (t->known && d->processes[t->slot].entry.pid == pid)
-			ask(d, t);
+			ask(pid, &t->entry, &t->first, &t->last);
 	}
+	for (size_t i = 0; i < d->sampled_count; i++) {
+		struct sampled_thread *s = &d->sampled[i];
+		const struct trace_process *p = drain_process_of(d, s->entry.process);
+
+		if (s->ours && p && p->pid == pid)
+			ask(pid, &s->entry, &s->first, &s->last);
+	}
+}
+
+void drain_times_finish_sampled(struct sampled_thread *s)
+{
+	s->entry.on_cpu_ns = (int64_t)(s->last.on_cpu_ns - s->first.on_cpu_ns);
+	s->entry.queued_ns = (int64_t)(s->last.queued_ns - s->first.queued_ns);
 }
 
 void drain_times_finish(struct drain *d, uint32_t slot)

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,6 +187,7 @@ void recording_cycle(struct recording *r)
 static int write_losses(struct recording *r)
 {
 	unsigned damaged = drain_totals(r->drain).damaged_blocks;
+	unsigned long long unread = r->native ? native_lost(r->native) : 0;
 	unsigned homeless = atomic_load_explicit(&r->area.header->no_process, memory_order_relaxed);
 	char text[128];
 
@@ -194,6 +196,13 @@ static int write_losses(struct recording *r)
 			 "%u blocks of the trace buffer were overwritten by the workload: "
 			 "their events are lost",
 			 damaged);
+		if (trace_write_note(r->writer, text, &r->trouble))
+			return -1;
+	}
+	if (unread) {
+		snprintf(text, sizeof(text),
+			 "%llu samples of native code found no room in the kernel's memory",
+			 unread);
 		if (trace_write_note(r->writer, text, &r->trouble))
 			return -1;
 	}
@@ -233,6 +242,26 @@ static int write_sampling(struct recording *r)
 	return 0;
 }
 
+#define HIDDEN                                                                                  \
+	"the kernel hides the system calls of threads (/proc/PID/task/TID/syscall): that they " \
+	"waited was seen, but not what for"
+
+/* What the kernel did not permit.  That it permits no perf events is for doctor to say. */
+static int write_refusals(struct recording *r)
+{
+	int refused = r->native ? native_refused(r->native) : 0;
+	char text[64];
+
+	if (refused) {
+		snprintf(text, sizeof(text), "refused: %s", strerror(refused));
+		if (trace_write_info(r->writer, "native", text, &r->trouble))
+			return -1;
+	}
+	return r->sampler && sampler_totals(r->sampler).hidden
+		       ? trace_write_note(r->writer, HIDDEN, &r->trouble)
+		       : 0;
+}
+
 static int write_end(struct recording *r, int exit_status)
 {
 	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
@@ -240,6 +269,7 @@ static int write_end(struct recording *r, int exit_status)
 	if (r->sampler)
 		sampler_stop(r->sampler);
 	return drain_finish(r->drain, &r->trouble) || write_losses(r) || write_sampling(r) ||
+			       write_refusals(r) ||
 			       shrink_finish(&r->shrink, r->writer, &r->trouble) ||
 			       trace_write_end(r->writer, &end, &r->trouble)
 		       ? -1

@@ -257,6 +257,7 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	if (!stack && !w->told && !w->run.count)
 		return;
 	doing = state_of(t, w);
+	s->totals.hidden += w->watch.refused;
 	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
 	add_look(s, t, w, stack, flags, doing.lock, now_ns);
 }

@@ -73,6 +73,7 @@ struct sampler_totals {
 	uint64_t rounds;   /* over all threads */
 	int64_t active_ns; /* in which there was something to look at */
 	int64_t cpu_ns;    /* that it took */
+	uint64_t hidden;   /* of threads whose system calls the kernel hides */
 	bool held_back;    /* fewer looks than asked for, for the workload's or machine's sake */
 };
 

@@ -302,3 +302,24 @@ def test_without_perf_events_all_else_is_there(pythons, sampled):
     assert (cpu["native_samples"], cpu["native"]) == (0, [])
     assert cpu["gil"]["wait_ms"] > 100
     assert thread_of(cpu, "first")["on_cpu_ms"] > 100
+
+
+def test_threads_that_only_samples_know_have_cpu_times(python, record, report):
+    """Without calls nobody but the kernel tells what a thread used; it is asked all the time."""
+    recording = record(python, """
+        import json, threading, time
+        used = {}
+
+        def burn(seconds):
+            begin = time.thread_time()
+            while time.thread_time() < begin + seconds: sum(range(500))
+            used[threading.get_native_id()] = time.thread_time() - begin
+
+        threads = [threading.Thread(target=burn, args=(s,)) for s in (0.3, 0.5)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(json.dumps(used))
+    """, env={"INFERSCOPE_CPU": "sample"}, notes=None)
+    threads = {thread["tid"]: thread for thread in report()["cpu"]["threads"]}
+    for tid, used in json.loads(recording.done.stdout).items():
+        assert abs(threads[int(tid)]["on_cpu_ms"] / 1e3 - used) < 0.05 + 0.05 * used

@@ -1,0 +1,202 @@
+/* links: is_capture */
+/*
+ * The kernel's samples of a child process: its functions by name, threads that
+ * come and go, its end.  Where the kernel does not permit it the test is skipped.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/varint.h"
+#include "capture/elf_symbols.h"
+#include "capture/native.h"
+#include "format/record.h"
+#include "format/stamp.h"
+
+#define IDS 4096u
+#define PROCESS 7u
+
+static volatile unsigned long sink;
+
+/* What the child does, in a function and in a thread of its own. */
+__attribute__((noinline)) static void burn_in_child(void)
+{
+	for (;;)
+		sink = sink * 3 + 1;
+}
+
+__attribute__((noinline)) static void *burn_in_thread(void *arg)
+{
+	(void)arg;
+	for (;;)
+		sink = sink * 5 + 1;
+	return NULL;
+}
+
+static pid_t start_child(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_create(&thread, NULL, burn_in_thread, NULL);
+		burn_in_child();
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+/* All that was sampled and defined. */
+struct seen {
+	uint32_t next_id;
+	unsigned samples, by_place[IDS];
+	char strings[IDS][256];
+	uint32_t symbols[IDS], libraries[IDS];
+	pid_t tids[2];
+	unsigned tid_count;
+};
+
+static uint32_t next_id(void *ctx)
+{
+	struct seen *s = ctx;
+
+	assert_true(s->next_id + 1 < IDS);
+	return ++s->next_id;
+}
+
+static int define(void *ctx, uint8_t kind, uint32_t id, const void *payload, size_t bytes)
+{
+	struct seen *s = ctx;
+	const uint8_t *p = payload, *end = p + bytes;
+	uint64_t value = 0;
+
+	assert_in_range(id, 1, s->next_id);
+	if (kind == DEF_STRING) {
+		snprintf(s->strings[id], sizeof(s->strings[id]), "%.*s", (int)bytes,
+			 (const char *)payload);
+		return 0;
+	}
+	assert_int_equal(kind, DEF_NATIVE);
+	p = varint_get(p, end, &value);
+	assert_non_null(p);
+	s->symbols[id] = (uint32_t)value;
+	p = varint_get(p, end, &value);
+	assert_ptr_equal(p, end);
+	s->libraries[id] = (uint32_t)value;
+	return 0;
+}
+
+static int count(void *ctx, const struct native_sample *sample)
+{
+	struct seen *s = ctx;
+	unsigned i = 0;
+
+	assert_int_equal(sample->process, PROCESS);
+	s->samples++;
+	s->by_place[sample->place]++;
+	while (i < s->tid_count && s->tids[i] != sample->tid)
+		i++;
+	if (i == s->tid_count) {
+		assert_true(i < 2);
+		s->tids[s->tid_count++] = sample->tid;
+	}
+	return 0;
+}
+
+static unsigned samples_in(const struct seen *s, const char *symbol)
+{
+	unsigned n = 0;
+
+	for (uint32_t id = 1; id <= s->next_id; id++) {
+		if (s->by_place[id] && !strcmp(s->strings[s->symbols[id]], symbol))
+			n += s->by_place[id];
+	}
+	return n;
+}
+
+static void test_functions_of_a_child(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	const struct native_reader reader = { s, count };
+	const struct native_definitions definitions = { s, next_id, define };
+	struct native *n = native_new();
+	pid_t child = start_child();
+
+	(void)state;
+	for (int i = 0; i < 50 && !native_refused(n); i++) {
+		native_watch(n, PROCESS, child);
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+		assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions),
+				 0);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (native_refused(n)) {
+		printf("skipped: perf_event_open: %s\n", strerror(native_refused(n)));
+		native_free(n);
+		free(s);
+		skip();
+	}
+	native_forget(n, PROCESS);
+	native_watch(n, PROCESS, child); /* it is gone: nothing to watch */
+	assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions), 0);
+	/* The process is dead by now: what is needed of it was kept. */
+	assert_int_equal(native_define(n, &definitions), 0);
+	assert_true(s->samples > 20);
+	assert_int_equal(s->tid_count, 2);
+	if (elf_symbols_supported()) {
+		unsigned in_child = samples_in(s, "burn_in_child");
+		unsigned in_thread = samples_in(s, "burn_in_thread");
+
+		assert_true(in_child > 5);
+		assert_true(in_thread > 5);
+		assert_true(in_child + in_thread >= s->samples * 9 / 10);
+	}
+	assert_int_equal(native_lost(n), 0);
+	native_free(n);
+	free(s);
+}
+
+/* A child that nobody may look into, and one that never was. */
+static void test_processes_that_are_not_there(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	const struct native_reader reader = { s, count };
+	const struct native_definitions definitions = { s, next_id, define };
+	struct native *n = native_new();
+
+	(void)state;
+	native_watch(n, 1, 0x3fffffff);
+	native_forget(n, 2);
+	assert_int_equal(native_read(n, 1, &reader, &definitions), 0);
+	assert_int_equal(native_define(n, &definitions), 0);
+	assert_int_equal(s->samples, 0);
+	assert_int_equal(native_refused(n), 0);
+	native_free(n);
+	native_free(NULL);
+	free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions_of_a_child),
+		cmocka_unit_test(test_processes_that_are_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
