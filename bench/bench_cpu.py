@@ -83,11 +83,12 @@ def run_to_end(arguments, limit_bytes, **keywords):
             process.wait()
 
 
-def run_once(arguments, scale, limit_bytes=0):
+def run_once(arguments, scale, limit_bytes=0, variables=()):
     """One run of a workload in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="bench-cpu-") as folder:
         seconds = os.path.join(folder, "seconds")
         environment = dict(os.environ, BENCH_SCALE=str(scale), BENCH_SECONDS=seconds)
+        environment.update(variables)
         log = os.path.join(folder, "log")
         with open(log, "w+", encoding="utf-8", errors="replace") as file:
             start = time.perf_counter()
@@ -111,11 +112,18 @@ def measure(env, key, pairs, scale):
     plain = [env.python, script]
     tool = cpu_tools.TOOLS[key.tool].command(env, script)
     limit = 0 if key.tool in cpu_tools.OURS else OTHERS_BYTES
+    variables = env.variables(key.row)
+
+    def run_plain():
+        return run_once(plain, scale, 0, variables)
+
+    def run_tool():
+        return run_once(tool, scale, limit, variables)
+
     with on_cores(key.cores):
-        run_once(plain, scale)
-        run_once(tool, scale, limit)
-        return paired.interleave(lambda: run_once(plain, scale),
-                                 lambda: run_once(tool, scale, limit), pairs)
+        run_plain()
+        run_tool()
+        return paired.interleave(run_plain, run_tool, pairs)
 
 
 class Clock:
@@ -235,6 +243,7 @@ def parse_arguments(arguments):
     parser.add_argument("--markdown", metavar="FILE", help="the table, for docs; -: on stdout")
     parser.add_argument("--estimate", action="store_true", help="say how long it takes; no more")
     args = parser.parse_args(arguments)
+    args.binary = os.path.abspath(args.binary)
     for name, value in (WHOLE if args.all else QUICK).items():
         if getattr(args, name) is None:
             setattr(args, name, value)

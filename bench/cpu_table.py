@@ -39,14 +39,14 @@ class Cell:
                                  for plain, tool in self.pairs])
 
     def share(self):
-        """What the reports say the recording took of the elapsed time; None: they do not."""
+        """By how much the reports say that recording slowed it down; None: they do not."""
         shares = [tool.share for _, tool in self.pairs if tool.share is not None]
         return statistics.median(shares) if shares else None
 
     def trust_error(self):
-        """How far the reports are from the truth, in shares of the elapsed time."""
+        """How far that is from what was measured."""
         share = self.share()
-        return None if share is None else abs(share - (1 - 1 / self.ratio().median))
+        return None if share is None else abs(share - (self.ratio().median - 1))
 
 
 class Results:

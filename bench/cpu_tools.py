@@ -74,10 +74,10 @@ def digest(*paths):
     return sha.hexdigest()[:16]
 
 
-def output_of(arguments):
+def output_of(arguments, env=None):
     """(status, text) of a command."""
     done = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+                          stderr=subprocess.STDOUT, text=True, env=env)
     return done.returncode, done.stdout
 
 
@@ -118,33 +118,34 @@ class Environment:
             status, text = output_of([base, "-m", "venv", self.folder])
             if status:
                 raise Missing("venv of %s: %s" % (self.version, reason_of(text)))
-            self.borrow_torch()
 
-    def borrow_torch(self):
-        """torch is large: it comes from .venv, for the version of that alone."""
-        packages = os.path.join(ROOT, ".venv", "lib", "python" + self.version, "site-packages")
-        if os.path.isdir(os.path.join(packages, "torch")):
-            path = os.path.join(self.folder, "lib", "python" + self.version, "site-packages",
-                                "torch_of_venv.pth")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(os.path.realpath(packages) + "\n")
+    def variables(self, row):
+        """
+        What a row's programs find in their environment.  torch is large: it comes from .venv, for
+        the version of that alone, and no other row sees it (Scalene would use it).
+        """
+        if "torch" not in ROWS[row]:
+            return {}
+        return {"PYTHONPATH": os.path.join(ROOT, ".venv", "lib", "python" + self.version,
+                                           "site-packages")}
 
-    def version_of(self, package):
+    def version_of(self, package, row):
         """What is installed, "" if nothing is."""
         status, text = output_of([self.python, "-c", "import importlib.metadata as m, sys\n"
-                                  "print(m.version(sys.argv[1]))", package])
+                                  "print(m.version(sys.argv[1]))", package],
+                                 dict(os.environ, **self.variables(row)))
         return "" if status else text.strip()
 
-    def need(self, package):
+    def need(self, package, row):
         """Installs it where it is not; returns its version."""
         if package not in self.tried:
-            version = self.version_of(package)
+            version = self.version_of(package, row)
             reason = "is not in .venv for this version" if package == "torch" else ""
             if not version and not reason:
                 _, text = output_of([self.python, "-m", "pip", "install", "-q", "--no-input",
                                      "--disable-pip-version-check", "--only-binary", ":all:",
                                      package])
-                version, reason = self.version_of(package), reason_of(text)
+                version, reason = self.version_of(package, row), reason_of(text)
             self.tried[package] = version, reason
         version, reason = self.tried[package]
         if not version:
@@ -153,7 +154,7 @@ class Environment:
 
     def identity(self, tool, row):
         """A text that changes whenever a measured cell is no longer true; may raise Missing."""
-        packages = ["%s %s" % (name, self.need(name))
+        packages = ["%s %s" % (name, self.need(name, row))
                     for name in (*ROWS[row], *([tool.package] if tool.package else []))]
         sources = [script_of(row), script_of("timed")]
         if tool.key in OURS:

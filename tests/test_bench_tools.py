@@ -101,7 +101,7 @@ def test_promises_that_are_kept_and_ones_that_are_not():
               key("viztracer"): cell(3.0)}
     texts = verdict_texts(broken)
     assert ["MISSED on 1 of 1: 3.12 fib" in text for text in texts] == [True] * 3
-    assert "4.7" in texts[2]  # 1 - 1 / 1.06 was measured, 0.01 said
+    assert "5.0" in texts[2]  # 6 points were measured, 1 said
     assert all("not measured" in text for text in verdict_texts({}))
 
 
@@ -111,7 +111,7 @@ def test_the_table_has_every_cell_and_says_why_one_is_empty():
     keys = [key(tool, cores=cores) for cores in ("free", "one") for tool in ("auto", "scalene")]
     titles = {"auto": "Auto", "scalene": "Scalene"}
     text = "\n".join(cpu_table.markdown(keys, cells, titles, "a machine"))
-    assert "| 3.12 | fib | 1.040 (1.040 – 1.040) | – | 0.2 points |" in text
+    assert "| 3.12 | fib | 1.040 (1.040 – 1.040) | – | 0.0 points |" in text
     assert "| 3.12 | fib, one core | 1.50 (1.50 – 1.50) | – | – |" in text
     assert "scalene, 3.12 fib: exit status 1: no such thing" in text
     assert "Fewer than" not in text

@@ -127,7 +127,14 @@ struct analysis_gc {
 	int64_t total_ns, longest_ns;
 };
 
+/* --verify-overhead */
+struct analysis_verified {
+	size_t pairs;            /* of runs with and without recording; 0: it was not asked for */
+	double ratio, low, high; /* of their times: the median, the extremes */
+};
+
 struct analysis_trust {
+	struct analysis_verified verified;
 	uint64_t events, dropped;
 	uint64_t gaps;
 	uint64_t displaced; /* times that another tool took a thread's calls */

@@ -7,6 +7,7 @@
 #include "analyze/gpu_trust.h"
 #include "analyze/notes.h"
 #include "analyze/stats.h"
+#include "analyze/verified.h"
 
 static void count_threads(struct analysis_trust *trust, const struct timeline *tl, size_t threads)
 {
@@ -229,6 +230,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	note_missing_parts(&n, &a->trust, tl, samples, t);
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
+	verified_collect(&a->trust.verified, t, &n);
 	note_displaced(&n, &a->trust, tl, a->thread_count);
 	note_pauses(&n, &a->trust);
 	count_left_out(a);

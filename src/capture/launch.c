@@ -81,13 +81,24 @@ static int set_environment(const struct launch_paths *paths, const char *where, 
 	return rc ? -1 : 0;
 }
 
-static void run_child(char *const argv[], const struct launch_paths *paths, const char *where,
-		      bool gpu, const struct signals *before, int report_fd)
+/* 0, or -1 with errno set. */
+static int redirect(const struct launch_options *how)
+{
+	int null = how->discard || how->no_input ? open("/dev/null", O_RDWR | O_CLOEXEC) : 0;
+
+	return null < 0 || (how->no_input && dup2(null, STDIN_FILENO) < 0) ||
+			       (how->discard &&
+				(dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0))
+		       ? -1
+		       : 0;
+}
+
+static void run_child(char *const argv[], const struct launch_options *how, int report_fd)
 {
 	int code;
 
-	signals_restore(before);
-	if (!set_environment(paths, where, gpu))
+	signals_restore(how->before);
+	if ((!how->paths || !set_environment(how->paths, how->where, how->gpu)) && !redirect(how))
 		execvp(argv[0], argv);
 	code = errno;
 	if (write(report_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
@@ -95,8 +106,7 @@ static void run_child(char *const argv[], const struct launch_paths *paths, cons
 	_exit(127);
 }
 
-pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where, bool gpu,
-	     const struct signals *before, int *exec_errno, struct err *err)
+pid_t launch(char *const argv[], const struct launch_options *how, int *exec_errno, struct err *err)
 {
 	int pipe_fds[2];
 	pid_t pid;
@@ -113,7 +123,7 @@ pid_t launch(char *const argv[], const struct launch_paths *paths, const char *w
 		return -1;
 	}
 	if (pid == 0)
-		run_child(argv, paths, where, gpu, before, pipe_fds[1]);
+		run_child(argv, how, pipe_fds[1]);
 	close(pipe_fds[1]);
 	do {
 		n = read(pipe_fds[0], exec_errno, sizeof(*exec_errno));

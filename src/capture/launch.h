@@ -22,13 +22,21 @@ struct launch_paths {
 
 int launch_find_paths(struct launch_paths *paths, struct err *err);
 
+struct launch_options {
+	const struct launch_paths *paths; /* NULL: without the agent */
+	const char *where;                /* recording_where() */
+	bool gpu;                         /* inject into CUDA, unless another tool is already */
+	bool discard;                     /* output goes nowhere */
+	bool no_input;
+	const struct signals *before; /* as they are to be in the workload */
+};
+
 /*
- * Starts argv (found through PATH) as a child with the signals as they were; with
- * `gpu` the agent is injected into CUDA, unless another tool is already.
+ * Starts argv (found through PATH) as a child.
  * Returns its pid; or -1 with the text set and *exec_errno telling whether it
  * could not be found or not be executed (0: could not even be forked).
  */
-pid_t launch(char *const argv[], const struct launch_paths *paths, const char *where, bool gpu,
-	     const struct signals *before, int *exec_errno, struct err *err);
+pid_t launch(char *const argv[], const struct launch_options *how, int *exec_errno,
+	     struct err *err);
 
 #endif

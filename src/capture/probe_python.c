@@ -45,13 +45,16 @@ static int run_program(const char *python, struct recording *r, struct err *err)
 			       (char *)(uintptr_t)program, NULL };
 	struct launch_paths paths;
 	struct signals before;
+	const struct launch_options how = {
+		.paths = &paths,
+		.where = recording_where(r),
+		.before = &before,
+	};
 	int exec_errno, status;
 	pid_t pid;
 
 	signals_hold(&before);
-	pid = launch_find_paths(&paths, err)
-		      ? -1
-		      : launch(argv, &paths, recording_where(r), false, &before, &exec_errno, err);
+	pid = launch_find_paths(&paths, err) ? -1 : launch(argv, &how, &exec_errno, err);
 	if (pid < 0) {
 		signals_restore(&before);
 		return -1;

@@ -21,6 +21,8 @@ struct recording {
 	struct sampler *sampler; /* NULL: nothing is sampled */
 	struct native *native;   /* likewise */
 	struct shrink shrink;
+	bool stopped;
+	int64_t wall_ns; /* when it was stopped */
 	bool failed;
 	struct err trouble;
 };
@@ -264,10 +266,8 @@ static int write_refusals(struct recording *r)
 
 static int write_end(struct recording *r, int exit_status)
 {
-	struct trace_end end = { ticks_now_ns(&r->ticks), exit_status };
+	struct trace_end end = { r->wall_ns, exit_status };
 
-	if (r->sampler)
-		sampler_stop(r->sampler);
 	return drain_finish(r->drain, &r->trouble) || write_losses(r) || write_sampling(r) ||
 			       write_refusals(r) ||
 			       shrink_finish(&r->shrink, r->writer, &r->trouble) ||
@@ -276,17 +276,26 @@ static int write_end(struct recording *r, int exit_status)
 		       : 0;
 }
 
-void recording_end(struct recording *r, int exit_status)
+void recording_stop(struct recording *r)
 {
 	struct timespec settle = { 0, SETTLE_NS };
 
-	switch_agents_off(r);
-	if (r->failed)
+	if (r->stopped)
 		return;
+	r->stopped = true;
+	switch_agents_off(r);
 	/* Processes that live on may be in the middle of an event. */
-	if (drain_living(r->drain, 0))
+	if (!r->failed && drain_living(r->drain, 0))
 		nanosleep(&settle, NULL);
-	if (write_end(r, exit_status))
+	if (r->sampler)
+		sampler_stop(r->sampler);
+	r->wall_ns = ticks_now_ns(&r->ticks);
+}
+
+void recording_end(struct recording *r, int exit_status)
+{
+	recording_stop(r);
+	if (!r->failed && write_end(r, exit_status))
 		fail(r);
 }
 

@@ -52,7 +52,10 @@ void recording_begin(struct recording *r);
  */
 void recording_cycle(struct recording *r);
 
-/* Ends it: agents unhook, the rest is drained, the end is written. */
+/* Its time ends here: agents unhook.  Facts and notes may follow before recording_end(). */
+void recording_stop(struct recording *r);
+
+/* Ends it: stops it if that was not done, drains the rest, writes the end. */
 void recording_end(struct recording *r, int exit_status);
 
 /* What went wrong while recording, one line; NULL: nothing. */

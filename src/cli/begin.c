@@ -120,11 +120,8 @@ static uint32_t budget_ppm(const struct config *c)
 	return percent >= 100 ? SHM_NO_BUDGET : (uint32_t)lround(percent * 1e4);
 }
 
-int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
-		    struct err *err)
+static struct recording_options recording_options(const struct config *c)
 {
-	const char *trace = config_text(c, &setting_trace);
-	bool keep = trace && *trace;
 	struct recording_options options = {
 		.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20,
 		.keep_newest = config_flag(c, &setting_ring),
@@ -133,6 +130,29 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 		.sample_hz = (uint32_t)config_number(c, &setting_sample_hz),
 		.ahead = config_number(c, &setting_delay) > 0,
 	};
+
+	if (options.cpu_mode != SHM_CPU_OFF)
+		options.collect = SHM_COLLECT_GC;
+	if (config_flag(c, &setting_gpu))
+		options.collect |= SHM_COLLECT_GPU;
+	return options;
+}
+
+/* With the trace open. */
+static int create_recording(struct begun *b, struct err *err)
+{
+	struct recording_options options = recording_options(b->config);
+
+	/* Not by its name: the workload may have put something else there by then. */
+	snprintf(b->trace_path, sizeof(b->trace_path), "/proc/self/fd/%d", b->trace_fd);
+	return recording_new(&b->recording, b->trace_fd, &options, err);
+}
+
+int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
+		    struct err *err)
+{
+	const char *trace = config_text(c, &setting_trace);
+	bool keep = trace && *trace;
 
 	memset(b, 0, sizeof(*b));
 	b->config = c;
@@ -143,24 +163,31 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->finish.kept_trace = keep ? trace : NULL;
 	b->progress =
 		b->finish.summary && isatty(STDERR_FILENO) && progress_possible(getenv("TERM"));
-	if (options.cpu_mode != SHM_CPU_OFF)
-		options.collect = SHM_COLLECT_GC;
-	if (config_flag(c, &setting_gpu))
-		options.collect |= SHM_COLLECT_GPU;
 	if (finish_check(&b->finish, keep ? trace : NULL, err))
 		return -1;
 	b->trace_fd = keep ? open_trace(trace, err) : open_nameless_trace(err);
 	if (b->trace_fd < 0)
 		return -1;
-	/* Not by its name: the workload may have put something else there by then. */
-	snprintf(b->trace_path, sizeof(b->trace_path), "/proc/self/fd/%d", b->trace_fd);
-	if (recording_new(&b->recording, b->trace_fd, &options, err) ||
-	    write_facts(b, command, err)) {
+	if (create_recording(b, err) || write_facts(b, command, err)) {
 		begun_release(b);
 		return -1;
 	}
 	if (complain_pending(c, SETTING_FOR_RUN))
 		b->fell_short = true;
+	return 0;
+}
+
+int begin_scratch(struct begun *b, const struct config *c, struct err *err)
+{
+	memset(b, 0, sizeof(*b));
+	b->config = c;
+	b->trace_fd = open_nameless_trace(err);
+	if (b->trace_fd < 0)
+		return -1;
+	if (create_recording(b, err)) {
+		begun_release(b);
+		return -1;
+	}
 	return 0;
 }
 

@@ -30,6 +30,9 @@ struct begun {
 int begin_recording(struct begun *b, const struct config *c, char *const command[], FILE *summary,
 		    struct err *err);
 
+/* The same recording again, of which nothing is kept. */
+int begin_scratch(struct begun *b, const struct config *c, struct err *err);
+
 /* --delay and --duration, from now on. */
 void begun_plan(const struct begun *b, struct supervisor *s);
 

@@ -88,6 +88,9 @@ static int record(const struct config *c, pid_t pid)
 	struct err err;
 	int status;
 
+	if (config_flag(c, &setting_verify_overhead))
+		complain(0, "verify_overhead is for 'inferscope run': a program that is running "
+			    "cannot be run again");
 	read_command(pid, text, sizeof(text), words);
 	if (begin_recording(&b, c, words, stderr, &err))
 		return complain(EXIT_USAGE, "%s", err.text);

@@ -11,7 +11,9 @@
 #include "cli/begin.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/verify.h"
 #include "cli/workload.h"
+#include "format/stamp.h"
 
 static int exec_failure(int code)
 {
@@ -169,6 +171,19 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	struct run run = { .begun = b, .workload = w };
 	struct supervisor *s = &run.supervisor;
 	struct launch_paths paths;
+	struct verify v = {
+		.begun = b,
+		.workload = w,
+		.paths = &paths,
+		.before = before,
+	};
+	struct launch_options how = {
+		.paths = &paths,
+		.where = recording_where(b->recording),
+		.gpu = config_flag(b->config, &setting_gpu),
+		.before = before,
+	};
+	int64_t start_ns;
 	int status, exec_errno = 0;
 	pid_t pid;
 
@@ -181,14 +196,22 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	s->over = report_meanwhile;
 	s->context = &run;
 	note_other_injection(b, &paths);
-	pid = launch(w->argv, &paths, recording_where(b->recording),
-		     config_flag(b->config, &setting_gpu), before, &exec_errno, err);
+	verify_input_init(&v.input);
+	start_ns = (int64_t)stamp_monotonic();
+	pid = launch(w->argv, &how, &exec_errno, err);
 	if (pid < 0) {
 		supervisor_release(s);
 		return complain(exec_failure(exec_errno), "%s", err->text);
 	}
 	begun_plan(b, s);
 	status = supervise(s, pid, b->recording);
+	if (config_flag(b->config, &setting_verify_overhead) && s->part == SUPERVISE_ON) {
+		v.status = status;
+		v.elapsed_ns = (int64_t)stamp_monotonic() - start_ns;
+		recording_cycle(b->recording);
+		recording_stop(b->recording);
+		verify_overhead(&v);
+	}
 	/* What ^C ends now is the report, not the workload. */
 	supervisor_release(s);
 	if (s->part == SUPERVISE_OVER)
@@ -225,6 +248,11 @@ static int run(const struct command *self, int argc, char **argv)
 	status = workload_init(&w, c, argc - operand, argv + operand, dashes, &err);
 	if (status)
 		complain(status, "%s", err.text);
+	else if (config_flag(c, &setting_verify_overhead) &&
+		 config_number(c, &setting_duration) > 0)
+		status = complain(
+			EXIT_USAGE,
+			"--verify-overhead needs the whole run: it goes without --duration");
 	else if (!config_flag(c, &setting_enable))
 		status = run_plainly(&w);
 	else

@@ -242,6 +242,18 @@ static void put_losses(struct json *j, const struct analysis *a)
 	json_array_end(j);
 }
 
+static void put_verified(struct json *j, const struct analysis_verified *v)
+{
+	if (!v->pairs) {
+		put_null(j, "verified_ratio");
+		return;
+	}
+	put_fixed(j, "verified_ratio", v->ratio, 4);
+	put_fixed(j, "verified_low", v->low, 4);
+	put_fixed(j, "verified_high", v->high, 4);
+	put_uint(j, "verified_pairs", v->pairs);
+}
+
 static void put_trust(struct json *j, const struct analysis *a)
 {
 	const struct analysis_trust *t = &a->trust;
@@ -253,6 +265,7 @@ static void put_trust(struct json *j, const struct analysis *a)
 	else
 		put_null(j, "overhead_share"); /* a 0 would say that it was measured */
 	put_uint(j, "left_out_functions", t->left_out_functions);
+	put_verified(j, &t->verified);
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
