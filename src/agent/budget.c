@@ -11,6 +11,7 @@ static struct {
 	_Atomic uint32_t event_ps;
 	int64_t most_ns; /* credit is capped here */
 	_Atomic int64_t credit_ns;
+	_Atomic int64_t reserved_ns;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
 	_Atomic uint64_t recorder_ns;   /* of the recorder's CPU time, what is charged already */
@@ -26,12 +27,13 @@ static uint64_t clock_ns(void)
 
 void budget_start(const struct shm_header *h)
 {
-	bucket.bounded = h->cpu_mode == SHM_CPU_AUTO && h->budget_ppm != SHM_NO_BUDGET;
+	bucket.bounded = h->cpu_mode != SHM_CPU_TRACE && h->budget_ppm != SHM_NO_BUDGET;
 	bucket.ppm = h->budget_ppm;
 	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * h->budget_ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
+	atomic_store_explicit(&bucket.reserved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, clock_ns(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.recorder_ns,
 			      atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed),
@@ -121,7 +123,16 @@ int64_t budget_credit_at(uint64_t now_ns)
 	       !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, bucket.most_ns,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
-	return credit < bucket.most_ns ? credit : bucket.most_ns;
+	return (credit < bucket.most_ns ? credit : bucket.most_ns) -
+	       atomic_load_explicit(&bucket.reserved_ns, memory_order_relaxed);
+}
+
+void budget_reserve_ns(uint64_t ns)
+{
+	int64_t most = bucket.most_ns / 4 * 3;
+
+	atomic_store_explicit(&bucket.reserved_ns, ns < (uint64_t)most ? (int64_t)ns : most,
+			      memory_order_relaxed);
 }
 
 int64_t budget_credit_ns(void)

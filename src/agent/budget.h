@@ -79,6 +79,12 @@ void budget_spend_ns(uint64_t ns);
 int64_t budget_credit_ns(void);
 int64_t budget_credit_at(uint64_t now_ns);
 
+/*
+ * So much of the credit is put aside, or as much of it as can be had: for everybody
+ * the bucket is overdrawn until it holds that much.  0 sets it free.
+ */
+void budget_reserve_ns(uint64_t ns);
+
 static inline bool budget_over(void)
 {
 	return budget_credit_ns() < 0;

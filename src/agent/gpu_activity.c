@@ -258,14 +258,17 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 {
 	struct ring *r = session_ring();
 	struct cupti_activity *a = NULL;
-	size_t dropped = 0;
+	size_t dropped = 0, records = 0;
 	int result = CUPTI_OK;
 
 	(void)bytes;
 	if (r)
 		session_name_thread(r, "CUPTI");
-	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a)))
+	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a))) {
 		on_record(r, a);
+		records++;
+	}
+	gpu_windows_count(records);
 	if (result && result != CUPTI_NO_MORE_RECORDS)
 		gpu_stop_for("the GPU recording ends here: CUPTI's records cannot be read", result);
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)

@@ -164,6 +164,7 @@ static void *flush_now_and_then(void *unused)
 										      : quiet + 1;
 		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
 			cupti.FlushAll(0);
+		gpu_windows_turn();
 	}
 	/* The recording is over and the program runs on: CUPTI costs it nothing any more. */
 	if (atomic_load(&owner) == getpid() &&
@@ -188,21 +189,41 @@ void gpu_fetch_last(void)
 		gpu_stop_for("the last GPU work is missing: CUPTI did not hand it over", result);
 }
 
-void gpu_pause(const char *text)
+static _Atomic unsigned reasons; /* to pause: enum gpu_pause_reason */
+static atomic_flag changing;     /* somebody lets go of CUPTI or takes it */
+
+/* Both take milliseconds at most, unless the device hangs: then the other one goes ahead. */
+static void begin_change(void)
+{
+	struct timespec pause = { 0, 1000000 };
+
+	for (int ms = 0; ms < END_FLUSH_MS && atomic_flag_test_and_set(&changing); ms++)
+		nanosleep(&pause, NULL);
+}
+
+/* What was started so far is fetched as far as it is done; nothing is started meanwhile. */
+static void let_go(const char *text)
 {
 	int on = GPU_ON;
 
-	if (atomic_load(&owner) != getpid() || !gpu_is_on())
-		return;
-	flush_within(END_FLUSH_MS);
-	if (!atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
-		return;
 	gpu_activity_stop();
 	gpu_callbacks_stop();
-	gpu_say(GPU_STATE_PAUSED, text);
+	flush_within(END_FLUSH_MS);
+	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
+		gpu_say(GPU_STATE_PAUSED, text);
 }
 
-void gpu_resume(void)
+void gpu_pause(enum gpu_pause_reason reason, const char *text)
+{
+	if (atomic_load(&owner) != getpid())
+		return;
+	begin_change();
+	if (!atomic_fetch_or(&reasons, reason) && gpu_is_on())
+		let_go(text);
+	atomic_flag_clear(&changing);
+}
+
+static void take_again(void)
 {
 	int paused = GPU_PAUSED, result;
 
@@ -220,6 +241,16 @@ void gpu_resume(void)
 	} else {
 		gpu_say(GPU_STATE_RECORDING, "");
 	}
+}
+
+void gpu_resume(enum gpu_pause_reason reason)
+{
+	if (atomic_load(&owner) != getpid())
+		return;
+	begin_change();
+	if (atomic_fetch_and(&reasons, ~(unsigned)reason) == reason)
+		take_again();
+	atomic_flag_clear(&changing);
 }
 
 static void in_forked_child(void)

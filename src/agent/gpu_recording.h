@@ -29,9 +29,21 @@ void gpu_stop_for(const char *what, int result);
 /* The end of the recording or of the process: fetches what the device has done, within 2 s. */
 void gpu_fetch_last(void);
 
-/* Another tool in this process wants CUPTI: let go of it, and take it again. */
-void gpu_pause(const char *text);
-void gpu_resume(void);
+/*
+ * Let go of CUPTI, and take it again when nobody asks for the pause any more.  The
+ * one who asks first gives the text.
+ */
+enum gpu_pause_reason {
+	GPU_PAUSE_TOOL = 1u << 0,   /* another tool in this process wants CUPTI */
+	GPU_PAUSE_BUDGET = 1u << 1, /* the overhead budget is spent */
+};
+
+void gpu_pause(enum gpu_pause_reason reason, const char *text);
+void gpu_resume(enum gpu_pause_reason reason);
+
+/* gpu_windows.c: so many activities were recorded; and what to do about it, now and then. */
+void gpu_windows_count(uint64_t activities);
+void gpu_windows_turn(void);
 
 /* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */
 int gpu_activity_start(void);

@@ -153,7 +153,7 @@ static PyObject *pause_gpu(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	gpu_pause("the program switched its GPU recording off");
+	gpu_pause(GPU_PAUSE_TOOL, "the program switched its GPU recording off");
 	return py_new_ref(py.None);
 }
 
@@ -161,7 +161,7 @@ static PyObject *resume_gpu(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	gpu_resume();
+	gpu_resume(GPU_PAUSE_TOOL);
 	return py_new_ref(py.None);
 }
 

@@ -36,7 +36,8 @@ uint8_t watch_of(const struct text *name, const struct text *file)
 void watch_event(uint8_t watch, uint8_t kind)
 {
 	if (watch == WATCH_PROFILER_BEGINS && kind == RECORD_CALL)
-		gpu_pause("the program uses torch.profiler: the GPU is not recorded meanwhile");
+		gpu_pause(GPU_PAUSE_TOOL,
+			  "the program uses torch.profiler: the GPU is not recorded meanwhile");
 	if (watch == WATCH_PROFILER_ENDS && (kind == RECORD_RETURN || kind == RECORD_UNWIND))
-		gpu_resume();
+		gpu_resume(GPU_PAUSE_TOOL);
 }

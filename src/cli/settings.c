@@ -53,7 +53,7 @@ const struct setting setting_max_overhead = {
 	.key = "max_overhead", .env = "INFERSCOPE_MAX_OVERHEAD", .flag = "--max-overhead",
 	.type = SETTING_NUMBER, .fallback = "5", .metavar = "PCT", .min = 0.1, .max = 100,
 	.scope = RUN,
-	.help = "slow the workload down by at most this much, in percent, with cpu: auto; "
+	.help = "slow the workload down by at most this much, in percent, unless cpu is trace; "
 		"100: no bound",
 };
 

@@ -56,6 +56,11 @@ bool gpu_is_on(void)
 	return on;
 }
 
+void gpu_windows_count(uint64_t activities)
+{
+	(void)activities;
+}
+
 void gpu_stop(const char *text)
 {
 	require(*text);

@@ -109,11 +109,14 @@ def plain(command):
     return [sys.executable] + command if command[0].endswith(".py") else command
 
 
-def recorded(command, trace, report, options=()):
+WHOLE = ("--max-overhead", "100")  # the whole GPU timeline, whatever it costs
+
+
+def recorded(command, trace, report, options=(), budget=WHOLE):
     """Argument vector that runs it recorded."""
     target = command if command[0].endswith(".py") else ["--"] + command
     return [binary(), "run", "--quiet", "--python", sys.executable, "--trace", trace,
-            "--report", report] + list(options) + target
+            "--report", report] + list(budget) + list(options) + target
 
 
 def build_native(folder, source="native.cu"):

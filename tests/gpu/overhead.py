@@ -57,7 +57,8 @@ class Variant:
         if self.options is None:
             return kit.plain(command)
         return kit.recorded(command, self.product(folder),
-                            os.path.join(folder, self.name + ".report.json"), self.options)
+                            os.path.join(folder, self.name + ".report.json"), self.options,
+                            budget=())
 
 
 VARIANTS = [Variant(BASE), Variant("default", [])]
