@@ -1,7 +1,8 @@
 /*
  * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
  * docs/schema/events.schema.json says.  Events come thread by thread, those of a
- * thread in the order in which they end; the GPU's follow (export_json_gpu.c).
+ * thread in the order in which they end; then what threads did, by samples
+ * (export_json_states.c), and the GPU's (export_json_gpu.c).
  */
 #include "export/export_json.h"
 
@@ -386,7 +387,8 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	write_head(&x);
 	json_key(&x.json, "events");
 	json_array_begin(&x.json);
-	if (timeline_walk(x.timeline, &visitor, err) || export_json_gpu(&x, err))
+	if (timeline_walk(x.timeline, &visitor, err) || export_json_states(&x, err) ||
+	    export_json_gpu(&x, err))
 		goto out;
 	json_array_end(&x.json);
 	json_object_end(&x.json);

@@ -50,6 +50,9 @@ static inline void key_true(struct json *j, const char *key)
 	json_bool(j, true);
 }
 
+/* What threads did and waited for, by samples.  -1: text set. */
+int export_json_states(struct exported *x, struct err *err);
+
 /* All about the GPU: CUDA calls, activities, changes of the recording.  -1: text set. */
 int export_json_gpu(struct exported *x, struct err *err);
 

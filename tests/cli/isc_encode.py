@@ -7,13 +7,15 @@ on purpose.
 import struct
 import zlib
 
-INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END = range(1, 8)
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
 CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN = range(1, 8)
 GC_END, SCOPE_BEGIN, SCOPE_END, MARK = 0x88, 0x89, 0x8a, 0x8b
 CUDA_ENTER, CUDA_EXIT = 0x8d, 14
 GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH, GPU_OVERHEAD, GPU_STATE = range(0x8f, 0x95)
 GPU_DROPPED, GPU_DEVICE = 21, 0x96
 COUNTER = 0x97
+PAUSED = 26
+HAS_DETAILS = 0x80  # of a sample
 MONOTONIC_NS = 1  # at the start of every trace made here
 
 
@@ -119,3 +121,17 @@ def events(thread_id, first_index, *rows):
     prefix = struct.pack("<qIIII", rows[0][2], len(times), len(ids), len(lengths), len(payloads))
     return block(EVENTS, prefix + bytes(kinds) + times + ids + lengths + payloads, len(rows),
                  thread_id, first_index)
+
+
+def samples(process_id, *rows):
+    """Rows of (thread, first look in us, last look in us, looks, stack, flags, lock or None)."""
+    columns = [b""] * 7
+    last = rows[0][1]
+    for thread_id, first_us, last_us, looks, stack_id, flags, lock in rows:
+        values = (varint(thread_id), zigzag(first_us - last), varint(last_us - first_us),
+                  varint(looks), varint(stack_id), varint(flags),
+                  varints(lock, 0) if flags & HAS_DETAILS else b"")
+        columns = [column + value for column, value in zip(columns, values)]
+        last = first_us
+    prefix = struct.pack("<q7I", 1000 * rows[0][1], *map(len, columns))
+    return block(SAMPLES, prefix + b"".join(columns), len(rows), process_id)

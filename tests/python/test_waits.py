@@ -30,6 +30,7 @@ def sampled(record, report):
         recording = record(python, text, env={"INFERSCOPE_CPU": "auto", **(env or {})}, notes=None,
                            **more)
         found = report()
+        found["cpu"]["intervals"] = recording.of("thread_state")
         # Threads that make few calls have no name in the trace.
         found["cpu"].update(json.loads(recording.done.stdout))
         return found["cpu"]
@@ -208,6 +209,15 @@ def test_reading_a_pipe_and_sleeping_is_io(python, sampled):
     for name in ("read", "sleep"):
         assert abs(thread_of(cpu, name)["states"]["io_wait_ms"] - 500) < 50
         assert share(thread_of(cpu, name), "io_wait_ms") > 0.9
+        # On the timeline it is one interval, as exact as it says.
+        wait = max((i for i in cpu["intervals"] if i["tid"] == cpu["tids"][name]), key=length)
+        assert wait["name"] == "io_wait"
+        assert abs(length(wait) - 500) < 50
+        assert 0 < wait["error_us"] < 50e3
+
+
+def length(interval):
+    return (interval["end_us"] - interval["start_us"]) / 1e3
 
 
 BURN_AND_SLEEP = """

@@ -160,6 +160,8 @@ def facts_of_export(export):
     for event in export["events"]:
         if event["event_type"].startswith(("cuda_", "gpu_")):
             continue  # gpu_trace.py reads those
+        if event["event_type"] == "thread_state":
+            continue  # made of samples, not of events
         if event["event_type"] == "lost":
             losses.setdefault(event["thread"], []).append(event["events"])
         else:
