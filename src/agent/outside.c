@@ -50,7 +50,20 @@ static bool threads_agree(const struct py_layout *l, const PyObject *interpreter
 	       (!l->native || word_at(self, l->native) == (uint64_t)syscall(SYS_gettid));
 }
 
-/* One of the running frames must lie in the newest piece of their stack. */
+static uint64_t frame_bytes(const struct py_layout *l, uint64_t frame)
+{
+	const void *code = pointer(word_at(pointer(frame), l->code) & ~(uint64_t)l->tags);
+	uint64_t words = l->frame_size_fixed;
+
+	for (int i = 0; i < 2; i++)
+		words += l->frame_size[i] ? (uint32_t)word_at(code, l->frame_size[i]) : 0;
+	return 8 * words;
+}
+
+/*
+ * The newest frame must lie in the newest piece of their stack, end where that is
+ * filled up to, and say that it runs.
+ */
 static bool chunk_agrees(const struct py_layout *l)
 {
 	const char *self = py.ThreadState_Get();
@@ -62,12 +75,9 @@ static bool chunk_agrees(const struct py_layout *l)
 		return true;
 	if (l->has_cframe)
 		at = word_at(pointer(at), l->cframe_frame);
-	for (unsigned n = 0; at && n < FRAMES_MAX; n++) {
-		if (at >= chunk + PY_CHUNK_DATA && at < chunk + bytes)
-			return true;
-		at = word_at(pointer(at), l->previous);
-	}
-	return false;
+	return at >= chunk + PY_CHUNK_DATA && at < chunk + bytes &&
+	       at + frame_bytes(l, at) == word_at(self, l->chunk + 8u) &&
+	       (int32_t)word_at(pointer(at), l->depth) == -1;
 }
 
 /* Frames that run are marked so. */

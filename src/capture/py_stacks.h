@@ -3,11 +3,15 @@
  *
  * Nothing is stopped, so a plain walk along the frames of a busy thread meets
  * frames that have been left and entered again meanwhile: most of what it finds
- * never was.  Here one system call reads where the stack begins, its frames,
- * the frames again and the beginning again.  Outer frames that are the same in
- * both copies are true.  The innermost of a busy thread seldom are: one frame
- * beyond those is kept and called unstable, so that no look is dropped, which
- * would favour what is slow.
+ * never was.  And to take only what did not change while it was read would
+ * favour what is slow.  So no look is dropped: what is certain of a stack, its
+ * outer frames, is kept, and an innermost one that is not is called unstable.
+ *
+ *   3.11 and later (py_frame_chunks.c): the frames of a thread lie in memory one
+ *   after the other and are copied within some tens of nanoseconds; which of
+ *   them runs is seen in the copy.
+ *   3.8 to 3.10 (py_frame_objects.c): frames are objects, linked to their
+ *   callers; they are read twice, and those that ran both times are kept.
  *
  * What is read is another program's memory and may be anything: lengths and
  * depths are bounded, a pointer is only ever read through the kernel.
@@ -27,6 +31,8 @@
 #define PY_STACK_FRAMES 512u /* the innermost; the rest of a deeper stack is cut */
 #define PY_STACK_CHUNKS 16u
 #define PY_THREADS_MAX 500u /* of one process; two pieces of a struct remote each */
+#define PY_THREAD_APART 128u
+#define PY_THREAD_CFRAMES 4u
 
 struct py_frame {
 	uint64_t code;        /* address of the code object */
@@ -40,7 +46,7 @@ struct py_stack {
 	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
 };
 
-/* A thread state, and what its last look has taught. */
+/* A thread state, and what its last looks have taught. */
 struct py_thread {
 	uint64_t state; /* address */
 	uint64_t ident; /* its pthread_self() */
@@ -48,9 +54,9 @@ struct py_thread {
 	uint64_t chunk, chunk_top, chunk_end;
 	uint32_t tid;
 	bool has_gil;
-	unsigned apart_count;
-	uint64_t *apart; /* where frames lay that are in no chunk: PY_STACK_FRAMES; made when needed
-			  */
+	/* Where frames lay that are in no chunk, and what has held the newest frame. */
+	unsigned apart_count, cframe_count;
+	uint64_t apart[PY_THREAD_APART], cframes[PY_THREAD_CFRAMES];
 };
 
 struct py_process {
@@ -58,7 +64,7 @@ struct py_process {
 	const struct py_layout *layout;
 	struct shm_python where;
 	uint64_t gil_holder; /* a thread state; 0: nobody, or unknown */
-	size_t thread_count, thread_cap;
+	size_t thread_count;
 	struct py_thread *threads; /* newest first */
 };
 
@@ -75,7 +81,7 @@ void py_process_release(struct py_process *p);
  */
 int py_threads_read(struct py_reader *r, struct py_process *p);
 
-/* The stack of one of them.  -1: it could not be followed to its end. */
+/* The stack of one of them.  -1: nothing of it could be made out. */
 int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
 		  struct py_stack *out);
 

@@ -27,13 +27,22 @@ struct py_layout {
 	 * `previous`: it runs if its byte at `state` is one whose bit is set in `runs`.
 	 */
 	uint8_t state, runs;
-	uint8_t tags; /* low bits of `code` that say how it is counted */
-	uint8_t unit; /* of an instruction that is an index: so many bytes */
+	/*
+	 * From 3.11 on a frame that runs has -1 at `depth`, an int, and one that has called
+	 * another Python function has not; one that has called C code has.  `entry`: in 3.11 the
+	 * frames that C code called have a byte of 1; later they have an entry frame below them.
+	 */
+	uint8_t depth, entry;
+	uint8_t leaves[8]; /* instructions with which a function is left or waits; 0: no more */
+	uint8_t tags;      /* low bits of `code` that say how it is counted */
+	uint8_t unit;      /* of an instruction that is an index: so many bytes */
 
 	/* In a code object. */
 	uint8_t name; /* the qualified one where it has that */
 	uint8_t file, first_line, line_table;
 	uint8_t bytecode; /* where it starts; 0: `instruction` is an index */
+	/* Its frames take that many words: the sum of two ints (0: one only) and a constant. */
+	uint8_t frame_size[2], frame_size_fixed;
 
 	/* In a thread state: the newest frame, or (has_cframe) what holds it. */
 	uint8_t frame;
@@ -114,6 +123,11 @@ static const struct py_layout py_layouts[] = {
 	  .code = 32,
 	  .previous = 48,
 	  .instruction = 56,
+	  .depth = 64,
+	  .leaves = { 83, 75, 119, 86 },
+	  .entry = 68,
+	  .frame_size = { 76, 68 },
+	  .frame_size_fixed = 9,
 	  .name = 128,
 	  .file = 112,
 	  .first_line = 72,
@@ -136,6 +150,9 @@ static const struct py_layout py_layouts[] = {
 	  .previous = 8,
 	  .instruction = 56,
 	  .owner = 70,
+	  .depth = 64,
+	  .leaves = { 83, 121, 75, 119, 150, 242, 247, 243 },
+	  .frame_size = { 76 },
 	  .name = 128,
 	  .file = 112,
 	  .first_line = 68,
@@ -157,6 +174,9 @@ static const struct py_layout py_layouts[] = {
 	  .previous = 8,
 	  .instruction = 56,
 	  .owner = 70,
+	  .depth = 64,
+	  .leaves = { 36, 103, 35, 102, 118, 239, 240, 241 },
+	  .frame_size = { 76 },
 	  .name = 128,
 	  .file = 112,
 	  .first_line = 68,

@@ -26,7 +26,12 @@ PROGRAM = r"""
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
 #endif
+#if PY_VERSION_HEX >= 0x030d0000
+#include <opcode_ids.h>
+#endif
+#include <opcode.h>
 #include <stdio.h>
+#include <string.h>
 #include "format/py_layout.h"
 
 static int differences;
@@ -82,7 +87,25 @@ int main(void)
 	SAME(l->line_table, PyCodeObject, co_linetable);
 	SAME(l->bytecode, PyCodeObject, co_code_adaptive);
 	SAME(l->previous, _PyInterpreterFrame, previous);
+	SAME(l->depth, _PyInterpreterFrame, stacktop);
+	const uint8_t leaves[8] = { RETURN_VALUE,
+#if PY_VERSION_HEX >= 0x030c0000
+		RETURN_CONST, RETURN_GENERATOR, RERAISE, YIELD_VALUE, INSTRUMENTED_RETURN_VALUE,
+		INSTRUMENTED_RETURN_CONST, INSTRUMENTED_YIELD_VALUE };
+#else
+		RETURN_GENERATOR, RERAISE, YIELD_VALUE };
+#endif
+	same("leaves", memcmp(leaves, l->leaves, sizeof(leaves)), 0);
 	same("state", l->state, 0);
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(l->frame_size[0], PyCodeObject, co_framesize);
+	same("frame_size", l->frame_size[1] + l->frame_size_fixed, 0);
+#else
+	SAME(l->entry, _PyInterpreterFrame, is_entry);
+	SAME(l->frame_size[0], PyCodeObject, co_nlocalsplus);
+	SAME(l->frame_size[1], PyCodeObject, co_stacksize);
+	same("frame_size_fixed", l->frame_size_fixed, FRAME_SPECIALS_SIZE);
+#endif
 #else
 	SAME(l->threads, PyInterpreterState, tstate_head);
 	same("native", l->native, 0);
