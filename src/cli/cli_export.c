@@ -100,7 +100,9 @@ const struct command command_export = {
 	.summary = "write a trace in the format of another tool",
 	.details = "json: an object with the facts of the run and every event, one a line, as\n"
 		   "described by docs/schema/events.schema.json.\n\n"
-		   "folded: a line for each stack of functions, for flame graphs; the number is\n"
+		   "folded: a line for each stack of functions, for flame graphs, by samples where "
+		   "the\n"
+		   "trace has them, else by calls; the number is\n"
 		   "the microseconds that the innermost function itself took.\n\n"
 		   "The others are not there in this version.",
 	.scope = SETTING_FOR_EXPORT,

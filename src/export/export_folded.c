@@ -1,7 +1,9 @@
 /*
  * Folded stacks, for flame graphs: "process;thread;outer;inner 1234", one line
  * for each distinct stack.  The number is the time that the innermost function
- * itself took, in microseconds.
+ * itself took, in microseconds: by samples where the trace has them, because they
+ * tell of every function, else by the calls.  Of a sample the last frame may say what
+ * the thread waited for.
  *
  * The format knows no escapes: a semicolon in a name becomes a colon, and what
  * would end the line goes.  Lines come in the order in which their stacks were
@@ -19,14 +21,36 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "export/export.h"
+#include "format/sample.h"
 #include "report/plain_text.h"
+#include "timeline/functions.h"
 #include "timeline/pair_map.h"
 #include "timeline/process_position.h"
+#include "timeline/sample_walk.h"
 #include "timeline/timeline.h"
 
 #define FOLDED_DEPTH 1024u
 #define ROOT 0u
-#define COLLECTION UINT32_MAX /* the function of a garbage collection */
+
+/* Frames that are no function have numbers that none can have. */
+#define NO_FUNCTION (UINT32_MAX - 15u)
+#define COLLECTION UINT32_MAX /* a garbage collection; as struct span says it */
+#define DEEPER (UINT32_MAX - 1u)
+#define STATE(state) (NO_FUNCTION + (uint32_t)(state))
+
+static const char *frame_that_is_no_function(uint32_t number)
+{
+	static const char *const states[SAMPLE_STATES] = {
+		[SAMPLE_GIL_WAIT] = "(waits for the GIL)",
+		[SAMPLE_LOCK_WAIT] = "(waits for a lock)",
+		[SAMPLE_IO_WAIT] = "(waits for I/O or a time)",
+		[SAMPLE_OFF_CPU] = "(waits)",
+	};
+
+	return number == COLLECTION ? "(garbage collection)"
+	       : number == DEEPER   ? "(deeper)"
+				    : states[number - NO_FUNCTION];
+}
 
 /* Nodes are known by their position; ROOT, nobody's child, also says "none". */
 struct node {
@@ -37,13 +61,15 @@ struct node {
 
 struct folded {
 	const struct trace *trace;
-	struct timeline *timeline;
+	struct timeline *timeline;  /* by calls */
+	struct functions functions; /* by samples */
+	bool by_samples;
 	struct node *nodes;
 	size_t count, cap;
 	struct pair_map children;      /* (parent, function): node */
 	uint32_t *thread_node;         /* by position of the thread */
 	uint32_t path[FOLDED_DEPTH];   /* the open frames of the thread that is being read */
-	size_t ends[FOLDED_DEPTH + 1]; /* how long `line` is before a frame's name */
+	size_t ends[FOLDED_DEPTH + 2]; /* how long `line` is before a frame's name */
 	struct buf line, text;
 	int fd;
 	int error; /* an errno, 0: none */
@@ -106,6 +132,39 @@ static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
 {
 	(void)collected;
 	visit_function(ctx, s);
+}
+
+static uint32_t node_of_stack(struct folded *x, size_t thread, const struct sample *s)
+{
+	size_t count = 0;
+	const struct trace_frame *frames = trace_stack(x->trace, s->stack, &count);
+	uint32_t n = x->thread_node[thread], depth = 0;
+	uint32_t state = STATE(sample_state(s));
+
+	if (s->flags & SAMPLE_CUT) {
+		n = node_find(x, n, DEEPER);
+		depth++;
+	}
+	while (count-- && depth++ < FOLDED_DEPTH - 1 && !x->error) {
+		uint32_t function = functions_find(&x->functions, frames[count].code);
+
+		if (function == FUNCTION_NONE)
+			x->error = ENOMEM;
+		else
+			n = node_find(x, n, function);
+	}
+	if (sample_state(s) < SAMPLE_STATES && frame_that_is_no_function(state))
+		n = node_find(x, n, state);
+	return n;
+}
+
+static void visit_sample(void *ctx, const struct timed_sample *s)
+{
+	struct folded *x = ctx;
+	uint32_t n = x->error ? ROOT : node_of_stack(x, s->thread, s->sample);
+
+	x->by_samples = true;
+	x->nodes[n].self_ns += s->end_ns - s->start_ns;
 }
 
 static const char *process_name(const struct folded *x, size_t thread)
@@ -181,11 +240,12 @@ static void add_function(struct folded *x, uint32_t function)
 	const struct function *f;
 
 	buf_add_byte(&x->line, ';');
-	if (function == COLLECTION) {
-		buf_add_str(&x->line, "(garbage collection)");
+	if (function >= NO_FUNCTION) {
+		buf_add_str(&x->line, frame_that_is_no_function(function));
 		return;
 	}
-	f = timeline_function(x->timeline, function);
+	f = x->by_samples ? &x->functions.items[function]
+			  : timeline_function(x->timeline, function);
 	add_name(&x->line, f->name);
 	if (!*f->file)
 		return;
@@ -236,15 +296,30 @@ static void write_nodes(struct folded *x)
 	export_flush(&x->text, x->fd, &x->error);
 }
 
-static int export_folded(const struct trace *t, int fd, struct err *err)
+static int read_all(struct folded *x, struct err *err)
 {
-	struct folded *x = calloc(1, sizeof(*x));
-	const struct timeline_visitor visitor = {
+	const struct sample_visitor of_samples = { .ctx = x, .sample = visit_sample };
+	const struct timeline_visitor of_calls = {
 		.ctx = x,
 		.enter = visit_enter,
 		.function = visit_function,
 		.gc = visit_gc,
 	};
+	struct sample_walk walk;
+
+	if (sample_walk(&walk, x->trace, &of_samples, err))
+		return -1;
+	if (x->by_samples)
+		return 0;
+	return timeline_new(&x->timeline, x->trace, err) ||
+			       timeline_walk(x->timeline, &of_calls, err)
+		       ? -1
+		       : 0;
+}
+
+static int export_folded(const struct trace *t, int fd, struct err *err)
+{
+	struct folded *x = calloc(1, sizeof(*x));
 	int rc = -1;
 
 	if (!x)
@@ -256,11 +331,11 @@ static int export_folded(const struct trace *t, int fd, struct err *err)
 	buf_init(&x->text);
 	x->nodes = calloc(1, sizeof(*x->nodes));
 	x->count = x->cap = 1;
-	if (!x->nodes || threads_place(x)) {
+	if (!x->nodes || functions_init(&x->functions, t) || threads_place(x)) {
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (timeline_new(&x->timeline, t, err) || timeline_walk(x->timeline, &visitor, err))
+	if (read_all(x, err))
 		goto out;
 	if (!x->error)
 		write_nodes(x);
@@ -272,6 +347,7 @@ static int export_folded(const struct trace *t, int fd, struct err *err)
 	rc = 0;
 out:
 	timeline_free(x->timeline);
+	functions_release(&x->functions);
 	pair_map_release(&x->children);
 	buf_release(&x->line);
 	buf_release(&x->text);

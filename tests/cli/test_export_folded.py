@@ -98,6 +98,38 @@ def test_a_bottomless_stack_has_an_end(folded, write):
     assert sum(stacks.values()) == 2 * deep - 1  # from the first call to the last return, in us
 
 
+RUNNING, GIL, CUT, STACK, DEEP = 1, 2, 0x40, 50, 51
+
+
+def looks(stack, first_us, last_us, count, flags):
+    return 1, first_us, last_us, count, stack, flags, None
+
+
+def test_samples_tell_where_there_are_any(folded, write):
+    """Looks every millisecond; each stands for the time halfway to its neighbours."""
+    path = write(isc.thread(1, 1, 40, "m"), isc.stack(STACK, (MAIN, 0)),
+                 isc.stack(DEEP, (HELPER, 4), (MAIN, 2)),
+                 calls(1, (isc.CALL, ODD, 0), (isc.RETURN, ODD, 9_000_000)),
+                 isc.samples(1, looks(STACK, 1000, 3000, 3, RUNNING), looks(DEEP, 4000, 5000, 2, GIL),
+                             looks(DEEP, 6000, 6000, 1, RUNNING),
+                             looks(DEEP, 7000, 7000, 1, RUNNING | CUT),
+                             looks(0, 8000, 8000, 1, RUNNING)))
+    main = "main (/app/serve.py:3)"
+    stacks = folded(path)
+    assert stacks.pop(("serve.py", "m", main)) >= 2500
+    assert stacks.pop(("serve.py", "m", main, "helper", "(waits for the GIL)")) == 2000
+    assert stacks.pop(("serve.py", "m", main, "helper")) == 1000
+    assert stacks.pop(("serve.py", "m", "(deeper)", main, "helper")) == 1000
+    assert list(stacks) == [("serve.py", "m")], "no Python function, and none of the calls"
+
+
+def test_what_a_sample_does_not_say(folded, write):
+    """A stack and a state that nobody defined."""
+    path = write(isc.thread(1, 1, 40, "m"),
+                 isc.samples(1, looks(99, 1000, 2000, 2, 15), looks(98, 3000, 3000, 1, 0)))
+    assert list(folded(path)) == [("serve.py", "m")]
+
+
 def test_nothing_recorded_is_an_empty_file(folded, write):
     assert folded(write(isc.thread(1, 1, 40, "m"))) == {}
 
