@@ -137,7 +137,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	visitor = census_visitor(&census);
 	err_set(err, "out of memory");
 	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err) ||
-	    sample_census_take(&samples, t, tl, err))
+	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err))
 		goto out;
 	if (gpu_sections_collect(&a->gpu, t, err))
 		goto out;

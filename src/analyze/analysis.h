@@ -64,8 +64,9 @@ struct analysis_function {
 	bool waits;         /* its self time is waiting, see waits.h */
 	bool left_out; /* of the trace, after so many calls: the rest is in its callers' time */
 	/*
-	 * Its calls were not recorded, or not all: self and total times are by samples, and
-	 * chance moves the former by so much either way (95 %).
+	 * Its calls, or those of functions that it called, were not recorded, or not all: its
+	 * self time and, where its own were not, its total time are by samples, and chance
+	 * moves the former by so much either way (95 %).
 	 */
 	bool sampled;
 	int64_t self_error_ns;
@@ -141,6 +142,7 @@ struct analysis_trust {
 	int64_t gap_ns;     /* of all threads: their functions are unknown */
 	bool overhead_known;
 	double overhead_share;       /* of the time without it, for the process that it cost most */
+	double left_out_share;       /* of the time of all threads that they take; by samples */
 	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
 	uint64_t unwound; /* spans whose end by an exception was not recorded, likewise */
 	uint64_t pauses;  /* of the recording of a thread's calls, for the budget's sake */

@@ -208,20 +208,25 @@ static bool calls_paused(const struct analysis *a, const struct timeline *tl)
 	return false;
 }
 
-/* Where calls were not recorded, samples know more. */
+/*
+ * Where calls were not recorded, samples know more: all about a function whose own
+ * calls were not, and of one that called such functions what was its own time.
+ */
 static void use_samples(struct analysis_function *f, const struct sample_census *s, size_t index,
 			bool paused)
 {
 	const struct sample_tally *t = index < s->function_cap ? &s->functions[index] : NULL;
+	bool traced = f->total_ns && !paused && !f->left_out;
 
 	if (!t || !t->looks)
 		return;
 	f->samples = t->self_looks;
-	if (f->total_ns && !paused)
+	if (traced && !t->folded)
 		return;
 	f->sampled = true;
 	f->self_ns = t->self_ns;
-	f->total_ns = t->total_ns;
+	if (!traced)
+		f->total_ns = t->total_ns;
 	f->self_error_ns = sample_error_ns(s, t->self_looks);
 }
 

@@ -72,6 +72,29 @@ static void count_line(struct sample_census *c, uint32_t function, uint32_t line
 	c->lines[at].self_ns = stats_add(c->lines[at].self_ns, s->end_ns - s->start_ns);
 }
 
+static bool is_left_out(const struct sample_census *c, uint32_t function)
+{
+	return function < c->traced_count && c->traced[function].left_out;
+}
+
+/* In the trace the time of what is left out is in the innermost function that is not. */
+static void count_folded(struct sample_census *c, const struct trace_frame *frames, size_t count,
+			 const struct timed_sample *s)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t function;
+		struct sample_tally *t = tally_of(c, frames[i].code, &function);
+
+		if (!t)
+			return;
+		if (is_left_out(c, function))
+			continue;
+		if (i)
+			t->folded += s->sample->count;
+		break;
+	}
+}
+
 static void count_sample(void *ctx, const struct timed_sample *s)
 {
 	struct sample_census *c = ctx;
@@ -97,6 +120,11 @@ static void count_sample(void *ctx, const struct timed_sample *s)
 		if (!i) {
 			t->self_looks += s->sample->count;
 			t->self_ns = stats_add(t->self_ns, time_ns);
+			if (is_left_out(c, function)) {
+				c->left_out_ns = stats_add(c->left_out_ns, time_ns);
+				count_folded(c, frames, count, s);
+				t = &c->functions[function]; /* they may have moved */
+			}
 			line = line_of(c, s->sample->stack, &frames[0]);
 			if (line)
 				count_line(c, function, line, s);
@@ -110,13 +138,15 @@ static void count_sample(void *ctx, const struct timed_sample *s)
 }
 
 int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
-		       struct err *err)
+		       const struct analysis_function *traced, size_t traced_count, struct err *err)
 {
 	const struct sample_visitor visitor = { .ctx = c, .sample = count_sample };
 
 	memset(c, 0, sizeof(*c));
 	c->trace = t;
 	c->timeline = tl;
+	c->traced = traced;
+	c->traced_count = traced_count;
 	pair_map_init(&c->line_at);
 	idmap_init(&c->line_of);
 	c->thread_ns = calloc(trace_thread_count(t) + 1, sizeof(*c->thread_ns));
@@ -124,6 +154,8 @@ int sample_census_take(struct sample_census *c, const struct trace *t, struct ti
 		return err_set(err, "out of memory");
 	if (sample_walk(&c->walk, t, &visitor, err))
 		return -1;
+	c->traced = NULL; /* it is about to change */
+	c->traced_count = 0;
 	return c->failed ? err_set(err, "out of memory") : 0;
 }
 

@@ -16,7 +16,9 @@ struct sample_tally {
 	uint64_t looks;      /* that found it, or what it called */
 	uint64_t self_looks; /* that found itself */
 	int64_t self_ns, total_ns;
-	uint64_t met; /* the last sample that it was counted for */
+	uint64_t
+		folded; /* looks at what is left out of the trace: there it is in this one's time */
+	uint64_t met;   /* the last sample that it was counted for */
 };
 
 struct sample_line {
@@ -32,18 +34,25 @@ struct sample_census {
 	size_t function_cap;
 	struct sample_line *lines;
 	size_t line_count, line_cap;
-	struct pair_map line_at;  /* (function, line): position */
-	struct idmap line_of;     /* of the innermost frame, by stack */
-	int64_t *thread_ns;       /* inside any function, by position */
-	uint64_t samples;         /* so far */
-	uint64_t looks, unstable; /* with a stack */
-	int64_t all_ns;           /* that they stand for */
+	struct pair_map line_at;                /* (function, line): position */
+	struct idmap line_of;                   /* of the innermost frame, by stack */
+	int64_t *thread_ns;                     /* inside any function, by position */
+	uint64_t samples;                       /* so far */
+	uint64_t looks, unstable;               /* with a stack */
+	int64_t all_ns;                         /* that they stand for */
+	int64_t left_out_ns;                    /* of that, in functions left out of the trace */
+	const struct analysis_function *traced; /* by index; borrowed */
+	size_t traced_count;
 	struct sample_walk walk;
 	bool failed; /* out of memory */
 };
 
-/* After the walk over the events; all that is given is borrowed.  -1: no memory. */
+/*
+ * After the walk over the events, of which `traced` has the outcome, by the timeline's
+ * index of functions.  The trace and the timeline stay borrowed.  -1: no memory.
+ */
 int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
+		       const struct analysis_function *traced, size_t traced_count,
 		       struct err *err);
 void sample_census_release(struct sample_census *c);
 

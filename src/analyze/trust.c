@@ -129,6 +129,9 @@ static void note_left_out(struct notes *n, const struct analysis_trust *trust)
 			"of their callers; --cpu trace records all of them",
 			trust->left_out_functions, notes_plural(trust->left_out_functions),
 			trust->left_out_functions == 1 ? "was" : "were");
+	if (trust->left_out_share > 0)
+		notes_add(n, "by samples, functions that were left out took %.1f %% of the time",
+			  100 * trust->left_out_share);
 	if (trust->unwound)
 		notes_add(n,
 			  "%" PRIu64 " call%s left by an exception while exceptions cost too much "
@@ -234,6 +237,8 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	note_displaced(&n, &a->trust, tl, a->thread_count);
 	note_pauses(&n, &a->trust);
 	count_left_out(a);
+	if (samples->all_ns)
+		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
 	note_overhead(&n, a, t);
 	note_left_out(&n, &a->trust);
 	note_losses(&n, &a->trust);

@@ -265,6 +265,7 @@ static void put_trust(struct json *j, const struct analysis *a)
 	else
 		put_null(j, "overhead_share"); /* a 0 would say that it was measured */
 	put_uint(j, "left_out_functions", t->left_out_functions);
+	put_fixed(j, "left_out_share", t->left_out_share, 4);
 	put_verified(j, &t->verified);
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);

@@ -191,11 +191,51 @@ static void functions_have_the_time_of_their_samples(void **state)
 	trace_close(t);
 }
 
+/*
+ * outer calls inner, which is left out of the trace: there it all looks like outer's
+ * own time, 40 ms of it.  Samples know what was whose.
+ */
+static void what_is_left_out_of_the_trace_is_told_by_samples(void **state)
+{
+	const uint8_t in_inner[] = { 2, 4, 1, 8 }, in_outer[] = { 1, 9 };
+	const struct analysis_function *fn;
+	struct analysis *a;
+	struct trace *t;
+	struct file f;
+
+	(void)state;
+	file_begin(&f);
+	define_code(&f, 1, "outer", 1);
+	define_code(&f, 2, "inner", 20);
+	define_stack(&f, 5, in_inner, sizeof(in_inner));
+	define_stack(&f, 6, in_outer, sizeof(in_outer));
+	for (int64_t ms = 0; ms < 40; ms++)
+		add(&f, 1, ms < 30 ? 5 : 6, ms, ms, 1);
+	assert_int_equal(trace_write_event(f.w, 1, 0, RECORD_CALL, 1, 0, NULL, 0, &f.err), 0);
+	assert_int_equal(trace_write_event(f.w, 1, 1, RECORD_LEFT_OUT, 2, 1, NULL, 0, &f.err), 0);
+	assert_int_equal(trace_write_event(f.w, 1, 2, RECORD_RETURN, 1, 40 * MS, NULL, 0, &f.err),
+			 0);
+	t = file_end(&f);
+	assert_int_equal(analysis_new(&a, t, &f.err), 0);
+	fn = find(a, "outer");
+	assert_true(fn->sampled);
+	assert_int_equal(fn->calls, 1);
+	assert_int_equal(fn->total_ns, 40 * MS); /* exact: its own calls were recorded */
+	assert_int_equal(fn->self_ns / 100000, 95);
+	fn = find(a, "inner");
+	assert_true(fn->sampled);
+	assert_int_equal(fn->self_ns / 100000, 295);
+	assert_in_range((uint64_t)(1000 * a->trust.left_out_share), 750, 760); /* 29.5 of 39 ms */
+	analysis_free(a);
+	trace_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sample_lasts_from_halfway_to_halfway),
 		cmocka_unit_test(functions_have_the_time_of_their_samples),
+		cmocka_unit_test(what_is_left_out_of_the_trace_is_told_by_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
