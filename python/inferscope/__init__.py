@@ -48,3 +48,13 @@ def _nothing():
 def _call_nothing(times):
     for _ in range(times):
         _nothing()
+
+
+def _call_c(times):
+    for _ in range(times):
+        len(())
+
+
+def _loop(times):
+    for _ in range(times):
+        pass

@@ -1,20 +1,28 @@
 #include "agent/bursts.h"
 
-#include <dlfcn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "agent/budget.h"
-#include "agent/codes.h"
+#include "agent/calibration.h"
+#include "agent/calls.h"
 #include "agent/frames.h"
 #include "agent/tender.h"
 
 #define LOT_PS 20000000   /* what events may cost between two looks at the clocks */
 #define BURST_NS 4000000  /* credit that a burst is begun with */
+#define FIRST_NS 5000000  /* there from the start */
+#define SHARE_PCT 60u     /* of the budget is for calls; samples and the rest need theirs */
 #define SWITCH_NS 30000u  /* what the program loses when the tender takes the GIL, about */
 #define LOOK_NS 20000000u /* the tender's way of telling a loop without calls from a busy burst */
-#define CUTS 64u          /* whose times are remembered */
+#define STALL_NS 500000u  /* no look takes that long to come while Python code calls */
+#define STALL_PRIOR_NS 20000000u /* a single stall says little about so short a time */
+#define CUTS 64u                 /* whose times are remembered */
 #define PPM 1000000u
+#define SECOND_NS 1000000000u
+#define TAXED_SINCE 0x030a0000u /* from then on each instruction of traced code is slower */
+#define TAX_UNKNOWN 0.5         /* of the time, where it could not be measured */
 
 struct bursts bursts;
 
@@ -23,6 +31,8 @@ static _Atomic uint64_t looked_ns;  /* the last look at the clocks: CLOCK_MONOTO
 static _Atomic uint64_t looked_cpu; /* the process's CPU time, */
 static uint64_t looked_ticks;       /* and the session's clock */
 static uint64_t cut_ns[CUTS];
+static _Atomic int64_t credit_ns; /* of that share, at looked_ns */
+static double ran_ns, stalled_ns; /* while traced: see note_stall() */
 static bool forks_are_told;
 
 static uint64_t cpu_ns(void)
@@ -90,28 +100,40 @@ void bursts_follow_c_functions(int what)
 			      memory_order_relaxed);
 }
 
-static void begin_lot(uint64_t now_ns)
+/* Has the calling thread gone to sleep of its own accord since it was last asked?  True, too, where
+ * another one was. */
+static bool has_slept(void)
 {
-	struct session *s = session_on();
+	static const void *asked;
+	static long before;
+	bool other = asked != &session_my_ring;
+	long then = before;
+	struct rusage usage;
 
-	bursts.left_ps = LOT_PS;
-	atomic_store_explicit(&looked_ns, now_ns, memory_order_relaxed);
-	if (!bursts.tax_ppm || !s)
-		return;
-	bursts.c_ticks = 0;
-	looked_ticks = stamp_now(s->header->clock);
-	atomic_store_explicit(&looked_cpu, cpu_ns(), memory_order_relaxed);
-	/* What runs on counts from here. */
-	if (atomic_load_explicit(&bursts.c_since, memory_order_relaxed))
-		atomic_store_explicit(&bursts.c_since, looked_ticks, memory_order_relaxed);
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return true;
+	asked = &session_my_ring;
+	before = usage.ru_nvcsw;
+	return other || before != then;
+}
+
+/*
+ * Time between two looks in which the process neither ran nor slept: it waited for a CPU.  On a
+ * machine that is busy with other things, what we do to the program takes longer in the
+ * same measure, and is charged so.
+ */
+static void note_stall(uint64_t passed_ns, uint64_t used_ns)
+{
+	if (passed_ns < STALL_NS || passed_ns < 2 * used_ns)
+		ran_ns += (double)passed_ns;
+	else if (!has_slept())
+		stalled_ns += (double)(passed_ns - used_ns);
 }
 
 /* What Python code has lost since the last look because it was traced. */
-static uint64_t tax_ns(uint64_t now_ns)
+static uint64_t tax_ns(uint64_t passed_ns, uint64_t used_ns)
 {
 	struct session *s = session_on();
-	uint64_t passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	uint64_t used_ns = cpu_ns() - atomic_load_explicit(&looked_cpu, memory_order_relaxed);
 	uint64_t ticks = s ? stamp_now(s->header->clock) - looked_ticks : 0;
 
 	if (ticks && bursts.c_ticks <= ticks)
@@ -123,16 +145,72 @@ static uint64_t tax_ns(uint64_t now_ns)
 	return passed_ns * bursts.tax_ppm / PPM;
 }
 
-/* Pays for what was traced since the last look; true: the bucket is overdrawn. */
+/* What calls may cost of so much time; at most a second's is kept. */
+static int64_t earned(uint64_t passed_ns)
+{
+	return (int64_t)(budget_earned_ns(passed_ns < SECOND_NS ? passed_ns : SECOND_NS) *
+			 SHARE_PCT / 100u);
+}
+
+/* Without the GIL, too, while recording pauses. */
+static int64_t own_credit_at(uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
+	int64_t most = FIRST_NS + earned(SECOND_NS);
+	int64_t own = atomic_load_explicit(&credit_ns, memory_order_relaxed) + earned(passed_ns);
+
+	return own < most ? own : most;
+}
+
+static int64_t credit_at(uint64_t now_ns)
+{
+	int64_t own = own_credit_at(now_ns), shared = budget_credit_at(now_ns);
+
+	return own < shared ? own : shared;
+}
+
+/* The present lot is over: looks at the clocks, and begins another. */
+static void begin_lot(uint64_t now_ns)
+{
+	struct session *s = session_on();
+
+	bursts.left_ps = LOT_PS;
+	atomic_store_explicit(&credit_ns, own_credit_at(now_ns), memory_order_relaxed);
+	atomic_store_explicit(&looked_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&looked_cpu, cpu_ns(), memory_order_relaxed);
+	if (!bursts.tax_ppm || !s)
+		return;
+	bursts.c_ticks = 0;
+	looked_ticks = stamp_now(s->header->clock);
+	/* What runs on counts from here. */
+	if (atomic_load_explicit(&bursts.c_since, memory_order_relaxed))
+		atomic_store_explicit(&bursts.c_since, looked_ticks, memory_order_relaxed);
+}
+
+static void pay(uint64_t ns)
+{
+	atomic_fetch_sub_explicit(&credit_ns, (int64_t)ns, memory_order_relaxed);
+	budget_spend_ns(ns);
+}
+
+/* Pays for what was traced since the last look; true: it was more than there is. */
 static bool settle(uint64_t now_ns)
 {
+	struct ring *r = session_my_ring;
 	uint64_t cost_ns = (uint64_t)(LOT_PS - bursts.left_ps) / 1000u;
+	uint64_t passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
+	uint64_t used_ns = cpu_ns() - atomic_load_explicit(&looked_cpu, memory_order_relaxed);
+	bool over;
 
 	if (bursts.tax_ppm)
-		cost_ns += tax_ns(now_ns);
-	budget_spend_ns(cost_ns);
+		cost_ns += tax_ns(passed_ns, used_ns);
+	note_stall(passed_ns, used_ns);
+	pay((uint64_t)((double)cost_ns * (1 + stalled_ns / (ran_ns + STALL_PRIOR_NS))));
+	if (r) /* scopes and the like, and the recorder where it shares our core */
+		budget_settle(r);
+	over = bursts_bounded() && credit_at(now_ns) < 0;
 	begin_lot(now_ns);
-	return budget_credit_at(now_ns) < 0;
+	return over;
 }
 
 static const struct tender_duty duty;
@@ -145,11 +223,10 @@ bool bursts_look(void)
 	if (over)
 		atomic_store_explicit(&bursts.paused, true, memory_order_relaxed);
 	if (over || bursts.tax_ppm) {
-		/* Under a tax it must be there all the time; it is woken once and then by itself.
-		 */
+		/* Under a tax it is there all the time; once woken it looks by itself. */
 		if (over || !tender_serves(&duty))
 			tender_wake(&duty);
-		budget_spend_ns(stamp_monotonic() - start_ns);
+		pay(stamp_monotonic() - start_ns);
 	}
 	return over;
 }
@@ -173,22 +250,13 @@ static uint32_t since_cut_us(const struct ring *r)
 
 void bursts_enter_slow(struct ring *r, int what)
 {
-	struct frame_ref frames[FRAMES_MAX];
 	uint64_t start_ns = stamp_monotonic();
-	size_t n, entered = what == PY_TRACE_CALL; /* that one is recorded as a call */
 
 	if (r->in_step)
 		ring_push(r, RECORD_PAUSED, since_cut_us(r));
-	n = frames_read(frames);
-	while (n > entered) {
-		PyObject *code = (PyObject *)(uintptr_t)frames[--n].code;
-		struct code_note *note = codes_note(r, code);
-
-		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
-	}
-	r->in_step = true;
+	calls_place(r, what == PY_TRACE_CALL);
 	r->cuts = bursts.cuts;
-	budget_spend_ns(stamp_monotonic() - start_ns);
+	pay(stamp_monotonic() - start_ns);
 }
 
 /* The tender: without the GIL. */
@@ -200,11 +268,12 @@ static uint64_t look(uint64_t now_ns)
 
 	if (!s || !bursts_bounded() || !s->header->budget_ppm)
 		return TENDER_NEVER;
-	credit = budget_credit_at(now_ns);
+	credit = credit_at(now_ns);
 	if (bursts_paused())
-		return credit >= BURST_NS ? TENDER_NOW
-					  : now_ns + (uint64_t)(BURST_NS - credit) * PPM /
-							     s->header->budget_ppm;
+		return credit >= BURST_NS
+			       ? TENDER_NOW
+			       : now_ns + (uint64_t)(BURST_NS - credit) * PPM /
+						  s->header->budget_ppm * 100u / SHARE_PCT;
 	if (!bursts.tax_ppm)
 		return TENDER_NEVER;
 	/* At most so much has been lost; events that came by meanwhile have paid. */
@@ -227,6 +296,9 @@ static void resume(uint64_t now_ns)
 {
 	atomic_store_explicit(&bursts.paused, false, memory_order_relaxed);
 	atomic_store_explicit(&bursts.c_since, 0, memory_order_relaxed);
+	/* The latest bursts count most: other programs come and go. */
+	stalled_ns *= 0.75;
+	ran_ns *= 0.75;
 	begin_lot(now_ns);
 	slots->set();
 }
@@ -250,7 +322,7 @@ static void work(void)
 		if (settle(now_ns))
 			cut(now_ns);
 	}
-	budget_spend_ns(SWITCH_NS + stamp_monotonic() - now_ns);
+	pay(SWITCH_NS + stamp_monotonic() - now_ns);
 }
 
 static const struct tender_duty duty = { look, work };
@@ -260,8 +332,10 @@ static PyObject *after_fork(PyObject *self, PyObject *unused)
 {
 	(void)self;
 	(void)unused;
-	if (bursts_bounded() && session_on())
+	if (bursts_bounded() && session_on()) {
 		resume(stamp_monotonic());
+		bursts.left_ps = -1; /* its first event looks, and wakes a tender of its own */
+	}
 	return py_new_ref(py.None);
 }
 
@@ -294,23 +368,72 @@ static bool tell_forks(void)
 void bursts_start(const struct bursts_slots *profile_slots)
 {
 	struct session *s = session_on();
-	uint32_t event_ps = budget_event_cost_ps() ? budget_event_cost_ps() : BUDGET_UNKNOWN_PS;
+	bool bounded =
+		s && s->header->cpu_mode == SHM_CPU_AUTO && s->header->budget_ppm != SHM_NO_BUDGET;
 
 	slots = profile_slots;
-	if (!s || s->header->cpu_mode != SHM_CPU_AUTO || s->header->budget_ppm == SHM_NO_BUDGET)
-		return;
-	frames_init(); /* where it fails, a burst begins with an empty stack */
-	if (!forks_are_told)
-		forks_are_told = tell_forks();
-	for (int i = 0; i < BURSTS_EVENTS; i++)
-		bursts.cost_ps[i] = i >= PY_TRACE_C_CALL ? 25000 : event_ps;
-	bursts.tax_ppm = py.version >= 0x030b0000 ? 400000 : py.version >= 0x030a0000 ? 220000 : 0;
-	if (bursts.tax_ppm)
-		find_gil_switches();
+	memset(bursts.cost_ps, 0, sizeof(bursts.cost_ps));
 	atomic_store_explicit(&bursts.paused, false, memory_order_relaxed);
 	atomic_store_explicit(&bursts.c_since, 0, memory_order_relaxed);
+	bursts.tax_ppm = 0;
+	if (bounded) {
+		frames_init(); /* where it fails, a burst begins with an empty stack */
+		if (!forks_are_told)
+			forks_are_told = tell_forks();
+		if (py.version >= TAXED_SINCE) {
+			find_gil_switches();
+			bursts.tax_ppm = 1; /* so that following C functions is calibrated, too */
+		}
+	}
+	atomic_store_explicit(&looked_ns, stamp_monotonic(), memory_order_relaxed);
+	atomic_store_explicit(&credit_ns, FIRST_NS, memory_order_relaxed);
 	begin_lot(stamp_monotonic());
-	atomic_store_explicit(&bursts.bounded, true, memory_order_relaxed);
+	atomic_store_explicit(&bursts.bounded, bounded, memory_order_relaxed);
+}
+
+/* Of `plain` and what it became, the part that is not tax, for each of so many events. */
+static uint32_t cost_ps(double plain, double hooked, double tax, double events)
+{
+	double ps = (hooked * (1 - tax) - plain) * 1000 / events;
+
+	return ps > 1 ? (uint32_t)ps : 1;
+}
+
+/*
+ * Traced Python code takes longer by the tax on all its time and by what its events
+ * cost besides: three unknowns, three measurements.
+ */
+void bursts_set_costs(void)
+{
+	double plain[CALIBRATIONS], hooked[CALIBRATIONS], tax = 0;
+	uint32_t call_ps = BUDGET_UNKNOWN_PS, c_call_ps = BUDGET_UNKNOWN_PS;
+	bool known = true;
+
+	for (int i = 0; i < CALIBRATIONS; i++) {
+		plain[i] = (double)calibration_plain_ns(i);
+		hooked[i] = (double)calibration_hooked_ns(i);
+		known &= plain[i] > 0 && hooked[i] > 0;
+	}
+	known &=
+		hooked[CALIBRATION_CALLS] > plain[CALIBRATION_CALLS]; /* else ours was not called */
+	if (bursts.tax_ppm && known && hooked[CALIBRATION_LOOP] > plain[CALIBRATION_LOOP])
+		tax = 1 - plain[CALIBRATION_LOOP] / hooked[CALIBRATION_LOOP];
+	else if (bursts.tax_ppm && !known)
+		tax = TAX_UNKNOWN;
+	if (known) {
+		call_ps = cost_ps(plain[CALIBRATION_CALLS], hooked[CALIBRATION_CALLS], tax,
+				  2 * CALIBRATION_ROUNDS);
+		c_call_ps = cost_ps(plain[CALIBRATION_C_CALLS], hooked[CALIBRATION_C_CALLS], tax,
+				    2 * CALIBRATION_ROUNDS);
+	}
+	for (int i = 0; i < BURSTS_EVENTS; i++)
+		bursts.cost_ps[i] = i >= PY_TRACE_C_CALL ? c_call_ps : call_ps;
+	/* At least 1: that it is there at all is known. */
+	bursts.tax_ppm = bursts.tax_ppm ? 1 + (uint32_t)(tax * PPM) : 0;
+	begin_lot(stamp_monotonic());
+	/* A program that never calls anything pays, too. */
+	if (bursts.tax_ppm)
+		tender_wake(&duty);
 }
 
 void bursts_stop(void)

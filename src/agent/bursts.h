@@ -44,8 +44,13 @@ struct bursts {
 
 extern struct bursts bursts;
 
-/* When tracing starts and stops.  Where the session has no bound, nothing ever pauses. */
+/*
+ * When tracing starts: events cost nothing until bursts_set_costs() says what, by
+ * what calibration.h found, and nothing pauses.  Without a bound nothing ever does, but the
+ * account is kept.
+ */
 void bursts_start(const struct bursts_slots *slots);
+void bursts_set_costs(void);
 void bursts_stop(void);
 
 void bursts_follow_c_functions(int what); /* only for bursts_event() */

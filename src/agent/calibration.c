@@ -6,14 +6,26 @@
 #include "agent/budget.h"
 #include "agent/codes.h"
 
-#define CALLS 500 /* their events fit one block */
 #define REPEATS 7
-#define EVENTS (2 * CALLS + 2) /* each call's begin and end, and those of the loop around them */
+/* Each call's begin and end, and those of the loop around them; they fit one block. */
+#define EVENTS (2 * CALIBRATION_ROUNDS + 2)
 
 _Static_assert(EVENTS * sizeof(struct record) <= RING_CAPACITY, "the block is never full");
 
-static uint64_t plain_ns; /* 0: not measured */
-static uint32_t event_ps; /* measured before, in this process */
+static const char *const programs[CALIBRATIONS] = { "_call_nothing", "_call_c", "_loop" };
+
+/* 0: not measured */
+static uint64_t plain_ns[CALIBRATIONS], hooked_ns[CALIBRATIONS];
+
+uint64_t calibration_plain_ns(enum calibration what)
+{
+	return plain_ns[what];
+}
+
+uint64_t calibration_hooked_ns(enum calibration what)
+{
+	return hooked_ns[what];
+}
 
 static uint64_t clock_ns(void)
 {
@@ -38,19 +50,22 @@ static PyObject *of_package(const char *name)
 	return package ? py.GetAttr(package, name) : NULL;
 }
 
-/* The median of what the calls took, all REPEATS of them; 0: it cannot be said. */
-static uint64_t measure(struct ring *scratch)
+/* The median of what the program took; 0: it cannot be said. */
+static uint64_t measure(const char *program, struct ring *scratch, struct shm_block *blocks)
 {
-	PyObject *function = of_package("_call_nothing");
-	PyObject *count = py.Long_From(CALLS);
+	PyObject *function = of_package(program);
+	PyObject *count = py.Long_From(CALIBRATION_ROUNDS);
 	uint64_t took[REPEATS], start;
 	size_t n = 0;
 
 	for (; function && count && n < REPEATS; n++) {
 		PyObject *result;
 
-		if (scratch)
+		/* One that is not in the cache: events seldom meet memory that is. */
+		if (scratch) {
+			scratch->events.block = &blocks[n];
 			scratch->events.head = 0;
+		}
 		start = clock_ns();
 		result = py.CallWith(function, count, NULL);
 		took[n] = clock_ns() - start;
@@ -65,12 +80,13 @@ static uint64_t measure(struct ring *scratch)
 	return n == REPEATS ? took[REPEATS / 2] : 0;
 }
 
-void calibration_without_hook(void)
+void calibration_without_hook(unsigned count)
 {
-	plain_ns = event_ps ? 0 : measure(NULL);
+	for (unsigned i = 0; i < count && !hooked_ns[0]; i++)
+		plain_ns[i] = measure(programs[i], NULL, NULL);
 }
 
-/* The two functions get no definition: no trace has events of theirs. */
+/* They get no definition: no trace has events of theirs. */
 static bool keep_out_of_the_trace(const char *name)
 {
 	PyObject *function = of_package(name);
@@ -83,43 +99,36 @@ static bool keep_out_of_the_trace(const char *name)
 	return kept;
 }
 
-/* Like the thread's own, but what is written to it is read by nobody. */
-static struct ring *scratch_ring(const struct ring *own)
+/* On a ring like the thread's own, but what is written to it is read by nobody. */
+static void measure_with_hook(unsigned count)
 {
-	struct ring *r = malloc(ring_bytes(own->session));
-	struct shm_block *block = calloc(1, sizeof(*block));
+	struct ring *own = session_ring(), *scratch = own ? malloc(ring_bytes(own->session)) : NULL;
+	struct shm_block *blocks = calloc(REPEATS, sizeof(*blocks));
 
-	if (!r || !block) {
-		free(r);
-		free(block);
-		return NULL;
+	if (scratch && blocks) {
+		ring_init(scratch, own->session, own->thread);
+		scratch->name_at = UINT64_MAX;
+		scratch->lot = scratch->allowance = INT32_MAX;
+		session_my_ring = scratch;
+		for (unsigned i = 0; i < count; i++)
+			hooked_ns[i] = measure(programs[i], scratch, blocks);
+		session_my_ring = own;
 	}
-	ring_init(r, own->session, own->thread);
-	r->name_at = UINT64_MAX;
-	r->lot = r->allowance = INT32_MAX;
-	r->events.block = block;
-	return r;
-}
-
-static void measure_with_hook(void)
-{
-	struct ring *own = session_ring(), *scratch = own ? scratch_ring(own) : NULL;
-	uint64_t hooked_ns;
-
-	if (!scratch)
-		return;
-	session_my_ring = scratch;
-	hooked_ns = measure(scratch);
-	session_my_ring = own;
-	free(scratch->events.block);
 	free(scratch);
-	if (hooked_ns > plain_ns)
-		event_ps = (uint32_t)((hooked_ns - plain_ns) * 1000u / EVENTS);
+	free(blocks);
 }
 
-void calibration_with_hook(void)
+void calibration_with_hook(unsigned count)
 {
-	if (plain_ns && keep_out_of_the_trace("_nothing") && keep_out_of_the_trace("_call_nothing"))
-		measure_with_hook();
-	budget_set_event_cost_ps(event_ps);
+	bool kept = keep_out_of_the_trace("_nothing");
+	uint64_t plain = plain_ns[CALIBRATION_CALLS];
+	uint64_t hooked;
+
+	for (unsigned i = 0; i < count; i++)
+		kept &= keep_out_of_the_trace(programs[i]);
+	if (kept && plain && !hooked_ns[CALIBRATION_CALLS])
+		measure_with_hook(count);
+	hooked = hooked_ns[CALIBRATION_CALLS];
+	budget_set_event_cost_ps(hooked > plain ? (uint32_t)((hooked - plain) * 1000u / EVENTS)
+						: 0);
 }

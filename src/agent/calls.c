@@ -47,10 +47,10 @@ static bool is_entry(uint8_t kind)
  * read as they lie.  Those of a thread that began after us are entered one by one,
  * and this is its first: there is nothing below it.
  */
-static void place(struct ring *r, uint8_t kind)
+void calls_place(struct ring *r, bool entering)
 {
 	struct frame_ref frames[FRAMES_MAX];
-	size_t n = frames_read(frames), entered = is_entry(kind) ? 1 : 0;
+	size_t n = frames_read(frames), entered = entering ? 1 : 0;
 
 	while (n-- > entered) {
 		struct code_note *note = codes_note(r, (PyObject *)(uintptr_t)frames[n].code);
@@ -59,6 +59,7 @@ static void place(struct ring *r, uint8_t kind)
 			continue;
 		ring_push(r, RECORD_RUNNING, note ? note->id : 0);
 	}
+	r->in_step = true;
 }
 
 void calls_look(struct ring *r, uint8_t kind)
@@ -69,8 +70,7 @@ void calls_look(struct ring *r, uint8_t kind)
 	}
 	r->name_at = RING_NAME_FIRST;
 	if (!r->in_step)
-		place(r, kind);
-	r->in_step = true;
+		calls_place(r, is_entry(kind));
 	if (r->produced) /* it has run for a while: its name is there */
 		thread_name_look(r);
 }

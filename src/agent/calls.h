@@ -47,6 +47,12 @@ void calls_stop(void);
  */
 void calls_look(struct ring *r, uint8_t kind);
 
+/*
+ * In a hook: records the functions that the calling thread is in, but not the one that it is just
+ * entering, if it is.  Then the ring is in step.
+ */
+void calls_place(struct ring *r, bool entering);
+
 /* note: NULL where memory ran out; the function then has no name. */
 static inline void calls_record(struct ring *r, uint8_t kind, const struct code_note *note)
 {

@@ -286,7 +286,7 @@ static enum shm_refusal start(bool discover)
 		return SHM_REFUSED_NO_TOOL_ID;
 	leave_out_start();
 	if (!discover)
-		calibration_without_hook();
+		calibration_without_hook(CALIBRATION_CALLS + 1);
 	if (!register_callbacks() || set_events(all_events)) {
 		stop();
 		return SHM_REFUSED_API;
@@ -295,7 +295,7 @@ static enum shm_refusal start(bool discover)
 		restart_disabled();
 	left_disabled = discover;
 	if (!discover)
-		calibration_with_hook();
+		calibration_with_hook(CALIBRATION_CALLS + 1);
 	return SHM_OK;
 }
 

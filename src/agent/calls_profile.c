@@ -22,6 +22,7 @@
  * bursts.h decides when.
  */
 #include "agent/bursts.h"
+#include "agent/calibration.h"
 #include "agent/calls.h"
 #include "agent/text.h"
 
@@ -193,7 +194,7 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 	struct ring *r;
 
 	(void)object;
-	if (bursts_bounded() && bursts_event(what))
+	if (bursts_event(what))
 		return pause_here();
 	if (what == PY_TRACE_C_RETURN && arg == start_new_thread && session_on())
 		attach_all_threads();
@@ -417,9 +418,12 @@ static enum shm_refusal start(bool discover)
 		audited = !py.AuditHook_Add(on_audit, NULL);
 	py.Err_Clear();
 	attached = true;
+	calibration_without_hook(CALIBRATIONS);
 	bursts_start(&slots);
 	if (!attach_all_threads() && self)
 		atomic_store_explicit(&self->displaced, 1, memory_order_relaxed);
+	calibration_with_hook(CALIBRATIONS);
+	bursts_set_costs();
 	return SHM_OK;
 }
 

@@ -42,7 +42,7 @@ def nothing_is_damaged(trust):
 
 def test_a_program_that_only_calls_is_recorded_in_bursts(burst, python):
     trace, report = burst(python, """
-    busy(0.6)
+    busy(1)
     print(fib(15))
     """)
     assert trace.done.stdout == "610\n"
@@ -79,7 +79,7 @@ def test_without_a_bound_every_call_is_recorded(burst, clean_env, python):
     trace, report = burst(python, """
     for _ in range(20):
         fib(15)
-    """, env={**clean_env, "INFERSCOPE_MAX_OVERHEAD": "100"}, stderr=None)
+    """, env={**clean_env, "INFERSCOPE_MAX_OVERHEAD": "100"})
     assert len(trace.calls("fib")) == 20 * 1973
     assert report["trust"]["pauses"] == 0
 
@@ -141,18 +141,18 @@ def test_a_thread_that_begins_in_a_pause_is_seen_later(burst, python):
 def test_a_child_forked_in_a_pause_is_recorded(burst, python):
     trace, report = burst(python, """
     import os
-    for _ in range(3):
+    for _ in range(2):
         busy(0.1)
         child = os.fork()
         if not child:
-            busy(0.1)
+            busy(0.4)
             os._exit(5)
         print(os.waitpid(child, 0)[1] >> 8)
     """)
-    assert trace.done.stdout == "5\n5\n5\n"
-    assert len(trace.processes) == 4
+    assert trace.done.stdout == "5\n5\n"
+    assert len(trace.processes) == 3
     main = trace.processes[0]["pid"]
-    assert len({e["pid"] for e in trace.functions("fib") if e["pid"] != main}) == 3
+    assert len({e["pid"] for e in trace.functions("fib") if e["pid"] != main}) == 2
     assert nothing_is_damaged(report["trust"])
 
 
