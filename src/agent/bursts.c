@@ -33,7 +33,7 @@ static uint64_t looked_ticks;       /* and the session's clock */
 static uint64_t cut_ns[CUTS];
 static _Atomic int64_t credit_ns; /* of that share, at looked_ns */
 static double ran_ns, stalled_ns; /* while traced: see note_stall() */
-static bool forks_are_told;
+static bool forks_are_told, end_is_told;
 
 static uint64_t cpu_ns(void)
 {
@@ -248,12 +248,29 @@ static uint32_t since_cut_us(const struct ring *r)
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
+void bursts_tell_cut(struct ring *r)
+{
+	if (!r->in_step || r->cuts == bursts.cuts)
+		return;
+	ring_push(r, RECORD_PAUSED, since_cut_us(r));
+	r->in_step = false;
+}
+
+/* The main thread outlives the interpreter. */
+static void at_interpreter_end(void)
+{
+	struct ring *r = session_on() ? session_my_ring : NULL;
+
+	end_is_told = false; /* CPython calls it once */
+	if (r)
+		bursts_tell_cut(r);
+}
+
 void bursts_enter_slow(struct ring *r, int what)
 {
 	uint64_t start_ns = stamp_monotonic();
 
-	if (r->in_step)
-		ring_push(r, RECORD_PAUSED, since_cut_us(r));
+	bursts_tell_cut(r);
 	calls_place(r, what == PY_TRACE_CALL);
 	r->cuts = bursts.cuts;
 	pay(stamp_monotonic() - start_ns);
@@ -431,9 +448,13 @@ void bursts_set_costs(void)
 	/* At least 1: that it is there at all is known. */
 	bursts.tax_ppm = bursts.tax_ppm ? 1 + (uint32_t)(tax * PPM) : 0;
 	begin_lot(stamp_monotonic());
+	if (!bursts.tax_ppm)
+		return;
 	/* A program that never calls anything pays, too. */
-	if (bursts.tax_ppm)
-		tender_wake(&duty);
+	tender_wake(&duty);
+	atomic_store_explicit(&session_thread_ends, bursts_tell_cut, memory_order_relaxed);
+	if (!end_is_told)
+		end_is_told = !py.AtExit(at_interpreter_end);
 }
 
 void bursts_stop(void)

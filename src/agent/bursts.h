@@ -85,6 +85,12 @@ static inline bool bursts_bounded(void)
 /* The calling thread gives up its slot: the trace is told. */
 void bursts_leave(struct ring *r);
 
+/*
+ * A thread that was cut says so now, if it has not: when it ends, and before what would make it
+ * seem to have been recorded up to here.  By the thread itself, with the GIL or without.
+ */
+void bursts_tell_cut(struct ring *r);
+
 void bursts_enter_slow(struct ring *r, int what);
 
 /* Before an event is recorded: the trace is told where the thread is, if it does not know. */

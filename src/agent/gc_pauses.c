@@ -1,5 +1,6 @@
 #include "agent/gc_pauses.h"
 
+#include "agent/bursts.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 #include "agent/text.h"
@@ -27,6 +28,7 @@ static PyObject *on_gc(PyObject *self, PyObject *const *args, ssize_t n)
 		struct text phase = text_of(args[0], 8);
 
 		if (phase.bytes > 2 && phase.data[2] == 'a') { /* st-a-rt */
+			bursts_tell_cut(r);
 			ring_push(r, RECORD_GC_BEGIN, generation);
 		} else {
 			uint8_t payload[VARINT_MAX];

@@ -30,6 +30,7 @@
 HOT_DATA _Atomic(struct session *) session_current;
 HOT_DATA uint32_t session_epoch;
 __thread struct ring *session_my_ring;
+_Atomic(void (*)(struct ring *)) session_thread_ends;
 
 static struct session *earlier_sessions;
 static _Atomic uint32_t process_index = NO_PROCESS;
@@ -161,7 +162,12 @@ static void at_thread_end(void *ring)
 	struct ring *r = ring;
 	struct shm_thread *t = &r->session->threads[r->thread];
 
+	void (*last_words)(struct ring *) =
+		atomic_load_explicit(&session_thread_ends, memory_order_relaxed);
+
 	session_my_ring = NULL;
+	if (last_words)
+		last_words(r);
 	budget_settle(r);
 	ring_seal(r);
 	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);

@@ -89,6 +89,12 @@ static inline struct ring *session_ring(void)
 	return r && r->session == s ? r : session_ring_slow(s);
 }
 
+/*
+ * Called when a thread ends, in it, with its ring, which takes last records; NULL: nobody wants to
+ * know.  Set once, with the GIL.
+ */
+extern _Atomic(void (*)(struct ring *)) session_thread_ends;
+
 /* Puts a name on the calling thread, once; later calls are ignored. */
 void session_name_thread(struct ring *r, const char *name);
 
