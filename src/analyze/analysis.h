@@ -50,6 +50,7 @@ struct analysis_thread {
 	int64_t on_cpu_ns;
 	int64_t queued_ns;             /* ready, while another thread had the CPU */
 	struct analysis_states states; /* by samples */
+	struct analysis_absences absences;
 	uint64_t events, lost, gaps;
 };
 

@@ -133,11 +133,29 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 		c->failed = true;
 }
 
+static void take_absence(struct analysis_thread *t, const struct native_sample_at *n)
+{
+	struct analysis_absences *a = &t->absences;
+	int64_t ns = n->end_ns - n->time_ns;
+	bool preempted = (n->flags & SAMPLE_STATE) == SAMPLE_RUNNING;
+	int64_t *sum = preempted ? &a->preempted_ns : &a->waited_ns;
+
+	a->count++;
+	*sum = stats_add(*sum, ns);
+	if (ns > a->longest_ns)
+		a->longest_ns = ns;
+}
+
 static void take_native(void *ctx, const struct native_sample_at *n)
 {
 	struct collector *c = ctx;
 	struct native_sample_at *grown;
 
+	if (n->flags & SAMPLE_AWAY) {
+		if (n->thread < c->analysis->thread_count)
+			take_absence(&c->analysis->threads[n->thread], n);
+		return;
+	}
 	keep_another(c);
 	grown = array_grow(c->natives, &c->native_cap, c->native_count + 1, sizeof(*grown));
 	if (!grown) {

@@ -16,6 +16,14 @@ struct analysis_states {
 	int64_t has_gil_ns;        /* of that, with the interpreter's lock */
 };
 
+/* When a thread had no CPU for a millisecond or longer, by the kernel. */
+struct analysis_absences {
+	uint64_t count;
+	int64_t waited_ns;    /* for something */
+	int64_t preempted_ns; /* for a CPU: another thread was given its own */
+	int64_t longest_ns;
+};
+
 /* How it is known who had what a thread waited for. */
 enum wait_evidence {
 	WAIT_HOLDER_UNKNOWN,

@@ -62,10 +62,28 @@ static int write_sample(void *ctx, const struct native_sample *s)
 	return trace_write_sample(d->writer, s->process, &sample, c->err);
 }
 
+static int write_absence(void *ctx, const struct native_absence *a)
+{
+	struct context *c = ctx;
+	struct drain *d = c->drain;
+	int64_t origin_ns = trace_writer_start(d->writer)->monotonic_ns;
+	const struct sample sample = {
+		.thread = thread_id(d, a->process, (uint32_t)a->tid),
+		.flags = SAMPLE_NATIVE | SAMPLE_AWAY |
+			 (a->preempted ? SAMPLE_RUNNING : SAMPLE_OFF_CPU),
+		.count = 1,
+		.first_ns = a->start_ns - origin_ns,
+		.last_ns = a->end_ns - origin_ns,
+	};
+
+	/* What threads without Python wait for is of no use to anybody. */
+	return sample.thread ? trace_write_sample(d->writer, a->process, &sample, c->err) : 0;
+}
+
 static int read_all(struct drain *d, struct err *err)
 {
 	struct context c = { d, err };
-	const struct native_reader reader = { &c, write_sample };
+	const struct native_reader reader = { &c, write_sample, write_absence };
 	const struct native_definitions definitions = { &c, next_id, define };
 
 	return native_read(d->native, ticks_now_ns(d->ticks), &reader, &definitions);

@@ -13,11 +13,17 @@
 
 /* Of CPU time.  An interrupt takes 2 us or so: half a thousandth. */
 #define NATIVE_HZ 250u
-#define THREADS_MAX 128u /* each has a file and 20 kB of the kernel's locked memory */
+#define ABSENCE_NS 1000000 /* shorter ones are not told */
+#define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
+#define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
 
 struct native_thread {
 	pid_t tid;
-	bool there; /* in the last look at its process */
+	bool there;          /* in the last look at its process */
+	bool turns;          /* it is told when the thread loses and gets a CPU */
+	unsigned turn_count; /* since the last reading */
+	int64_t lost_cpu_ns; /* 0: it has one, or it is not known */
+	bool preempted;
 	struct perf_events events;
 };
 
@@ -102,7 +108,7 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 {
-	struct native_thread t = { .tid = tid, .there = true };
+	struct native_thread t = { .tid = tid, .there = true, .turns = true };
 	struct native_thread *grown;
 
 	if (n->thread_count == THREADS_MAX)
@@ -111,7 +117,7 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	if (!grown)
 		return;
 	p->threads = grown;
-	if (perf_events_open(&t.events, tid, NATIVE_HZ, false)) {
+	if (perf_events_open(&t.events, tid, NATIVE_HZ, t.turns)) {
 		/* A thread that is gone says nothing about the others. */
 		if (!n->works && errno != ESRCH)
 			n->refused = errno;
@@ -192,9 +198,38 @@ static void take_sample(void *ctx, int64_t monotonic_ns, uint64_t address)
 		r->failed = true;
 }
 
+static void take_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
+{
+	struct reading *r = ctx;
+	struct native_thread *t = r->thread;
+	const struct native_absence a = {
+		.process = r->process->id,
+		.tid = t->tid,
+		.start_ns = t->lost_cpu_ns,
+		.end_ns = monotonic_ns,
+		.preempted = t->preempted,
+	};
+
+	t->turn_count++;
+	t->preempted = preempted;
+	t->lost_cpu_ns = on ? 0 : monotonic_ns;
+	if (on && a.start_ns && a.end_ns - a.start_ns >= ABSENCE_NS && !r->failed &&
+	    r->reader->absence(r->reader->ctx, &a))
+		r->failed = true;
+}
+
+/* False: the thread is gone. */
+static bool stop_turns(struct native_thread *t)
+{
+	perf_events_close(&t->events); /* what was lost were such records */
+	t->turns = false;
+	t->lost_cpu_ns = 0;
+	return !perf_events_open(&t->events, t->tid, NATIVE_HZ, false);
+}
+
 static int read_process(struct reading *r)
 {
-	const struct perf_visitor visitor = { .ctx = r, .sample = take_sample };
+	const struct perf_visitor visitor = { r, take_sample, take_turn };
 	struct native_process *p = r->process;
 	size_t left = 0;
 
@@ -202,7 +237,10 @@ static int read_process(struct reading *r)
 		struct native_thread *t = &p->threads[i];
 
 		r->thread = t;
+		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
+		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) && !stop_turns(t))
+			t->there = false;
 		if (t->there && !p->ended)
 			p->threads[left++] = *t;
 		else

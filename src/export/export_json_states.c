@@ -76,11 +76,26 @@ static void take_sample(void *ctx, const struct timed_sample *t)
 	i->end_error_ns = error_ns(t->sample, t->end_ns - t->sample->last_ns);
 }
 
+/* Exact, in the order in which the kernel told. */
+static void take_native(void *ctx, const struct native_sample_at *n)
+{
+	struct exported *x = ((struct states *)ctx)->exported;
+
+	if (!(n->flags & SAMPLE_AWAY) || n->thread >= trace_thread_count(x->trace))
+		return;
+	export_event_begin(x, "off_cpu",
+			   (n->flags & SAMPLE_STATE) == SAMPLE_RUNNING ? "preempted" : "waiting");
+	key_us(&x->json, "start_us", n->time_ns);
+	key_us(&x->json, "end_us", n->end_ns);
+	export_event_thread(x, n->thread);
+	export_event_end(x);
+}
+
 int export_json_states(struct exported *x, struct err *err)
 {
 	size_t threads = trace_thread_count(x->trace);
 	struct states s = { x, calloc(threads + 1, sizeof(*s.newest)) };
-	const struct sample_visitor visitor = { .ctx = &s, .sample = take_sample };
+	const struct sample_visitor visitor = { &s, take_sample, take_native };
 	struct sample_walk walk;
 	int rc = -1;
 

@@ -28,6 +28,11 @@ enum sample_flag {
 	SAMPLE_WAITS_FOR_LOCK = 1u << 7, /* `lock` and `holder` say more */
 	/* The kernel's look at a thread that ran: `stack` is the id of a DEF_NATIVE. */
 	SAMPLE_NATIVE = 1u << 8,
+	/*
+	 * With SAMPLE_NATIVE: it had no CPU from first_ns to last_ns, exactly, and `stack` is 0.
+	 * SAMPLE_RUNNING: another thread was given its CPU; SAMPLE_OFF_CPU: it waited.
+	 */
+	SAMPLE_AWAY = 1u << 9,
 };
 
 /*

@@ -165,6 +165,7 @@ static void put_threads(struct json *j, const struct analysis *a)
 		put_known_ms(j, "on_cpu_ms", t->timed, t->on_cpu_ns);
 		put_known_ms(j, "queued_ms", t->timed, t->queued_ns);
 		json_put_states(j, &t->states);
+		json_put_absences(j, &t->absences);
 		put_uint(j, "events", t->events);
 		json_object_end(j);
 	}

@@ -30,6 +30,16 @@ void json_put_states(struct json *j, const struct analysis_states *s)
 	json_object_end(j);
 }
 
+void json_put_absences(struct json *j, const struct analysis_absences *a)
+{
+	begin_object(j, "absences");
+	put_uint(j, "count", a->count);
+	put_ms(j, "waited_ms", a->waited_ns);
+	put_ms(j, "preempted_ms", a->preempted_ns);
+	put_ms(j, "longest_ms", a->longest_ns);
+	json_object_end(j);
+}
+
 static void put_place(struct json *j, const char *key, const struct analysis_place *p)
 {
 	if (!p->name) {

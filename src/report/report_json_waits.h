@@ -8,6 +8,9 @@
 /* "states" of a thread. */
 void json_put_states(struct json *j, const struct analysis_states *s);
 
+/* "absences" of a thread. */
+void json_put_absences(struct json *j, const struct analysis_absences *a);
+
 /* "gil", "locks" and "native" of "cpu". */
 void json_put_waits(struct json *j, const struct analysis *a, enum report_detail detail);
 

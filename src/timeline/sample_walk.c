@@ -42,7 +42,8 @@ static void next(const struct sample_visitor *v, size_t thread, struct pending *
 static void tell_native(const struct sample_visitor *v, uint32_t process, size_t thread,
 			const struct sample *s)
 {
-	const struct native_sample_at n = { process, thread, s->stack, s->first_ns };
+	const struct native_sample_at n = { process,  thread,      s->flags,
+					    s->stack, s->first_ns, s->last_ns };
 
 	if (v->native)
 		v->native(v->ctx, &n);

@@ -24,8 +24,10 @@ struct timed_sample {
 struct native_sample_at {
 	uint32_t process; /* id */
 	size_t thread;    /* position; trace_thread_count(): one without Python */
+	uint32_t flags;   /* SAMPLE_AWAY: no place, but a time without a CPU */
 	uint32_t place;   /* id, as in trace_native() */
 	int64_t time_ns;
+	int64_t end_ns; /* SAMPLE_AWAY: when it got a CPU again */
 };
 
 struct sample_visitor {

@@ -46,7 +46,7 @@ def whole_trace():
         # Looks 2 us apart: it ran, waited for a lock, ran on; a native sample is no look.
         isc.samples(3, (1, 10, 14, 3, 0, 1, None), (1, 16, 24, 5, 0, 0x83, 0x7f00),
                     (1, 17, 17, 1, 0, 0x101, None), (1, 26, 30, 3, 0, 1, None),
-                    (1, 32, 32, 1, 0, 0x11, None)),
+                    (1, 32, 32, 1, 0, 0x11, None), (1, 18, 21, 1, 0, 0x305, None)),
         isc.end(100_000, 3),
     ])
 
@@ -132,6 +132,11 @@ def test_states_of_threads_are_intervals(exported, trace):
     # Half way between two looks, to within that half; with the GIL or without is all one.
     assert states == [("running", 10.0, 15.0, 1.0, None), ("lock_wait", 15.0, 25.0, 1.0, 0x7f00),
                       ("running", 25.0, 32.0, 1.0, None)]
+
+
+def test_times_without_a_cpu_are_exact(exported, trace):
+    away, = of_type(exported(trace), "off_cpu")
+    assert (away["name"], away["start_us"], away["end_us"]) == ("waiting", 18.0, 21.0)
 
 
 def test_every_event_type_of_the_schema_is_covered_here(exported, trace, schema):

@@ -31,6 +31,7 @@ def sampled(record, report):
                            **more)
         found = report()
         found["cpu"]["intervals"] = recording.of("thread_state")
+        found["cpu"]["away"] = recording.of("off_cpu")
         # Threads that make few calls have no name in the trace.
         found["cpu"].update(json.loads(recording.done.stdout))
         return found["cpu"]
@@ -304,6 +305,33 @@ def test_native_functions_of_numpy_have_names(python_with, sampled):
             row["python"]["function"] == "multiply" and row["symbol"]]
     assert "gemm" in rows[0]["symbol"], rows
     assert rows[0]["self_share"] > 0.3
+
+
+def test_times_without_a_cpu_are_exact(python, sampled):
+    if permitted()["status"] != "ok":
+        pytest.skip(permitted()["found"])
+    cpu = sampled(python, """
+        import threading, time
+        truth = []
+
+        def sleep():
+            time.sleep(0.2)  # the kernel is asked for a new thread within a tenth of a second
+            for _ in range(5):
+                begin = time.monotonic()
+                time.sleep(0.06)
+                truth.append(time.monotonic() - begin)
+
+        threads = [threading.Thread(target=sleep, name="sleeper")]
+        threads[0].start()
+        threads[0].join()
+    """)
+    naps = [interval for interval in cpu["away"] if interval["tid"] == cpu["tids"]["sleeper"]
+            and interval["name"] == "waiting" and 55 < length(interval)]
+    assert len(naps) >= 5
+    for nap, truth in zip(naps[-5:], cpu["truth"]):
+        # It was ready a little earlier than it noticed.
+        assert 59 < length(nap) < 1e3 * truth + 0.1, (nap, truth)
+    assert thread_of(cpu, "sleeper")["absences"]["waited_ms"] >= sum(map(length, naps)) - 0.01
 
 
 @pytest.mark.skipif(not sandbox.supported(), reason="no seccomp filter for this machine")

@@ -160,7 +160,7 @@ def facts_of_export(export):
     for event in export["events"]:
         if event["event_type"].startswith(("cuda_", "gpu_")):
             continue  # gpu_trace.py reads those
-        if event["event_type"] == "thread_state":
+        if event["event_type"] in ("thread_state", "off_cpu"):
             continue  # made of samples, not of events
         if event["event_type"] == "lost":
             losses.setdefault(event["thread"], []).append(event["events"])

@@ -68,6 +68,8 @@ struct seen {
 	uint32_t symbols[IDS], libraries[IDS];
 	pid_t tids[2];
 	unsigned tid_count;
+	unsigned waits; /* absences that are none of a busy machine's */
+	int64_t waited_ns;
 };
 
 static uint32_t next_id(void *ctx)
@@ -117,6 +119,19 @@ static int count(void *ctx, const struct native_sample *sample)
 	return 0;
 }
 
+static int leave(void *ctx, const struct native_absence *a)
+{
+	struct seen *s = ctx;
+
+	assert_int_equal(a->process, PROCESS);
+	assert_true(a->end_ns - a->start_ns >= 1000000);
+	if (!a->preempted) {
+		s->waits++;
+		s->waited_ns += a->end_ns - a->start_ns;
+	}
+	return 0;
+}
+
 static unsigned samples_in(const struct seen *s, const char *symbol)
 {
 	unsigned n = 0;
@@ -131,7 +146,7 @@ static unsigned samples_in(const struct seen *s, const char *symbol)
 static void test_functions_of_a_child(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count };
+	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new();
 	pid_t child = start_child();
@@ -171,11 +186,68 @@ static void test_functions_of_a_child(void **state)
 	free(s);
 }
 
+/* Naps of 20 ms, and then so many of 20 us that telling each would be too much. */
+static pid_t start_sleeper(bool restless)
+{
+	const struct timespec nap = { 0, restless ? 20000 : 20000000 };
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			nanosleep(&nap, NULL);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
+{
+	const struct native_reader reader = { s, count, leave };
+	const struct native_definitions definitions = { s, next_id, define };
+
+	for (int i = 0; i < ms; i += 50) {
+		native_watch(n, PROCESS, child);
+		nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+		assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions),
+				 0);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	native_forget(n, PROCESS);
+	assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions), 0);
+}
+
+static void test_times_without_a_cpu(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	struct native *n = native_new();
+
+	(void)state;
+	watch_for(n, start_sleeper(false), s, 500);
+	if (native_refused(n)) {
+		printf("skipped: perf_event_open: %s\n", strerror(native_refused(n)));
+		native_free(n);
+		free(s);
+		skip();
+	}
+	/* It sleeps all the time, in pieces of 20 ms. */
+	assert_in_range(s->waits, 5, 25);
+	assert_true(s->waited_ns > 300000000);
+	assert_true(s->waited_ns / s->waits > 20000000);
+
+	memset(s, 0, sizeof(*s));
+	watch_for(n, start_sleeper(true), s, 300);
+	assert_int_equal(native_lost(n), 0);
+	native_free(n);
+	free(s);
+}
+
 /* A child that nobody may look into, and one that never was. */
 static void test_processes_that_are_not_there(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count };
+	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new();
 
@@ -195,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions_of_a_child),
+		cmocka_unit_test(test_times_without_a_cpu),
 		cmocka_unit_test(test_processes_that_are_not_there),
 	};
 
