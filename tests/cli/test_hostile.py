@@ -272,12 +272,13 @@ import ctypes, mmap, os, struct, time
 pid, memory, notes, _ = os.environ["INFERSCOPE_SESSION"].split(".")
 fd = os.open("/proc/%s/fd/%s" % (pid, memory), os.O_RDWR)
 m = mmap.mmap(fd, os.fstat(fd).st_size)
-processes, threads = struct.unpack_from("<QQ", m, 56)
-assert threads == processes + 1024 * 512
+processes, threads = struct.unpack_from("<QQ", m, 64)
+PROCESS = 768
+assert threads == processes + 1024 * PROCESS
 def rss():
     with open("/proc/%s/statm" % pid) as f:
         return int(f.read().split()[1]) * 4096
-struct.pack_into("<II", m, processes + 512, 2, os.getpid())
+struct.pack_into("<II", m, processes + PROCESS, 2, os.getpid())
 before = None
 end = time.monotonic() + 3
 while time.monotonic() < end:
@@ -285,7 +286,7 @@ while time.monotonic() < end:
         # A thread that lives, and has ended by the next look.
         struct.pack_into("<II", m, threads + 128 * i, 3, 1)
     for i in range(2, 1024):
-        struct.pack_into("<II", m, processes + 512 * i, 2, 1 << 22)
+        struct.pack_into("<II", m, processes + PROCESS * i, 2, 1 << 22)
     with open("/proc/%s/fd/%s" % (pid, notes), "a") as out:
         out.write("1 no\n" * 2000)
     if before is None and time.monotonic() > end - 2:
