@@ -4,11 +4,13 @@
  *
  *	fork      scopes in parent and child      exec     ... and in what the child becomes
  *	threads   8 threads at once               names    80 000 different names
- *	nulls     no name at all, odd values      (none)   is a recording on?
+ *	nulls     no name at all, odd values      wait     until a recording begins
+ *	(none)    is a recording on?
  */
 #include <inferscope.h>
 
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -86,6 +88,15 @@ static int run_nulls(void)
 	return 0;
 }
 
+static int run_when_recorded(void)
+{
+	work("early", 3);
+	for (int i = 0; i < 4000 && !inferscope_is_recording(); i++)
+		poll(NULL, 0, 5);
+	work("late", 4);
+	return inferscope_is_recording() ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	switch (argc > 1 ? argv[1][0] : 0) {
@@ -97,6 +108,8 @@ int main(int argc, char **argv)
 		return 0;
 	case 't':
 		return run_threads();
+	case 'w':
+		return run_when_recorded();
 	case 'n':
 		return argv[1][1] == 'a' ? run_names() : run_nulls();
 	default:

@@ -36,9 +36,9 @@ def build(root, tmp_path_factory):
 
 @pytest.fixture
 def record_native(inferscope, read_trace):
-    def run(*command, status=0, stdout=None, env=None):
-        done = inferscope("run", "--quiet", "--report", "r.json", "--trace", "t.isc", "--",
-                          *command, env=env)
+    def run(*command, status=0, stdout=None, env=None, options=()):
+        done = inferscope("run", "--quiet", "--report", "r.json", "--trace", "t.isc", *options,
+                          "--", *command, env=env)
         assert (done.returncode, done.stderr) == (status, "")
         if stdout is not None:
             assert done.stdout == stdout
@@ -266,3 +266,9 @@ def test_a_native_program_with_a_python_inside(build, record_native, python, ver
     assert len(recording.of("instant", "python ran")) == 1
     assert len(recording.of("cpu_function", "f")) == 7
     assert len(recording.processes) == 1
+
+
+def test_a_recording_that_begins_later(build, record_native):
+    path = build("tests/native/annotated_life.c")
+    recording = record_native(path, "wait", options=("--delay", "0.5"))
+    assert [enter["name"] for enter, _ in recording.scopes()] == ["late"] * 4
