@@ -32,6 +32,9 @@
  *     dropped:N@T              by CUPTI
  *     overhead:B+D@T           CUPTI's own
  *   stack S NAME:LINE...       the lines of stack S, innermost first
+ *   look ID S FIRST LAST N FLAGS [LOCK]   N looks at a thread that found stack S (0: none);
+ *                              enum sample_flag, hexadecimal
+ *   native ID T SYMBOL FILE    the kernel's sample of a thread (0: one without Python)
  *   gpu ID STATE T TEXT        the GPU recording changed (enum gpu_state), told by thread ID
  *   device ID N T NAME         device N was seen
  *
@@ -57,6 +60,8 @@ struct story {
 	bool has_lines[256];
 	uint32_t name_count;
 	uint64_t index[64]; /* produced, by thread id */
+	uint32_t process_of[64];
+	uint32_t places;
 	struct err err;
 };
 
@@ -156,8 +161,9 @@ static uint8_t story_call_kind(char c)
 	}
 }
 
-#define STORY_STACKS 1000u /* ids of stacks begin behind it */
-#define STORY_LINES 120u   /* of a function */
+#define STORY_STACKS 1000u   /* ids of stacks begin behind it */
+#define STORY_PLACES 200000u /* likewise of places in native code */
+#define STORY_LINES 120u     /* of a function */
 
 /* As CPython 3.9 has it: each instruction, of two bytes, is on the line after the one before it. */
 static void story_define_lines(struct story *s, uint32_t code)
@@ -406,12 +412,48 @@ static void story_thread(struct story *s, const char *line, bool ended)
 	story_require((fields == 7 || fields == 9) && t.id < 64, line);
 	t.timed = fields == 9;
 	t.name = strcmp(name, "-") ? name : "";
+	s->process_of[t.id] = t.process;
 	t.produced = s->index[t.id];
 	if (!ended) {
 		t.end_ns = TRACE_UNKNOWN_NS;
 		t.lost = 0;
 	}
 	story_check(s, trace_write_thread(s->writer, &t, &s->err));
+}
+
+static void story_look(struct story *s, const char *line)
+{
+	struct sample l = { 0 };
+
+	story_require(sscanf(line, "look %u %u %" SCNd64 " %" SCNd64 " %u %x %" SCNx64, &l.thread,
+			     &l.stack, &l.first_ns, &l.last_ns, &l.count, &l.flags, &l.lock) >= 6 &&
+			      l.thread < 64,
+		      line);
+	l.stack += l.stack ? STORY_STACKS : 0;
+	l.flags |= l.lock ? SAMPLE_WAITS_FOR_LOCK : 0;
+	story_check(s, trace_write_sample(s->writer, s->process_of[l.thread], &l, &s->err));
+}
+
+/* A place of its own for each sample, as unlikely as that is. */
+static void story_native(struct story *s, const char *line)
+{
+	struct sample l = { .flags = SAMPLE_NATIVE | SAMPLE_RUNNING, .count = 1 };
+	char symbol[128], library[128];
+	struct buf b;
+
+	story_require(sscanf(line, "native %u %" SCNd64 " %127s %127s", &l.thread, &l.first_ns,
+			     symbol, library) == 4 &&
+			      l.thread < 64,
+		      line);
+	buf_init(&b);
+	buf_add_varint(&b, story_string(s, symbol));
+	buf_add_varint(&b, story_string(s, library));
+	l.last_ns = l.first_ns;
+	l.stack = STORY_PLACES + s->places++;
+	story_check(s, trace_write_def(s->writer, DEF_NATIVE, l.stack, b.data, b.len, &s->err));
+	story_check(s, trace_write_sample(s->writer, l.thread ? s->process_of[l.thread] : 1, &l,
+					  &s->err));
+	buf_release(&b);
 }
 
 static void story_line(struct story *s, char *line)
@@ -433,6 +475,10 @@ static void story_line(struct story *s, char *line)
 		story_define_code(s, a, b, number);
 	else if (!strncmp(line, "stack ", 6))
 		story_stack(s, line);
+	else if (!strncmp(line, "look ", 5))
+		story_look(s, line);
+	else if (!strncmp(line, "native ", 7))
+		story_native(s, line);
 	else if (story_gpu_line(s, line))
 		return;
 	else if (sscanf(line, "end %" SCNd64 " %d", &end.wall_ns, &end.exit_status) == 2)

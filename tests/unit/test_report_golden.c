@@ -160,10 +160,10 @@ static void reports_are_as_agreed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN("plain_script"),   GOLDEN("paused"),        GOLDEN("waiting"),
-		GOLDEN("asyncio_server"), GOLDEN("warm_up"),       GOLDEN("gpu_service"),
-		GOLDEN("losses"),         GOLDEN("hostile_names"), GOLDEN("many_rows"),
-		GOLDEN("native_server"),  GOLDEN("left_out"),
+		GOLDEN("plain_script"), GOLDEN("paused"),         GOLDEN("waiting"),
+		GOLDEN("contention"),   GOLDEN("asyncio_server"), GOLDEN("warm_up"),
+		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
+		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("left_out"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
