@@ -46,6 +46,11 @@ static bool device_is_allowed(uint32_t device)
 	return false;
 }
 
+static bool is_wanted(uint32_t device, uint32_t correlation)
+{
+	return device_is_allowed(device) && !gpu_is_ignored(correlation);
+}
+
 static uint32_t kernel_name_id(struct ring *r, const char *name)
 {
 	size_t n = name ? strnlen(name, KERNEL_NAME_MAX) : 0;
@@ -202,19 +207,19 @@ static void on_record(struct ring *r, const struct cupti_activity *a)
 
 	switch (a->kind) {
 	case CUPTI_KIND_CONCURRENT_KERNEL:
-		if (device_is_allowed(kernel->device))
+		if (is_wanted(kernel->device, kernel->correlation))
 			on_kernel(r, kernel);
 		break;
 	case CUPTI_KIND_COPY:
-		if (device_is_allowed(copy->device))
+		if (is_wanted(copy->device, copy->correlation))
 			on_copy(r, copy);
 		break;
 	case CUPTI_KIND_PEER_COPY:
-		if (device_is_allowed(peer->device))
+		if (is_wanted(peer->device, peer->correlation))
 			on_peer_copy(r, peer);
 		break;
 	case CUPTI_KIND_MEMSET:
-		if (device_is_allowed(set->device))
+		if (is_wanted(set->device, set->correlation))
 			on_memset(r, set);
 		break;
 	case CUPTI_KIND_OVERHEAD:

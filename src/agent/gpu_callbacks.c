@@ -22,6 +22,7 @@ static __thread struct {
 	 */
 	unsigned depth;
 	unsigned subscription; /* that depth was counted in */
+	bool ignored;          /* see gpu_is_changing() */
 
 	/*
 	 * A launch is over in microseconds, and meanwhile the driver has the nearest
@@ -166,6 +167,11 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 	if (data->site == CUPTI_ENTER) {
 		if (in.depth++)
 			return;
+		in.ignored = gpu_is_changing();
+		if (in.ignored) {
+			gpu_ignore_call(data->correlation);
+			return;
+		}
 		call = cuda_call_find(domain, id);
 		r = call ? session_ring() : NULL;
 		if (r && call->what == CUDA_CALL_LAUNCH)
@@ -174,7 +180,8 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 			on_enter(r, call, data);
 		return;
 	}
-	if (!in.depth || --in.depth) /* switched on in the middle of a call, or nested */
+	/* Switched on in the middle of a call, or nested. */
+	if (!in.depth || --in.depth || in.ignored)
 		return;
 	gpu_note_call();
 	r = session_ring();

@@ -20,6 +20,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 
 #define END_FLUSH_MS 2000 /* at most, at the end of the process */
 #define FLUSH_EVERY_MS 200
+#define LAST_WORK_MS 50      /* what was started before a pause is done by then, or not recorded */
 #define FLUSH_QUIET_TURNS 3u /* every third time where no call was made */
 
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
@@ -154,7 +155,6 @@ static void *flush_now_and_then(void *unused)
 {
 	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
 	unsigned quiet = 0;
-
 	int on = GPU_ON;
 
 	(void)unused;
@@ -189,10 +189,45 @@ void gpu_fetch_last(void)
 		gpu_stop_for("the last GPU work is missing: CUPTI did not hand it over", result);
 }
 
-static _Atomic unsigned reasons; /* to pause: enum gpu_pause_reason */
-static atomic_flag changing;     /* somebody lets go of CUPTI or takes it */
+/* Calls that began while CUPTI changed hands the last time: all between these two. */
+static _Atomic uint32_t first_ignored = UINT32_MAX, last_ignored;
+static HOT_DATA _Atomic bool changes;
 
-/* Both take milliseconds at most, unless the device hangs: then the other one goes ahead. */
+HOT bool gpu_is_changing(void)
+{
+	return atomic_load_explicit(&changes, memory_order_relaxed);
+}
+
+void gpu_ignore_call(uint32_t correlation)
+{
+	uint32_t first = atomic_load(&first_ignored), last = atomic_load(&last_ignored);
+
+	while (correlation < first &&
+	       !atomic_compare_exchange_weak(&first_ignored, &first, correlation))
+		;
+	while (correlation > last &&
+	       !atomic_compare_exchange_weak(&last_ignored, &last, correlation))
+		;
+}
+
+bool gpu_is_ignored(uint32_t correlation)
+{
+	return correlation >= atomic_load_explicit(&first_ignored, memory_order_relaxed) &&
+	       correlation <= atomic_load_explicit(&last_ignored, memory_order_relaxed);
+}
+
+static void begin_to_ignore(void)
+{
+	atomic_store(&first_ignored, UINT32_MAX);
+	atomic_store(&last_ignored, 0);
+	atomic_store(&changes, true);
+}
+
+static _Atomic unsigned reasons; /* to pause: enum gpu_pause_reason */
+static atomic_flag changing = ATOMIC_FLAG_INIT;
+
+/* Letting go and taking again exclude each other.  Both take milliseconds at most, unless the
+ * device hangs: then the other one goes ahead. */
 static void begin_change(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -201,13 +236,18 @@ static void begin_change(void)
 		nanosleep(&pause, NULL);
 }
 
-/* What was started so far is fetched as far as it is done; nothing is started meanwhile. */
-static void let_go(const char *text)
+/* What was started so far is fetched as far as it is done. */
+static void let_go(enum gpu_pause_reason reason, const char *text)
 {
+	struct timespec pause = { 0, LAST_WORK_MS * 1000000L };
 	int on = GPU_ON;
 
+	begin_to_ignore();
 	gpu_activity_stop();
 	gpu_callbacks_stop();
+	atomic_store(&changes, false);
+	if (reason == GPU_PAUSE_BUDGET) /* nobody waits for it */
+		nanosleep(&pause, NULL);
 	flush_within(END_FLUSH_MS);
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
 		gpu_say(GPU_STATE_PAUSED, text);
@@ -219,7 +259,7 @@ void gpu_pause(enum gpu_pause_reason reason, const char *text)
 		return;
 	begin_change();
 	if (!atomic_fetch_or(&reasons, reason) && gpu_is_on())
-		let_go(text);
+		let_go(reason, text);
 	atomic_flag_clear(&changing);
 }
 
@@ -227,9 +267,13 @@ static void take_again(void)
 {
 	int paused = GPU_PAUSED, result;
 
-	if (!atomic_compare_exchange_strong(&phase, &paused, GPU_ON))
+	begin_to_ignore();
+	if (!atomic_compare_exchange_strong(&phase, &paused, GPU_ON)) {
+		atomic_store(&changes, false);
 		return;
+	}
 	result = start();
+	atomic_store(&changes, false);
 	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
 		/* A profiler that has run once keeps its subscription. */
 		gpu_say(GPU_STATE_RECORDING,

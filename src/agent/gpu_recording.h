@@ -16,6 +16,14 @@
 /* In use by all that follows: is the GPU of this process being recorded now? */
 bool gpu_is_on(void);
 
+/*
+ * CUPTI is being let go of or taken: calls and activities cannot be switched at the
+ * same moment, so neither are recorded of calls that begin meanwhile.
+ */
+bool gpu_is_changing(void);
+void gpu_ignore_call(uint32_t correlation);
+bool gpu_is_ignored(uint32_t correlation);
+
 /* A CUDA call was made: there may be something to fetch. */
 void gpu_note_call(void);
 

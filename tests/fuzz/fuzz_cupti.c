@@ -56,6 +56,12 @@ bool gpu_is_on(void)
 	return on;
 }
 
+bool gpu_is_ignored(uint32_t correlation)
+{
+	(void)correlation;
+	return false;
+}
+
 void gpu_windows_count(uint64_t activities)
 {
 	(void)activities;
