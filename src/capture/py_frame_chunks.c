@@ -35,9 +35,13 @@ struct chunk_look {
 	bool certain;     /* that is the newest one */
 };
 
+/* Or is about to begin: then it has called nobody either. */
 static bool is_running(const struct py_layout *l, const uint8_t *frame)
 {
-	return (int32_t)remote_word(frame, l->depth) == -1;
+	int64_t offset =
+		(int64_t)(remote_word(frame, l->instruction) - frame_code(l, frame) - l->bytecode);
+
+	return (int32_t)remote_word(frame, l->depth) == -1 || offset <= 0;
 }
 
 /* Called by C code. */

@@ -171,6 +171,22 @@ int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thr
 				: frame_objects_read(r, p, t, out);
 }
 
+uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t)
+{
+	const struct py_layout *l = p->layout;
+	uint64_t at = t->top, place = t->chunk_top;
+	uint8_t frame[PY_FRAME_BYTES];
+
+	if (l->has_cframe && at && remote_copy(p->pid, &at, t->top + l->cframe_frame, sizeof(at)))
+		return 0;
+	if (!at || remote_copy(p->pid, frame, at, frame_bytes(l)))
+		return 0;
+	place = (place ^ at) * 0x9fb21c651e98df25ull;
+	place = (place ^ frame_code(l, frame)) * 0x9fb21c651e98df25ull;
+	place = (place ^ frame_previous(l, frame)) * 0x9fb21c651e98df25ull;
+	return (place ^ remote_word(frame, l->instruction)) | 1;
+}
+
 uint32_t py_frame_offset(const struct py_layout *l, const struct py_frame *f)
 {
 	int64_t offset;

@@ -85,6 +85,12 @@ int py_threads_read(struct py_reader *r, struct py_process *p);
 int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
 		  struct py_stack *out);
 
+/*
+ * Where a thread is: equal as long as it is in the same call at the same instruction.
+ * 0: it cannot be told.  Cheaper than the stack.
+ */
+uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t);
+
 /* Of an instruction, in bytes from the start of its function. */
 uint32_t py_frame_offset(const struct py_layout *l, const struct py_frame *f);
 

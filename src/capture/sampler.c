@@ -30,6 +30,7 @@
 
 #define RUN_MAX_NS 500000000 /* equal looks are handed over at least this often */
 #define LOOKS_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
+#define LATE_NS 1000000      /* a look that takes longer has no time that it was at */
 #define TRIES 3              /* at a stack that makes no sense */
 #define SETTLE_ROUNDS 20u    /* a process that cannot be read is tried again after as many */
 #define GIVE_UP_ROUNDS 100u  /* likewise one that could not be many times: after this many */
@@ -41,6 +42,7 @@ struct watched {
 	bool seen; /* in this round */
 	bool told; /* something of it was handed over */
 	struct thread_watch watch;
+	uint64_t place;    /* where it waits; 0: it does not */
 	struct sample run; /* count 0: none */
 };
 
@@ -234,17 +236,41 @@ static struct thread_state state_of(const struct target *t, const struct watched
 	return thread_watch_state(&w->watch, gil);
 }
 
+/*
+ * A thread that waits, as it did, and in the same place, has the stack that it had:
+ * most threads of most programs, most of the time.
+ */
+static bool waits_on(const struct target *t, const struct py_thread *thread, struct watched *w,
+		     const struct thread_state *doing)
+{
+	bool waits = doing->state > SAMPLE_RUNNING;
+	uint64_t before = w->place;
+
+	w->place = waits ? py_thread_place(&t->python, thread) : 0;
+	return w->place && w->place == before && w->run.count &&
+	       sample_state(&w->run) == doing->state && w->run.lock == doing->lock;
+}
+
 static void look_at(struct sampler *s, struct target *t, struct py_thread *thread,
-		    struct watched *w, int64_t now_ns)
+		    struct watched *w)
 {
 	uint32_t stack, flags = thread->has_gil ? SAMPLE_HAS_GIL : 0;
-	struct thread_state doing;
+	struct thread_state doing = state_of(t, w);
+	int64_t now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
 	int tries = 0, rc;
 
 	s->totals.looks++;
+	s->totals.hidden += w->watch.refused;
+	if (waits_on(t, thread, w, &doing)) {
+		add_look(s, t, w, w->run.stack, w->run.flags, doing.lock, now_ns);
+		return;
+	}
 	do
 		rc = read_stack(s, t, thread, now_ns, &stack);
 	while (rc && ++tries < TRIES);
+	/* We were kept from running: this was now, or then, or in between. */
+	if ((int64_t)stamp_monotonic() - s->origin_ns - now_ns > LATE_NS)
+		return;
 	if (rc) {
 		s->totals.failed++;
 		flags |= SAMPLE_LEAF_UNSTABLE;
@@ -256,8 +282,6 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	/* A thread that has run no Python so far is no Python thread: C code's, or our own. */
 	if (!stack && !w->told && !w->run.count)
 		return;
-	doing = state_of(t, w);
-	s->totals.hidden += w->watch.refused;
 	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
 	add_look(s, t, w, stack, flags, doing.lock, now_ns);
 }
@@ -326,8 +350,6 @@ static void failed(struct sampler *s, struct target *t)
 
 static void visit(struct sampler *s, struct target *t)
 {
-	int64_t now_ns;
-
 	if (t->rest) {
 		t->rest--;
 		return;
@@ -340,7 +362,6 @@ static void visit(struct sampler *s, struct target *t)
 		return;
 	}
 	t->failures = 0;
-	now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
 	for (size_t i = 0; i < t->watched_count; i++)
 		t->watched[i].seen = false;
 	for (size_t i = 0; i < t->python.thread_count; i++) {
@@ -350,9 +371,9 @@ static void visit(struct sampler *s, struct target *t)
 		if (!w)
 			continue;
 		w->seen = true;
-		look_at(s, t, thread, w, now_ns);
+		look_at(s, t, thread, w);
 	}
-	retire_unseen(s, t, now_ns);
+	retire_unseen(s, t, (int64_t)stamp_monotonic() - s->origin_ns);
 }
 
 /* --- the thread --- */

@@ -1,8 +1,9 @@
 /*
  * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
  * docs/schema/events.schema.json says.  Events come thread by thread, those of a
- * thread in the order in which they end; then what threads did, by samples
- * (export_json_states.c), and the GPU's (export_json_gpu.c).
+ * thread in the order in which they end; then functions that only samples know
+ * (export_json_samples.c), what threads did, by samples (export_json_states.c), and
+ * the GPU's (export_json_gpu.c).
  */
 #include "export/export_json.h"
 
@@ -355,9 +356,10 @@ static int pids_find(struct exported *x)
 /* The head says what cannot be read, so all events are read once before it is written. */
 static int examine(struct exported *x, struct err *err)
 {
-	const struct timeline_visitor nobody = { 0 };
+	const struct timeline_visitor visitor = export_traced_visitor(&x->traced);
 
-	return timeline_new(&x->examined, x->trace, err) || timeline_walk(x->examined, &nobody, err)
+	return timeline_new(&x->examined, x->trace, err) ||
+			       timeline_walk(x->examined, &visitor, err)
 		       ? -1
 		       : 0;
 }
@@ -387,8 +389,8 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	write_head(&x);
 	json_key(&x.json, "events");
 	json_array_begin(&x.json);
-	if (timeline_walk(x.timeline, &visitor, err) || export_json_states(&x, err) ||
-	    export_json_gpu(&x, err))
+	if (timeline_walk(x.timeline, &visitor, err) || export_json_samples(&x, err) ||
+	    export_json_states(&x, err) || export_json_gpu(&x, err))
 		goto out;
 	json_array_end(&x.json);
 	json_object_end(&x.json);
@@ -402,6 +404,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	rc = 0;
 out:
 	timeline_free(x.examined);
+	export_traced_release(&x.traced);
 	timeline_free(x.timeline);
 	free(x.pid_of);
 	buf_release(&x.text);

@@ -9,11 +9,27 @@
 #include "format/trace.h"
 #include "timeline/timeline.h"
 
+/* What the trace has of a function, by the index of `examined`. */
+struct traced_function {
+	bool traced, left_out;
+	int64_t last_ns; /* end of its last span */
+};
+
+/* What the trace has, so that samples do not tell it again. */
+struct export_traced {
+	struct traced_function *functions;
+	size_t function_cap;
+	struct pause *pauses;
+	size_t pause_count, pause_cap;
+	bool failed; /* out of memory */
+};
+
 struct exported {
 	const struct trace *trace;
 	struct timeline *timeline;
 	struct timeline *examined; /* all events, read before the head is written */
-	uint32_t *pid_of;          /* by position of the thread */
+	struct export_traced traced;
+	uint32_t *pid_of; /* by position of the thread */
 	struct buf text;
 	struct json json;
 	int fd;
@@ -52,6 +68,12 @@ static inline void key_true(struct json *j, const char *key)
 
 /* What threads did and waited for, by samples.  -1: text set. */
 int export_json_states(struct exported *x, struct err *err);
+
+struct timeline_visitor export_traced_visitor(struct export_traced *k);
+void export_traced_release(struct export_traced *k);
+
+/* Functions that only samples know.  -1: text set. */
+int export_json_samples(struct exported *x, struct err *err);
 
 /* All about the GPU: CUDA calls, activities, changes of the recording.  -1: text set. */
 int export_json_gpu(struct exported *x, struct err *err);

@@ -202,3 +202,34 @@ main()
     assert functions["main"]["total_ms"] >= 0.95 * both
     trust = shown["trust"]
     assert trust["samples"] >= spin["samples"] and 0 < trust["sample_hz"] <= 1050
+
+
+def test_long_calls_are_on_the_timeline(python, sample, read_trace):
+    """On a machine with time for it, those of 5 ms too; a busy one looks less often."""
+    sampled = sample(python, SPIN + """
+calls = took["calls"] = []
+def slow(seconds):
+    begin = time.perf_counter()
+    spin(seconds)
+    calls.append(time.perf_counter() - begin)
+def pause():
+    time.sleep(0.05)
+def main():
+    spin(0.05)  # a process is looked at when the recorder has noticed it
+    for n in 30, 60, 120, 50:
+        slow(n / 1000)
+        pause()
+main()
+""")
+    if float(sampled.info.get("sampler.hz", 0)) < 500:
+        pytest.skip("the machine is too busy: %s looks a second" % sampled.info.get("sampler.hz"))
+    took = json.loads(sampled.done.stdout)["calls"]
+    recording = read_trace("t.isc", sampled.done)
+    spans = recording.functions("slow")
+    assert all(span["sampled"] and span["samples"] >= 2 for span in spans)
+    assert len(spans) == len(took)
+    for span, seconds in zip(spans, took):
+        found = (span["end_us"] - span["start_us"]) / 1e6
+        assert abs(found - seconds) <= 2 * span["error_us"] / 1e6 + 0.002, (span, seconds)
+    main, = recording.functions("main")
+    assert main["end_us"] >= spans[-1]["end_us"] and main["depth"] == spans[0]["depth"] - 1

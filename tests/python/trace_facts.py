@@ -188,6 +188,8 @@ def events_of_export(event):
     kind = event["event_type"]
     start, end = ns(event["start_us"]), ns(event.get("end_us"))
     ends = not (event.get("repaired") or event.get("open_end") or event.get("paused"))
+    if "sampled" in event:
+        return  # no event of the file
     if kind == "cpu_function":
         code = event["name"], event["file"], event["line"]
         if not event.get("open_start"):
