@@ -56,5 +56,8 @@ def _call_c(times):
 
 
 def _loop(times):
-    for _ in range(times):
-        pass
+    items = [1, 2, 3, 4]
+    total = 0
+    for i in range(times):
+        if items[i & 3] != 2:
+            total += i

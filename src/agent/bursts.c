@@ -9,6 +9,7 @@
 #include "agent/calls.h"
 #include "agent/frames.h"
 #include "agent/tender.h"
+#include "format/py_layout.h"
 
 #define LOT_PS 20000000   /* what events may cost between two looks at the clocks */
 #define BURST_NS 4000000  /* credit that a burst is begun with */
@@ -43,32 +44,20 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Where the GIL counts how often another thread took it; the holder's address lies before. */
-static const struct {
-	uint32_t version;
-	uint16_t holder, switches;
-} gil_layouts[] = {
-	{ 0x030a, 360, 376 },
-	{ 0x030b, 368, 384 },
-};
-
 static const unsigned long *gil_switches; /* NULL: not known; then C functions earn no rebate */
 
 /* With the GIL, so that we know its holder. */
 static void find_gil_switches(void)
 {
-	const char *runtime = py.Runtime;
+	const struct py_layout *l = py_layout_find(py.version);
+	const char *gil = l && l->gil_is_global && py.Runtime ? py.Runtime + l->gil : NULL;
+	const char *holder = NULL;
 
-	gil_switches = NULL;
-	for (size_t i = 0; runtime && i < sizeof(gil_layouts) / sizeof(gil_layouts[0]); i++) {
-		const char *holder;
-
-		if (gil_layouts[i].version != py.version >> 16)
-			continue;
-		memcpy(&holder, runtime + gil_layouts[i].holder, sizeof(holder));
-		if (holder == py.ThreadState_Get())
-			gil_switches = (const void *)(runtime + gil_layouts[i].switches);
-	}
+	if (gil)
+		memcpy(&holder, gil + PY_GIL_HOLDER, sizeof(holder));
+	gil_switches = holder && holder == py.ThreadState_Get()
+			       ? (const void *)(gil + PY_GIL_SWITCHES)
+			       : NULL;
 }
 
 /* `others`: changes of the GIL's holder that are no other Python code's. */

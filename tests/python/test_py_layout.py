@@ -66,6 +66,7 @@ int main(void)
 	SAME(l->next, PyThreadState, next);
 	SAME(l->ident, PyThreadState, thread_id);
 	SAME(PY_GIL_HOLDER, struct _gil_runtime_state, last_holder);
+	SAME(PY_GIL_SWITCHES, struct _gil_runtime_state, switch_number);
 	SAME(PY_GIL_LOCKED, struct _gil_runtime_state, locked);
 	same("GIL", PY_GIL_BYTES, sizeof(struct _gil_runtime_state));
 	same("gil_is_global", l->gil_is_global, PY_VERSION_HEX < 0x030c0000);
