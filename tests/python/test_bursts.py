@@ -36,6 +36,15 @@ def burst(record, report):
     return run
 
 
+def traced(trace, name=None):
+    """Pieces of functions that were recorded call by call; samples tell of the rest."""
+    return [e for e in trace.functions(name) if "sampled" not in e]
+
+
+def calls(trace, name):
+    return [e for e in traced(trace, name) if "resumed" not in e]
+
+
 def nothing_is_damaged(trust):
     return not (trust["dropped"] or trust["repaired_spans"] or trust["spans_open_at_start"])
 
@@ -57,10 +66,10 @@ def test_a_program_that_only_calls_is_recorded_in_bursts(burst, python):
     # Calls in bursts, none in between, and in each burst one knows where the thread is.
     pauses = sorted((p["start_us"], p["end_us"]) for p in trace.of("calls_paused"))
     for start, end in pauses:
-        assert not [e for e in trace.functions() if start < e["start_us"] < end]
-    later = [e for e in trace.functions("busy") if e["start_us"] > pauses[0][0]]
+        assert not [e for e in traced(trace) if start < e["start_us"] < end]
+    later = [e for e in traced(trace, "busy") if e["start_us"] > pauses[0][0]]
     assert len(later) >= 2 and all(e.get("resumed") for e in later)
-    assert {e["depth"] for e in trace.functions("busy")} == {1}
+    assert {e["depth"] for e in traced(trace, "busy")} == {1}
 
 
 def test_a_program_that_calls_little_is_recorded_wholly(burst, python):
@@ -72,7 +81,7 @@ def test_a_program_that_calls_little_is_recorded_wholly(burst, python):
     for _ in range(20):
         step()
     """)
-    steps = trace.calls("step")
+    steps = calls(trace, "step")
     assert len(steps) == 20
     assert not [p for p in trace.of("calls_paused") if p["end_us"] > steps[0]["start_us"]]
     assert nothing_is_damaged(report["trust"])
@@ -83,7 +92,7 @@ def test_without_a_bound_every_call_is_recorded(burst, clean_env, python):
     for _ in range(20):
         fib(15)
     """, env={**clean_env, "INFERSCOPE_MAX_OVERHEAD": "100"})
-    assert len(trace.calls("fib")) == 20 * 1973
+    assert len(calls(trace, "fib")) == 20 * 1973
     assert report["trust"]["pauses"] == 0
 
 
@@ -137,7 +146,7 @@ def test_a_thread_that_begins_in_a_pause_is_seen_later(burst, python):
     thread.join()
     """)
     main = next(t["id"] for t in trace.threads if t["tid"] == trace.processes[0]["pid"])
-    assert [e for e in trace.functions("work") if e["thread"] != main]
+    assert [e for e in traced(trace, "work") if e["thread"] != main]
     assert nothing_is_damaged(report["trust"])
 
 
@@ -155,7 +164,7 @@ def test_a_child_forked_in_a_pause_is_recorded(burst, python):
     assert trace.done.stdout == "5\n5\n"
     assert len(trace.processes) == 3
     main = trace.processes[0]["pid"]
-    assert len({e["pid"] for e in trace.functions("fib") if e["pid"] != main}) == 2
+    assert len({e["pid"] for e in traced(trace, "fib") if e["pid"] != main}) == 2
     assert nothing_is_damaged(report["trust"])
 
 
