@@ -5,8 +5,11 @@
 #include "analyze/waits.h"
 #include "base/array.h"
 
-/* Guesses cost a look at every thread: a window has no more of them than this. */
-#define GUESSES_MAX 4096u
+/*
+ * Finding out who had a lock takes the looks at all threads meanwhile.  Beyond so many, for
+ * one window, holders are unknown: no trace makes the analysis take long.
+ */
+#define VISITS_MAX (4u << 20)
 
 /* When a waiting ended is known to within a look or two. */
 #define RELEASE_WITHIN_NS 3000000
@@ -26,7 +29,7 @@ struct state {
 	struct wait_pairs *out;
 	struct episode *episodes; /* in order of locks, then of beginnings */
 	size_t count, cap;
-	unsigned guesses;
+	uint64_t visits; /* of looks */
 };
 
 static bool waits_for_nobody(const struct trace *t, uint32_t code)
@@ -91,7 +94,7 @@ static int say(struct state *s, const struct episode *e, uint32_t holder,
 }
 
 /* How long in a stretch a thread could have had a lock: it was neither waiting nor idle. */
-static bool can_hold(const struct state *s, const struct window_thread *t, int64_t start_ns,
+static bool can_hold(struct state *s, const struct window_thread *t, int64_t start_ns,
 		     int64_t end_ns)
 {
 	int64_t seen_ns = 0, free_ns = 0, all_ns = end_ns - start_ns;
@@ -100,6 +103,7 @@ static bool can_hold(const struct state *s, const struct window_thread *t, int64
 	     l && l->start_ns < end_ns; l = look_window_next(s->window, t, l)) {
 		int64_t ns = look_overlap_ns(l, start_ns, end_ns);
 
+		s->visits++;
 		seen_ns += ns;
 		if (look_state(l) != SAMPLE_LOCK_WAIT &&
 		    !waits_for_nobody(s->trace, look_innermost(s->trace, l)))
@@ -129,7 +133,7 @@ static bool lets_go(const struct state *s, const struct window_thread *t, int64_
 }
 
 /* NULL: nobody, or it cannot be told who. */
-static const struct window_thread *guess_holder(const struct state *s, const struct episode *e,
+static const struct window_thread *guess_holder(struct state *s, const struct episode *e,
 						int64_t start_ns, int64_t end_ns, bool until_end)
 {
 	const struct window_thread *only = NULL, *left = NULL;
@@ -156,7 +160,7 @@ static int guess(struct state *s, const struct episode *e, int64_t start_ns, int
 	const struct window_thread *t = NULL;
 	uint32_t code = 0;
 
-	if (s->guesses++ < GUESSES_MAX)
+	if (s->visits < VISITS_MAX)
 		t = guess_holder(s, e, start_ns, end_ns, until_end);
 	if (t)
 		code = function_during(s, t, start_ns, end_ns);
@@ -174,8 +178,9 @@ static int blame(struct state *s, const struct episode *e, const struct episode 
 		return 0;
 	/* As long as it is in the function that wanted the lock. */
 	for (const struct look *l = t ? look_window_at(s->window, t, start_ns) : NULL;
-	     l && l->start_ns < end_ns && look_contains(s->trace, l, owner->code);
-	     l = look_window_next(s->window, t, l))
+	     l && l->start_ns < end_ns && s->visits < VISITS_MAX &&
+	     look_contains(s->trace, l, owner->code);
+	     l = look_window_next(s->window, t, l), s->visits++)
 		until_ns = l->end_ns < end_ns ? l->end_ns : end_ns;
 	if (until_ns > start_ns && say(s, e, owner->code, WAIT_HOLDER_SEEN, until_ns - start_ns))
 		return -1;

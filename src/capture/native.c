@@ -1,6 +1,5 @@
 #include "capture/native.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -153,7 +152,7 @@ void native_watch(struct native *n, uint32_t process, pid_t pid)
 	for (size_t i = 0; i < p->count; i++)
 		p->threads[i].there = false;
 	while ((entry = readdir(folder)) && !n->refused) {
-		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
 		struct native_thread *t = tid ? thread_find(p, tid) : NULL;
 
 		if (t)

@@ -1,7 +1,6 @@
 #include "capture/native_places.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,21 +116,32 @@ static uint32_t library_find(struct native_places *p, pid_t pid, const char *nam
 	return (uint32_t)p->count++;
 }
 
+/* The text behind `count` words and the blanks after each. */
+static char *skip_words(char *text, int count)
+{
+	while (count--) {
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+	}
+	return text;
+}
+
 /* "7f4e32a00000-7f4e32b00000 r-xp 00001000 fd:00 123   /usr/lib/libm.so" */
 static void take_mapping(struct native_places *p, struct native_maps *m, pid_t pid, char *line)
 {
 	struct native_mapping n = { 0 }, *grown;
-	char execute;
-	int name_at = 0;
-	const char *name;
+	char *end, *rights, *name;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %*s %*s %n", &n.begin,
-		   &n.end, &execute, &n.offset, &name_at) < 4 ||
-	    execute != 'x')
+	n.begin = strtoull(line, &end, 16);
+	if (*end == '-')
+		n.end = strtoull(end + 1, &end, 16);
+	rights = skip_words(end, 1);
+	if (strlen(rights) < 3 || rights[2] != 'x')
 		return;
-	name = name_at && line[name_at] ? line + name_at : NO_FILE;
-	n.library = library_find(p, pid, name);
+	n.offset = strtoull(skip_words(rights, 1), NULL, 16);
+	name = skip_words(rights, 4);
+	n.library = library_find(p, pid, *name ? name : NO_FILE);
 	grown = n.library == UINT32_MAX
 			? NULL
 			: array_grow(m->items, &m->cap, m->count + 1, sizeof(*grown));

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,34 +76,33 @@ void probe_thread_states(const struct probe_context *c, struct probe_result *out
 	end_sleeper(child);
 }
 
-/* -9: not to be read. */
-static int paranoia(const char *root)
+/* What kernel.perf_event_paranoid says; 0 where it cannot be read. */
+static long paranoia(const char *root)
 {
-	char path[4096];
-	int level = -9;
+	char path[4096], text[32] = "";
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", root);
 	file = fopen(path, "re");
 	if (!file)
-		return level;
-	if (fscanf(file, "%d", &level) != 1)
-		level = -9;
+		return 0;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
 	fclose(file);
-	return level;
+	return strtol(text, NULL, 10);
 }
 
 /* With 2 a user may sample his own programs; Debian and Ubuntu know 3 and 4. */
 static void say_why_refused(const struct probe_context *c, struct probe_result *out, int why)
 {
-	int level = paranoia(c->root);
+	long level = paranoia(c->root);
 
 	probe_say(out, PROBE_ABSENT, "perf_event_open: %s: native functions are not seen",
 		  strerror(why));
 	if (why == ENOSYS)
 		probe_advise(out, "a kernel with perf events");
 	else if (level > 2)
-		probe_advise(out, "sysctl kernel.perf_event_paranoid=2 (it is %d), or CAP_PERFMON",
+		probe_advise(out, "sysctl kernel.perf_event_paranoid=2 (it is %ld), or CAP_PERFMON",
 			     level);
 	else
 		probe_advise(out,

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,11 +218,17 @@ struct thread_state thread_watch_state(const struct thread_watch *w, struct addr
 bool thread_times_read(struct thread_times *out, const char *root, pid_t pid, pid_t tid)
 {
 	int fd = open_file(root, pid, tid, "schedstat");
-	char text[128];
+	const char *text_left;
+	char text[128], *end;
 
 	if (fd < 0)
 		return false;
 	read_text(fd, text, sizeof(text));
 	close(fd);
-	return sscanf(text, "%" SCNu64 " %" SCNu64, &out->on_cpu_ns, &out->queued_ns) == 2;
+	out->on_cpu_ns = strtoull(text, &end, 10);
+	if (end == text || *end != ' ')
+		return false;
+	text_left = end;
+	out->queued_ns = strtoull(text_left, &end, 10);
+	return end != text_left;
 }

@@ -27,29 +27,31 @@ static const struct address_range no_gil = { 0, 0 };
 /* root/proc/1/task/2 with one file. */
 struct fake {
 	char root[64];
-	char folder[128];
+	char file[256]; /* "": none yet */
 };
+
+static const char *const folders[] = { "", "/proc", "/proc/1", "/proc/1/task", "/proc/1/task/2" };
+#define FOLDERS (sizeof(folders) / sizeof(folders[0]))
 
 static void fake_init(struct fake *f)
 {
-	static const char *const parts[] = { "/proc", "/1", "/task", "/2" };
-
 	snprintf(f->root, sizeof(f->root), "/tmp/inferscope-state-XXXXXX");
 	assert_non_null(mkdtemp(f->root));
-	snprintf(f->folder, sizeof(f->folder), "%s", f->root);
-	for (size_t i = 0; i < 4; i++) {
-		strcat(f->folder, parts[i]);
-		assert_int_equal(mkdir(f->folder, 0700), 0);
+	f->file[0] = '\0';
+	for (size_t i = 1; i < FOLDERS; i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s%s", f->root, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
 	}
 }
 
-static void fake_put(const struct fake *f, const char *name, const char *text)
+static void fake_put(struct fake *f, const char *name, const char *text)
 {
-	char path[256];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", f->folder, name);
-	file = fopen(path, "w");
+	snprintf(f->file, sizeof(f->file), "%s%s/%s", f->root, folders[FOLDERS - 1], name);
+	file = fopen(f->file, "w");
 	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
@@ -57,10 +59,13 @@ static void fake_put(const struct fake *f, const char *name, const char *text)
 
 static void fake_remove(const struct fake *f)
 {
-	char command[128];
+	unlink(f->file);
+	for (size_t i = FOLDERS; i-- > 0;) {
+		char path[256];
 
-	snprintf(command, sizeof(command), "rm -r %s", f->root);
-	assert_int_equal(system(command), 0);
+		snprintf(path, sizeof(path), "%s%s", f->root, folders[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
 }
 
 static struct thread_state look(const char *root, pid_t pid, pid_t tid, struct address_range gil)

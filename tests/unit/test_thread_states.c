@@ -54,8 +54,8 @@ static void looks_begin(struct looks *l)
 
 		must(trace_write_thread(l->writer, &thread, &err));
 	}
-	for (char letter = 'a'; letter <= 'z'; letter++) {
-		char payload[] = { 7, 1, letter, 'f', '.', 'p', 'y' };
+	for (int letter = 'a'; letter <= 'z'; letter++) {
+		char payload[] = { 7, 1, (char)letter, 'f', '.', 'p', 'y' };
 
 		define(l, DEF_CODE, CODE(letter), payload, sizeof(payload));
 	}
@@ -103,7 +103,7 @@ static void look(struct looks *l, uint32_t thread, int from_ms, int to_ms, const
 
 static const struct analysis *looks_end(struct looks *l)
 {
-	const struct trace_end end = { 1000 * MS, 0 };
+	const struct trace_end end = { (int64_t)1000 * MS, 0 };
 	struct err err;
 
 	must(trace_write_end(l->writer, &end, &err));
