@@ -19,6 +19,7 @@
 __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 
 static char session_text[257]; /* of the recording that was asked for last */
+static bool lies_ahead;        /* and it has not begun: --delay */
 
 static bool wants_samples(const struct session *s)
 {
@@ -66,7 +67,9 @@ static void begin(void)
 	if (py.IsFinalizing && py.IsFinalizing())
 		return;
 	gil = py.GILState_Ensure();
+	/* Other threads may run before all is hooked: it lies ahead until then. */
 	join();
+	lies_ahead = false;
 	r = session_ring();
 	if (r)
 		session_name_thread(r, "inferscope");
@@ -88,7 +91,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	/* Here, where Python has a frame to compare with.  Where it fails there are no lines. */
 	frames_init();
 	outside_look();
-	if (ahead_wait(AHEAD_PYTHON, session_text, begin)) {
+	lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
+	if (lies_ahead) {
 		calls_prepare();
 		/* A Python that has ended has no GIL to ask for. */
 		py.AtExit(ahead_cancel);
@@ -121,8 +125,8 @@ static PyObject *fork_ends(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	if (!session_on())
-		ahead_wait(AHEAD_PYTHON, session_text, begin);
+	if (lies_ahead)
+		lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
 	return py_new_ref(py.None);
 }
 
@@ -133,6 +137,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 
 	(void)module;
 	(void)unused;
+	lies_ahead = false;
 	ahead_cancel();
 	if (s) {
 		if (s->header->cpu_mode != SHM_CPU_OFF || s->header->collect & SHM_COLLECT_GPU)
@@ -169,7 +174,7 @@ static PyObject *is_recording(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	return py.Bool_From(session_on() != NULL);
+	return py.Bool_From(session_on() && !lies_ahead);
 }
 
 #define FUNCTION(f) ((py_function)(void (*)(void))(f))
