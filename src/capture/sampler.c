@@ -447,8 +447,9 @@ static void append(struct sampler_taken *to, struct sampler_taken *from, uint64_
 				   sizeof(*grown));
 	if (grown) {
 		to->looks = grown;
-		memcpy(grown + to->look_count, from->looks,
-		       from->look_count * sizeof(*from->looks));
+		if (from->look_count) /* else there may be none to point to */
+			memcpy(grown + to->look_count, from->looks,
+			       from->look_count * sizeof(*from->looks));
 		to->look_count += from->look_count;
 	} else {
 		*dropped += from->look_count;
