@@ -204,8 +204,8 @@ def print_protocol(keys, cells):
                                    " <= %g" % cpu_table.GOAL_AUTO if key.tool == "auto" else ""))
         print("# %s: 95 %% interval %.3f .. %.3f, whole process %.3f" % (
             name, ratio.low, ratio.high, cell.ratio("whole").median))
-    for line in [v.text() for v in cpu_table.verdicts(keys, cells)] + list(
-            cpu_table.notes_of(keys, cells)):
+    for line in [*(v.text() for v in cpu_table.verdicts(keys, cells)),
+                 "noise: " + cpu_table.noise(keys, cells), *cpu_table.notes_of(keys, cells)]:
         print("# cpu: " + line)
 
 

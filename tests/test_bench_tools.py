@@ -105,6 +105,16 @@ def test_promises_that_are_kept_and_ones_that_are_not():
     assert all("not measured" in text for text in verdict_texts({}))
 
 
+def test_a_noisy_machine_decides_nothing():
+    noisy = cpu_table.Cell("x", [((1.0, 1, None), (ratio, 1, 0.02)) for ratio in
+                                 (0.8, 0.9, 1.0, 1.1, 1.1, 1.1, 1.2, 1.3) * 2])
+    texts = verdict_texts({key("auto"): noisy, key("trace"): noisy, key("viztracer"): cell(1.05)})
+    assert all("undecided on 1 of 1: 3.12 fib" in text and "MISSED" not in text for text in texts)
+    assert cell(1.0).spread() == 0
+    uneven = [((loop, 1, None), (1, 1, None)) for loop in (1, 2, 3)]
+    assert cpu_table.Cell("x", uneven).spread() == 1
+
+
 def test_the_table_has_every_cell_and_says_why_one_is_empty():
     cells = {key("auto"): cell(1.04, 0.04), key("auto", cores="one"): cell(1.5),
              key("scalene"): cpu_table.Cell("x", failure="exit status 1: no such thing")}

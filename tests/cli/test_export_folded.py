@@ -110,7 +110,8 @@ def test_samples_tell_where_there_are_any(folded, write):
     path = write(isc.thread(1, 1, 40, "m"), isc.stack(STACK, (MAIN, 0)),
                  isc.stack(DEEP, (HELPER, 4), (MAIN, 2)),
                  calls(1, (isc.CALL, ODD, 0), (isc.RETURN, ODD, 9_000_000)),
-                 isc.samples(1, looks(STACK, 1000, 3000, 3, RUNNING), looks(DEEP, 4000, 5000, 2, GIL),
+                 isc.samples(1, looks(STACK, 1000, 3000, 3, RUNNING),
+                             looks(DEEP, 4000, 5000, 2, GIL),
                              looks(DEEP, 6000, 6000, 1, RUNNING),
                              looks(DEEP, 7000, 7000, 1, RUNNING | CUT),
                              looks(0, 8000, 8000, 1, RUNNING)))

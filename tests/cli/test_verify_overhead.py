@@ -88,7 +88,8 @@ def test_the_trace_tells_the_same(verify, inferscope, work):
 
 def test_without_it_nothing_is_run_again(inferscope, work):
     (work / "program.py").write_text(PROGRAM)
-    inferscope("run", "--quiet", "--report", "r.json", "--python", sys.executable, "program.py", "0")
+    inferscope("run", "--quiet", "--report", "r.json", "--python", sys.executable, "program.py",
+               "0")
     assert (work / "runs").read_text() == "recorded \n"
     assert json.loads((work / "r.json").read_text())["trust"]["verified_ratio"] is None
 
