@@ -18,7 +18,10 @@ def autostart():
         if session:
             from inferscope import _agent
 
-            if _agent.is_recording() or _agent.attach(session):
+            if _agent.is_recording():
+                return
+            if _agent.attach(session):
+                os.register_at_fork(after_in_child=_agent.forked)
                 return
         from inferscope import _recorder
 

@@ -74,8 +74,10 @@ def _start(home):
             return
         from inferscope import _agent
 
-        if _agent.attach(os.environ["INFERSCOPE_SESSION"]) and not _agent.is_recording():
-            _wait_in_children(_agent)
+        if _agent.attach(os.environ["INFERSCOPE_SESSION"]):
+            os.register_at_fork(after_in_child=_agent.forked)
+            if not _agent.is_recording():
+                _wait_in_children(_agent)
     except Exception:
         try:
             _note("the agent could not be loaded: %s" % (sys.exc_info()[1],))

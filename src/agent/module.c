@@ -110,6 +110,21 @@ static PyObject *attach(PyObject *module, PyObject *where)
 }
 
 /*
+ * forked(): for os.register_at_fork().  A child joins with its first event; where calls
+ * are not recorded it may have none, and the recorder would not know whom to look at.
+ */
+static PyObject *forked(PyObject *module, PyObject *unused)
+{
+	struct session *s = session_on();
+
+	(void)module;
+	(void)unused;
+	if (s && s->header->cpu_mode == SHM_CPU_SAMPLE)
+		session_ring();
+	return py_new_ref(py.None);
+}
+
+/*
  * fork_begins(), fork_ends(): for os.register_at_fork() while the recording lies
  * ahead.  The second runs in parent and child.
  */
@@ -183,6 +198,7 @@ static struct py_method methods[] = {
 	{ "attach", attach, PY_ONE_ARG,
 	  "Join the recording that the text names; True on success." },
 	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
+	{ "forked", forked, PY_NO_ARGS, "This process is the child of a fork." },
 	{ "fork_begins", fork_begins, PY_NO_ARGS, "This process is about to fork." },
 	{ "fork_ends", fork_ends, PY_NO_ARGS, "This process has forked, or is the child." },
 	{ "gpu_pause", pause_gpu, PY_NO_ARGS, "Record the GPU no more, for a while." },

@@ -1,7 +1,10 @@
 #include "agent/outside.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +14,7 @@
 #include "agent/session.h"
 #include "format/py_layout.h"
 
+#define ANCESTORS_MAX 64
 #define PTHREAD_SEARCH 1024u /* the thread's id lies in the first part of the C library's entry */
 
 /* 0 where it cannot be read: no field that is compared here is 0. */
@@ -193,7 +197,66 @@ void outside_look(void)
 	}
 }
 
+/* 0 where that cannot be told. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], text[512] = "", *name_end;
+	int fd, parent = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	name_end = n > 0 ? strrchr(text, ')') : NULL; /* "PID (NAME) STATE PARENT ..." */
+	if (!name_end || sscanf(name_end + 1, " %*c %d", &parent) != 1)
+		return 0;
+	return (pid_t)parent;
+}
+
+static bool is_ancestor(uint32_t pid)
+{
+	pid_t at = getppid();
+
+	for (int i = 0; i < ANCESTORS_MAX && at > 1; i++) {
+		if ((uint32_t)at == pid)
+			return true;
+		at = parent_of(at);
+	}
+	return false;
+}
+
+/* Yama's level 1, the default of many distributions: only ancestors may read a process. */
+static bool only_ancestors_may(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char level = '0';
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &level, 1) != 1)
+		level = '0';
+	close(fd);
+	return level == '1';
+}
+
+/*
+ * A recorder that this process has started is none of its ancestors.  Naming it costs
+ * nothing but an exception that another part of the program may want for its own crash
+ * handler; whoever comes later has it.
+ */
+static void let_recorder_read(void)
+{
+	struct session *s = session_on();
+
+	if (s && only_ancestors_may() && !is_ancestor(s->header->recorder_pid))
+		prctl(PR_SET_PTRACER, (unsigned long)s->header->recorder_pid, 0, 0, 0);
+}
+
 void outside_publish(void)
 {
+	if (where.readable)
+		let_recorder_read();
 	session_publish_python(&where);
 }

@@ -233,3 +233,43 @@ main()
         assert abs(found - seconds) <= 2 * span["error_us"] / 1e6 + 0.002, (span, seconds)
     main, = recording.functions("main")
     assert main["end_us"] >= spans[-1]["end_us"] and main["depth"] == spans[0]["depth"] - 1
+
+
+def test_children_of_a_fork_are_looked_at(python, sample):
+    sampled = sample(python, SPIN + """
+import os
+def in_child(): spin(0.3)
+def in_parent(): spin(0.3)
+child = os.fork()
+if not child:
+    in_child()
+    os._exit(0)
+in_parent()
+os.waitpid(child, 0)
+""")
+    trace = sampled.trace
+    of = {name: {thread for (thread, names) in sampled.stacks if name in names}
+          for name in ("in_child", "in_parent")}
+    (child,), (parent,) = of["in_child"], of["in_parent"]
+    processes = [trace.threads[thread].fields["process"] for thread in (parent, child)]
+    assert processes[0] != processes[1]
+    assert trace.processes[processes[1]]["parent_pid"] == trace.processes[processes[0]]["pid"]
+    assert min(sampled.looks("in_child"), sampled.looks("in_parent")) > 50, sampled.stacks
+
+
+def test_other_programs_that_are_started_leave_no_process(python, sample):
+    sampled = sample(python, """
+import subprocess
+subprocess.run(["/bin/true"], check=True)
+""")
+    assert len(sampled.trace.processes) == 1
+
+
+def test_a_killed_process_leaves_its_samples(python, sample):
+    sampled = sample(python, SPIN + """
+import os, signal
+def busy(): spin(0.4)
+busy()
+os.kill(os.getpid(), signal.SIGKILL)
+""", status=128 + 9)
+    assert sampled.looks("busy", "spin") > 100, sampled.stacks
