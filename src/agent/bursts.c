@@ -31,7 +31,7 @@ static const struct bursts_slots *slots;
 static _Atomic uint64_t looked_ns;  /* the last look at the clocks: CLOCK_MONOTONIC, */
 static _Atomic uint64_t looked_cpu; /* the process's CPU time, */
 static uint64_t looked_ticks;       /* and the session's clock */
-static uint64_t cut_ns[CUTS];
+static _Atomic uint64_t cut_ns[CUTS];
 static _Atomic int64_t credit_ns; /* of that share, at looked_ns */
 static double ran_ns, stalled_ns; /* while traced: see note_stall() */
 static bool forks_are_told, end_is_told;
@@ -220,13 +220,6 @@ bool bursts_look(void)
 	return over;
 }
 
-void bursts_leave(struct ring *r)
-{
-	if (r->in_step && r->cuts == bursts.cuts)
-		ring_push(r, RECORD_PAUSED, 0);
-	r->in_step = false;
-}
-
 /* When the thread was cut, in microseconds before now. */
 static uint32_t since_cut_us(const struct ring *r)
 {
@@ -242,6 +235,14 @@ void bursts_tell_cut(struct ring *r)
 	if (!r->in_step || r->cuts == bursts.cuts)
 		return;
 	ring_push(r, RECORD_PAUSED, since_cut_us(r));
+	r->in_step = false;
+}
+
+void bursts_leave(struct ring *r)
+{
+	bursts_tell_cut(r);
+	if (r->in_step)
+		ring_push(r, RECORD_PAUSED, 0);
 	r->in_step = false;
 }
 
@@ -379,6 +380,7 @@ void bursts_start(const struct bursts_slots *profile_slots)
 
 	slots = profile_slots;
 	memset(bursts.cost_ps, 0, sizeof(bursts.cost_ps));
+	bursts.cuts = 0; /* rings of this recording know of none */
 	atomic_store_explicit(&bursts.paused, false, memory_order_relaxed);
 	atomic_store_explicit(&bursts.c_since, 0, memory_order_relaxed);
 	bursts.tax_ppm = 0;

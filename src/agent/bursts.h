@@ -13,7 +13,8 @@
  * functions), and the tender also switches off ("cuts") all threads.  A thread that
  * was cut says so, belatedly, at its first event afterwards.
  *
- * Everything needs the GIL unless it says otherwise.
+ * Everything needs the GIL unless it says otherwise; what is atomic is written with it and
+ * read by the tender, or by a thread that ends, without.
  */
 #ifndef AGENT_BURSTS_H
 #define AGENT_BURSTS_H
@@ -30,12 +31,12 @@ struct bursts_slots {
 };
 
 struct bursts {
-	_Atomic bool bounded;            /* else none of this happens */
-	_Atomic bool paused;             /* written with the GIL, read without */
-	uint32_t cuts;                   /* so many times all threads were cut */
+	_Atomic bool bounded; /* else none of this happens */
+	_Atomic bool paused;
+	_Atomic uint32_t cuts;           /* so many times all threads were cut */
 	int64_t left_ps;                 /* of the present lot of events */
 	uint32_t cost_ps[BURSTS_EVENTS]; /* of an event, by enum py_trace_event */
-	uint32_t tax_ppm;                /* of the time in Python code */
+	_Atomic uint32_t tax_ppm;        /* of the time in Python code */
 	_Atomic uint64_t c_since;        /* ticks: in a C function; 0: in none */
 	uint64_t c_ticks;                /* in C functions since the last look */
 	const void *c_thread;            /* which thread called it */
