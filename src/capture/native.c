@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "capture/perf_events.h"
+#include "capture/spare_files.h"
 
 /* Of CPU time.  An interrupt takes 2 us or so: half a thousandth. */
 #define NATIVE_HZ 250u
@@ -110,7 +111,7 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	struct native_thread t = { .tid = tid, .there = true, .turns = true };
 	struct native_thread *grown;
 
-	if (n->thread_count == THREADS_MAX)
+	if (n->thread_count >= spare_files(THREADS_MAX))
 		return;
 	grown = array_grow(p->threads, &p->cap, p->count + 1, sizeof(*grown));
 	if (!grown)

@@ -12,9 +12,11 @@
 #include "base/buf.h"
 #include "base/idmap.h"
 #include "capture/elf_symbols.h"
+#include "capture/spare_files.h"
 #include "format/record.h"
 
-#define LIBRARIES_MAX 256u     /* each keeps a file open */
+#define LIBRARIES_MAX 1024u
+#define FILES_MAX 256u         /* each keeps a file open */
 #define PLACES_MAX (1u << 20)  /* of all libraries together */
 #define ASK_AGAIN_NS 100000000 /* what a process has mapped */
 #define NO_FILE "(no file)"    /* code that was made while the program ran */
@@ -44,6 +46,7 @@ struct native_places {
 	struct library *libraries;
 	size_t count, cap;
 	size_t place_count;
+	size_t file_count; /* open ones */
 };
 
 struct native_places *native_places_new(void)
@@ -112,7 +115,9 @@ static uint32_t library_find(struct native_places *p, pid_t pid, const char *nam
 		return UINT32_MAX;
 	idmap_init(&l->by_offset);
 	l->has_offsets = *name == '/';
-	l->fd = l->has_offsets ? open_library(pid, name) : -1;
+	l->fd = l->has_offsets && p->file_count < spare_files(FILES_MAX) ? open_library(pid, name)
+									 : -1;
+	p->file_count += l->fd >= 0;
 	return (uint32_t)p->count++;
 }
 

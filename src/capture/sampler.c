@@ -23,11 +23,13 @@
 #include "capture/py_codes.h"
 #include "capture/py_stacks.h"
 #include "capture/sample_pace.h"
+#include "capture/spare_files.h"
 #include "capture/stack_ids.h"
 #include "capture/thread_state.h"
 #include "format/record.h"
 #include "format/stamp.h"
 
+#define WATCHES_MAX 1024u    /* threads of which it is asked what they wait for */
 #define RUN_MAX_NS 500000000 /* equal looks are handed over at least this often */
 #define LOOKS_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
 #define LATE_NS 1000000      /* a look that takes longer has no time that it was at */
@@ -73,6 +75,7 @@ struct sampler {
 	struct py_stack stack;
 	struct stack_ids stacks;
 	size_t target_count, target_cap;
+	size_t watch_count; /* of all targets */
 	struct target *targets;
 	struct sampler_totals totals;
 	struct sampler_taken out; /* of this round */
@@ -286,8 +289,24 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	add_look(s, t, w, stack, flags, doing.lock, now_ns);
 }
 
+/* Each is a file that stays open; what threads beyond that do is unknown. */
+static void watch_begin(struct sampler *s, const struct target *t, struct watched *w)
+{
+	w->watch.fd = -1;
+	if (s->watch_count < spare_files(WATCHES_MAX))
+		thread_watch_open(&w->watch, "", t->python.pid, (pid_t)w->tid);
+	s->watch_count += w->watch.fd >= 0;
+}
+
+static void watch_end(struct sampler *s, struct watched *w)
+{
+	s->watch_count -= w->watch.fd >= 0;
+	thread_watch_close(&w->watch);
+}
+
 /* Mostly in the same place as last time. */
-static struct watched *watched_find(struct target *t, const struct py_thread *thread, size_t hint)
+static struct watched *watched_find(struct sampler *s, struct target *t,
+				    const struct py_thread *thread, size_t hint)
 {
 	struct watched *grown;
 
@@ -304,13 +323,13 @@ static struct watched *watched_find(struct target *t, const struct py_thread *th
 	grown[t->watched_count] = (struct watched){ .state = thread->state,
 						    .ident = thread->ident,
 						    .tid = thread->tid };
-	thread_watch_open(&grown[t->watched_count].watch, "", t->python.pid, (pid_t)thread->tid);
+	watch_begin(s, t, &grown[t->watched_count]);
 	return &grown[t->watched_count++];
 }
 
 static void thread_gone(struct sampler *s, struct target *t, struct watched *w, int64_t now_ns)
 {
-	thread_watch_close(&w->watch);
+	watch_end(s, w);
 	end_run(s, t, w);
 	if (!w->told)
 		return;
@@ -366,7 +385,7 @@ static void visit(struct sampler *s, struct target *t)
 		t->watched[i].seen = false;
 	for (size_t i = 0; i < t->python.thread_count; i++) {
 		struct py_thread *thread = &t->python.threads[i];
-		struct watched *w = thread->tid ? watched_find(t, thread, i) : NULL;
+		struct watched *w = thread->tid ? watched_find(s, t, thread, i) : NULL;
 
 		if (!w)
 			continue;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -361,3 +362,19 @@ def test_threads_that_only_samples_know_have_cpu_times(python, record, report):
     threads = {thread["tid"]: thread for thread in report()["cpu"]["threads"]}
     for tid, used in json.loads(recording.done.stdout).items():
         assert abs(threads[int(tid)]["on_cpu_ms"] / 1e3 - used) < 0.05 + 0.05 * used
+
+
+def test_more_threads_than_files_may_be_open(pythons, sampled):
+    """What some of them do is unknown then, but the recorder has the files that it needs."""
+    cpu = sampled(pythons[-1], """
+        import threading, time
+        done = threading.Event()
+        threads = [threading.Thread(target=done.wait) for _ in range(100)]
+        for thread in threads: thread.start()
+        time.sleep(0.3)
+        done.set()
+        for thread in threads: thread.join()
+    """, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    waiting = [t for t in cpu["threads"] if t["states"] and t["states"]["lock_wait_ms"] > 100]
+    unknown = [t for t in cpu["threads"] if t["states"] and t["states"]["unknown_ms"] > 100]
+    assert waiting and unknown

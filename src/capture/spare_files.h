@@ -1,0 +1,22 @@
+/*
+ * How many files the recorder may keep open for comfort: for the states of threads,
+ * perf events, the names of native functions.  Those that it needs, up to one for
+ * each process, must find room beside them, whatever `ulimit -n` says.
+ */
+#ifndef CAPTURE_SPARE_FILES_H
+#define CAPTURE_SPARE_FILES_H
+
+#include <stddef.h>
+#include <sys/resource.h>
+
+/* `wanted`, or an eighth of what is allowed: there are three who ask. */
+static inline size_t spare_files(size_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	return limit.rlim_cur / 8 < wanted ? (size_t)(limit.rlim_cur / 8) : wanted;
+}
+
+#endif
