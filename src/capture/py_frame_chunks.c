@@ -20,7 +20,7 @@
 #include "capture/py_reader.h"
 
 #define CHUNK_BYTES_MAX (64u << 10) /* of one chunk; CPython makes them of 16 kB */
-#define CHUNK_SLACK 4096u           /* frames that may be pushed before we read */
+#define CHUNK_SLACK 2048u           /* frames that may be pushed before we read */
 #define FRAME_WORDS_MAX 4096u
 #define BETWEEN_MAX 64u /* frames in a row that lie apart */
 
@@ -33,6 +33,7 @@ struct chunk_look {
 	uint64_t top;     /* the newest frame when it was asked for; 0: unknown */
 	unsigned running; /* steps up to the last frame that runs */
 	bool certain;     /* that is the newest one */
+	bool cut;         /* outer frames are missing */
 };
 
 /* Or is about to begin: then it has called nobody either. */
@@ -100,8 +101,9 @@ static void add_chunks(const struct chunk_look *k)
 	while (at && end > at && end - at <= CHUNK_BYTES_MAX && r->chunk_count < PY_STACK_CHUNKS &&
 	       add_piece(r, &r->chunks[r->chunk_count], at, end - at)) {
 		r->chunk_count++;
-		/* Only deep stacks have more than one. */
-		if (remote_copy(k->process->pid, head, at, sizeof(head)) || !head[0])
+		/* Only deep stacks have more than one; those of others are known not to. */
+		if (at == t->only_chunk || remote_copy(k->process->pid, head, at, sizeof(head)) ||
+		    !head[0])
 			break;
 		at = head[0];
 		if (remote_copy(k->process->pid, head, at, sizeof(head)))
@@ -165,6 +167,8 @@ static int copy_all(struct chunk_look *k)
 	}
 	if (cframe)
 		learn_cframe(t, cframe);
+	if (r->chunk_count == 1)
+		t->only_chunk = remote_word(r->chunks[0].copy, PY_CHUNK_PREVIOUS) ? 0 : t->chunk;
 	return 0;
 }
 
@@ -224,21 +228,25 @@ static int between(const struct chunk_look *k, uint64_t at, uint64_t to, struct 
 	return n;
 }
 
-static bool push(struct py_reader *r, const struct step *s)
+/* Of a stack that is too deep the outermost frames go. */
+static void push(struct chunk_look *k, const struct step *s)
 {
-	if (r->step_count == READER_STEPS)
-		return false;
+	const unsigned half = READER_STEPS / 2;
+	struct py_reader *r = k->reader;
+
+	if (r->step_count == READER_STEPS) {
+		memmove(r->steps, r->steps + half, half * sizeof(r->steps[0]));
+		r->step_count -= half;
+		k->running -= k->running < half ? k->running : half;
+		k->cut = true;
+	}
 	r->steps[r->step_count++] = *s;
-	return true;
 }
 
-static bool push_between(struct py_reader *r, const struct step *found, int count)
+static void push_between(struct chunk_look *k, const struct step *found, int count)
 {
-	while (count-- > 0) {
-		if (!push(r, &found[count]))
-			return false;
-	}
-	return true;
+	while (count-- > 0)
+		push(k, &found[count]);
 }
 
 /*
@@ -259,7 +267,8 @@ static bool link_to_last(struct chunk_look *k, const uint8_t *frame)
 	if (previous == last->at)
 		return !is_running(k->layout, last->copy) || is_entered(k->layout, frame);
 	count = between(k, previous, last->at, found);
-	return count >= 0 && push_between(r, found, count);
+	push_between(k, found, count);
+	return count >= 0;
 }
 
 /* From the beginning of the oldest chunk, as long as one frame follows the other. */
@@ -273,22 +282,22 @@ static void scan(struct chunk_look *k)
 	while (chunk-- > 0) {
 		const struct piece *c = &r->chunks[chunk];
 		/* The first word of the first chunk is not used. */
-		uint64_t at = c->at + PY_CHUNK_DATA + (chunk + 1 == r->chunk_count ? 8 : 0);
+		uint64_t at =
+			c->at + PY_CHUNK_DATA + (remote_word(c->copy, PY_CHUNK_PREVIOUS) ? 0 : 8);
 
 		for (;;) {
 			struct step s = { at, find_in_chunks(k, at) };
-			unsigned before = r->step_count;
 			uint64_t size;
 
 			if (!s.copy)
 				break; /* the end of what was copied: on to the next chunk */
 			size = size_of_frames(k, frame_code(k->layout, s.copy));
-			if (!size || !link_to_last(k, s.copy) || !push(r, &s)) {
-				r->step_count = before;
+			if (!size || !link_to_last(k, s.copy)) {
 				if (!chunk)
 					return;
 				break;
 			}
+			push(k, &s);
 			if (is_running(k->layout, s.copy))
 				k->running = r->step_count;
 			at += size;
@@ -394,7 +403,8 @@ static bool end_with_top(struct chunk_look *k)
 	if (!n || !ran_all_the_while(k, &found[0]) || steps < k->running || !steps)
 		return false;
 	r->step_count = steps;
-	return push_between(r, found, (int)n);
+	push_between(k, found, (int)n);
+	return true;
 }
 
 static void end_with_running(struct chunk_look *k, struct py_stack *out)
@@ -427,5 +437,6 @@ int frame_chunks_read(struct py_reader *r, const struct py_process *p, struct py
 		end_with_running(&k, out);
 	for (unsigned i = r->step_count; i-- > 0;)
 		stack_add(out, p->layout, r->steps[i].copy);
+	out->cut |= k.cut;
 	return 0;
 }

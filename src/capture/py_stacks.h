@@ -52,6 +52,7 @@ struct py_thread {
 	uint64_t ident; /* its pthread_self() */
 	uint64_t top;   /* its newest frame, or (has_cframe) what holds it */
 	uint64_t chunk, chunk_top, chunk_end;
+	uint64_t only_chunk; /* has none before it, when it was read last */
 	uint32_t tid;
 	bool has_gil;
 	/* Where frames lay that are in no chunk, and what has held the newest frame. */

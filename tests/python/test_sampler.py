@@ -100,7 +100,7 @@ main()
 """)
     took = json.loads(sampled.done.stdout)
     all_looks = sampled.looks("main", "spin")
-    assert all_looks > 300, sampled.info
+    assert all_looks > 100, sampled.info
     for name in "ten", "twenty", "seventy":
         share = took[name] / sum(took.values())
         assert close_to(sampled.looks("main", name, "spin"), all_looks, share), sampled.stacks
@@ -147,7 +147,7 @@ EDGES = {("<module>", "main"), ("main", "work"), ("work", "left"), ("work", "rig
 
 def test_stacks_of_code_that_only_calls_are_possible_ones(python, sample):
     sampled = sample(python, CALL_HEAVY)
-    assert sum(sampled.stacks.values()) > 300, sampled.info
+    assert sum(sampled.stacks.values()) > 100, sampled.info
     assert sampled.impossible(EDGES) <= 0.001, sampled.stacks
     # Nothing was dropped: looks without a stack are the program's first and last moments.
     assert sampled.looks("main") >= 0.97 * sum(sampled.stacks.values())
@@ -169,7 +169,7 @@ for t in threads: t.join()
     assert len(by_thread) == 2
     assert set(sampled.trace.threads) >= by_thread
     both = sampled.looks("first"), sampled.looks("second")
-    assert min(both) > 0.7 * max(both) > 50, sampled.stacks
+    assert min(both) > 0.7 * max(both) > 20, sampled.stacks
 
 
 def test_the_report_has_functions_and_lines_by_samples(python, sample, report):
@@ -191,7 +191,7 @@ main()
     functions = {f["name"].split(".")[-1]: f for f in shown["cpu"]["functions"]}
     spin = functions["spin"]
     assert spin["source"] == "samples" and spin["calls"] == 0
-    assert spin["samples"] > 300
+    assert spin["samples"] > 100
     both = 1e3 * sum(took.values())
     assert abs(spin["self_ms"] - both) < 0.05 * both, (spin, took)
     assert 0 < spin["self_error_ms"] < 0.1 * spin["self_ms"]
@@ -254,7 +254,7 @@ os.waitpid(child, 0)
     processes = [trace.threads[thread].fields["process"] for thread in (parent, child)]
     assert processes[0] != processes[1]
     assert trace.processes[processes[1]]["parent_pid"] == trace.processes[processes[0]]["pid"]
-    assert min(sampled.looks("in_child"), sampled.looks("in_parent")) > 50, sampled.stacks
+    assert min(sampled.looks("in_child"), sampled.looks("in_parent")) > 10, sampled.stacks
 
 
 def test_other_programs_that_are_started_leave_no_process(python, sample):
@@ -272,4 +272,4 @@ def busy(): spin(0.4)
 busy()
 os.kill(os.getpid(), signal.SIGKILL)
 """, status=128 + 9)
-    assert sampled.looks("busy", "spin") > 100, sampled.stacks
+    assert sampled.looks("busy", "spin") > 20, sampled.stacks
