@@ -140,15 +140,34 @@ int64_t budget_credit_ns(void)
 	return bucket.bounded ? budget_credit_at(clock_ns()) : INT64_MAX;
 }
 
+/*
+ * What is measured at the start is the cost of events that follow each other at
+ * once.  The more else runs between two of them, the less of our memory and code is
+ * still in the nearest caches.
+ */
+static uint64_t cost_ns(uint64_t events, uint64_t elapsed_ns)
+{
+	uint64_t ps = budget_event_cost_ps();
+	uint64_t gap_ns = elapsed_ns / events;
+
+	if (gap_ns > BUDGET_COLD_GAP_NS)
+		gap_ns = BUDGET_COLD_GAP_NS;
+	if (!ps)
+		ps = BUDGET_UNKNOWN_PS;
+	ps += ps * (BUDGET_COLD_PERCENT - 100) / 100 * gap_ns / BUDGET_COLD_GAP_NS;
+	return events * ps / 1000u;
+}
+
 bool budget_settle(struct ring *r)
 {
 	struct shm_process *account =
 		&r->session->processes[r->session->threads[r->thread].process];
-	uint64_t events = (uint64_t)(r->lot - r->allowance);
-	uint32_t ps = budget_event_cost_ps();
+	uint64_t events = (uint64_t)(r->lot - r->allowance), now_ns = clock_ns();
 
+	if (events)
+		spend(account, cost_ns(events, now_ns - r->settled_ns));
 	r->lot = r->allowance = BUDGET_LOT;
-	spend(account, events * (ps ? ps : BUDGET_UNKNOWN_PS) / 1000u);
+	r->settled_ns = now_ns;
 	charge_recorder(r->session->header, account);
-	return budget_credit_ns() < 0;
+	return budget_credit_at(now_ns) < 0;
 }

@@ -34,15 +34,16 @@ struct ring_chain {
 struct ring {
 	struct session *session;
 	uint32_t clock;
-	uint32_t thread;   /* index of our entry */
-	uint64_t produced; /* event records so far, stored or not */
-	uint64_t name_at;  /* calls_look() when produced gets here */
-	int32_t allowance; /* events until the next look at the budget: budget.h */
-	int32_t lot;       /* what it was at the last one */
-	uint32_t cuts;     /* of bursts.h: those that this thread knows of */
-	bool in_step;      /* the trace knows which functions the thread is in */
-	uint32_t heard;    /* of the log in leave_out.h */
-	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
+	uint32_t thread;     /* index of our entry */
+	uint64_t produced;   /* event records so far, stored or not */
+	uint64_t name_at;    /* calls_look() when produced gets here */
+	int32_t allowance;   /* events until the next look at the budget: budget.h */
+	int32_t lot;         /* what it was at the last one */
+	uint64_t settled_ns; /* CLOCK_MONOTONIC at the last one */
+	uint32_t cuts;       /* of bursts.h: those that this thread knows of */
+	bool in_step;        /* the trace knows which functions the thread is in */
+	uint32_t heard;      /* of the log in leave_out.h */
+	uint64_t retry_at;   /* no block could be had: look for one again when produced gets here */
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;
 	struct ring_chain defs;
