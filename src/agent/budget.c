@@ -57,6 +57,12 @@ uint32_t budget_event_cost_ps(void)
 /* Of a ring's own entry: its thread may outlive the recording that the process is in. */
 static void spend(struct shm_process *account, uint64_t ns)
 {
+	uint64_t percent =
+		account ? atomic_load_explicit(&account->contention_percent, memory_order_relaxed)
+			: 0;
+
+	if (percent > 100)
+		ns = ns * percent / 100;
 	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)ns, memory_order_relaxed);
 	if (account)
 		atomic_fetch_add_explicit(&account->overhead_ns, ns, memory_order_relaxed);

@@ -6,7 +6,9 @@
  * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
  * a slow minute.  Events are paid by the lot: an event takes one decrement and
  * one branch, the clock is read at the end of a lot.  What to do when the bucket
- * is overdrawn is for the hooks to know.  The account is kept without a budget,
+ * is overdrawn is for the hooks to know.  Where others have the CPUs as well, what
+ * recording takes costs the program more than that: the recorder says how much
+ * (shm_process.contention_percent).  The account is kept without a budget,
  * too: the recorder reads it in the process's entry.
  *
  * Any thread, with or without the GIL.  A forked child goes on with its parent's
@@ -26,12 +28,13 @@
 #define BUDGET_UNKNOWN_PS 200000u
 
 /*
- * What an event costs in percent of that where other code runs between two of them
- * for so long; in between it grows with the time.  Seen on bench/workloads, in mode
- * trace against off, on 3.12 and 3.13: 105 to 120 at 40 ns (fib, generators), 145 at 260 ns
- * (exceptions), 220 at 300 ns (asyncio), 180 to 250 at 850 ns (parsing).
+ * What an event costs in percent of what is measured at the start, where other code
+ * runs between two of them for so long; in between it grows with the time.  Seen on
+ * bench/workloads, --cpu trace against off, on 3.12 and 3.13: 80 to 90 at 40 ns (fib,
+ * generators), 110 at 260 ns (exceptions), 160 at 300 ns (asyncio), 140 to 190 at 850 ns
+ * (parsing).
  */
-#define BUDGET_COLD_PERCENT 220u
+#define BUDGET_COLD_PERCENT 160u
 #define BUDGET_COLD_GAP_NS 300u
 
 /* A recording was joined: opens the account.  Before the first event. */
@@ -77,7 +80,7 @@ uint64_t budget_spent_ns(void);                 /* by this process; 0 when not r
 void budget_count_left_out(void);
 uint64_t budget_left_out(void);
 
-/* Something else than events took so much of the workload's time. */
+/* Something else than events took so much of a CPU's time that was the workload's. */
 void budget_spend_ns(uint64_t ns);
 
 /*

@@ -33,6 +33,7 @@ static struct {
 	uint32_t size;               /* events of a phase */
 	uint32_t share;              /* who has one part of so many is left out */
 	uint32_t least;              /* ... in events of the census that is over */
+	uint32_t excess;             /* events of the census that are still to go */
 	uint32_t seen;               /* events in this phase */
 	uint32_t unwinds;            /* events in the census that no function can be rid of */
 	uint64_t since_ns, spent_ns; /* when the phase began */
@@ -169,37 +170,57 @@ void leave_out_everything_is_on(void)
 	begin_census(clock_ns());
 }
 
-/* Does recording cost what time earns, or nearly?  A debt is then never paid. */
-static bool too_dear(uint64_t now_ns)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
-	uint64_t spent = budget_spent_ns() - now.spent_ns;
-
-	return spent > budget_earned_ns(now_ns - now.since_ns) / 4 * 3;
+	return a > b ? a : b;
 }
 
-static void end_phase(void)
+/* Of the census' events so many are to go, and with them who has so many of them. */
+static void begin_purge(uint64_t spent_ns, uint64_t may_cost_ns, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_ns(), took = now_ns - now.since_ns;
-	uint32_t least;
+	uint64_t took_ns = now_ns - now.since_ns;
 
-	budget_spend_ns((uint64_t)now.seen * budget_event_cost_ps() / 1000u / LOOK_PARTS);
-	if (!too_dear(now_ns)) {
-		calm_down();
-		return;
-	}
-	if (now.phase == CENSUS) {
-		least = (uint32_t)(LEAST_EVENTS + 2 * took / LONG_CALL_NS);
-		now.least = now.size / now.share;
-		if (now.least < least)
-			now.least = least;
-		begin_phase(PURGE, now_ns);
-		return;
-	}
+	now.excess = now.size - (uint32_t)(now.size * may_cost_ns / spent_ns);
+	now.least =
+		larger(now.size / now.share, (uint32_t)(LEAST_EVENTS + 2 * took_ns / LONG_CALL_NS));
+	begin_phase(PURGE, now_ns);
+}
+
+/* All that had enough events had their turn, and still it is too much. */
+static void lower_the_bar(void)
+{
 	if (now.size / now.share > LEAST_EVENTS)
 		now.share *= 2;
 	else if (now.size < CENSUS_MOST)
 		now.size *= 2;
-	begin_census(now_ns);
+}
+
+static void end_phase(struct ring *r)
+{
+	uint64_t now_ns = clock_ns();
+	/* Costs that only keep pace with what time earns would never pay a debt. */
+	uint64_t may_cost_ns = budget_earned_ns(now_ns - now.since_ns) / 4 * 3, spent_ns;
+
+	budget_settle(r);
+	spent_ns = budget_spent_ns() - now.spent_ns;
+	/* Not in what the phase has spent: it ends with it. */
+	budget_spend_ns((uint64_t)now.seen * budget_event_cost_ps() / 1000u / LOOK_PARTS);
+	if (now.phase == PURGE && !now.excess) {
+		begin_census(now_ns);
+	} else if (spent_ns <= may_cost_ns) {
+		calm_down();
+	} else if (now.phase == CENSUS) {
+		begin_purge(spent_ns, may_cost_ns, now_ns);
+	} else {
+		lower_the_bar();
+		begin_census(now_ns);
+	}
+}
+
+/* What was found in the census is gone for good. */
+static void remove_excess(uint32_t events)
+{
+	now.excess -= now.excess < events ? now.excess : events;
 }
 
 static bool may_leave_out(const struct code_note *note)
@@ -216,6 +237,7 @@ static void leave_out(struct code_note *note)
 	if (!note->was_left_out)
 		budget_count_left_out();
 	note->was_left_out = true;
+	remove_excess(note->events);
 	examine_later(clock_ns());
 }
 
@@ -231,21 +253,22 @@ static void count(struct code_note *note, bool unwinds)
 	note->events++;
 }
 
-static enum leave_out_order look(struct code_note *note, bool unwinds)
+static enum leave_out_order look(struct ring *r, struct code_note *note, bool unwinds)
 {
 	enum leave_out_order order = LEAVE_OUT_GO_ON;
 
 	if (now.phase == CENSUS) {
 		count(note, unwinds);
 	} else if (unwinds && now.unwinds >= now.least) {
+		remove_excess(now.unwinds);
 		now.unwinds = 0;
 		examine_later(clock_ns());
 		order = LEAVE_OUT_UNWINDING;
 	} else if (may_leave_out(note)) {
 		leave_out(note);
 	}
-	if (++now.seen >= now.size)
-		end_phase();
+	if (++now.seen >= now.size || (now.phase == PURGE && !now.excess))
+		end_phase(r);
 	return order;
 }
 
@@ -253,6 +276,7 @@ enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint
 {
 	bool full = r->lot - r->allowance >= BUDGET_LOT || now.phase == CALM;
 	bool over = full && budget_settle(r);
+	enum leave_out_order order;
 
 	if (now.phase == CALM) {
 		uint64_t now_ns;
@@ -267,8 +291,9 @@ enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint
 		now.share = FIRST_SHARE;
 		begin_census(now_ns);
 	}
+	order = look(r, note, kind == RECORD_UNWIND || kind == RECORD_THROW);
 	/* No lot: the next event is looked at, too. */
-	if (full)
+	if (now.phase != CALM && r->lot == r->allowance)
 		r->lot = r->allowance = 0;
-	return look(note, kind == RECORD_UNWIND || kind == RECORD_THROW);
+	return order;
 }

@@ -27,7 +27,8 @@ struct drain_process {
 	struct trace_process entry;
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
 	bool noted_refusal, noted_displaced, noted_no_lines;
-	bool sampled; /* the sampler was told of it, or refused it */
+	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
+	bool sampled;               /* the sampler was told of it, or refused it */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */

@@ -11,6 +11,9 @@
 #define ASK_AFTER_NS 10000000
 #define ASK_EACH_NS 5000000
 
+#define WINDOW_NS 50000000 /* of running: so much tells how scarce CPUs are */
+#define CONTENTION_MAX 10000u
+
 static void ask(uint32_t pid, struct trace_thread *entry, struct thread_times *first,
 		struct thread_times *last)
 {
@@ -41,6 +44,36 @@ static int64_t update_sampled(struct drain *d, bool due)
 	return asked;
 }
 
+static void ask_and_compare(struct drain_process *p, struct drain_thread *t)
+{
+	struct thread_times before = t->last;
+	bool again = t->entry.timed;
+
+	ask(p->entry.pid, &t->entry, &t->first, &t->last);
+	if (!again)
+		return;
+	p->ran_ns += t->last.on_cpu_ns - before.on_cpu_ns;
+	p->queued_ns += t->last.queued_ns - before.queued_ns;
+}
+
+/* What the agents' account needs; the latest counts most. */
+static void tell_contention(struct drain *d)
+{
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		struct drain_process *p = &d->processes[i];
+		uint64_t percent;
+
+		if (!p->known || p->ran_ns < WINDOW_NS)
+			continue;
+		percent = 100 + 100 * p->queued_ns / p->ran_ns;
+		atomic_store_explicit(&d->area->processes[i].contention_percent,
+				      percent < CONTENTION_MAX ? (uint32_t)percent : CONTENTION_MAX,
+				      memory_order_relaxed);
+		p->ran_ns /= 2;
+		p->queued_ns /= 2;
+	}
+}
+
 void drain_times_update(struct drain *d)
 {
 	int64_t now_ns = ticks_now_ns(d->ticks);
@@ -52,9 +85,11 @@ void drain_times_update(struct drain *d)
 
 		if (!t->known || t->ended || (t->entry.timed && !due))
 			continue;
-		ask(d->processes[t->slot].entry.pid, &t->entry, &t->first, &t->last);
+		ask_and_compare(&d->processes[t->slot], t);
 		asked++;
 	}
+	if (due)
+		tell_contention(d);
 	if (due)
 		d->times_due_ns = now_ns + ASK_AFTER_NS + asked * ASK_EACH_NS;
 }

@@ -179,6 +179,12 @@ struct shm_process {
 	_Atomic uint32_t event_cost_ps;      /* of one call event; 0: it was not measured */
 	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account */
 	_Atomic uint64_t left_out_functions; /* no longer traced, for the budget's sake */
+	/*
+	 * By the recorder: how long its threads have to wait for a CPU, and run, in percent
+	 * of running; 0: not known.  Others have the CPUs, and whatever recording takes
+	 * delays the program by so much more.
+	 */
+	_Atomic uint32_t contention_percent;
 	_Atomic uint32_t python_set; /* release after `python` is complete */
 	struct shm_python python;
 	char spare[208];
