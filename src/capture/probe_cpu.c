@@ -55,10 +55,11 @@ void probe_thread_states(const struct probe_context *c, struct probe_result *out
 {
 	pid_t child = start_sleeper();
 	struct thread_times times;
+	struct thread_watches all = { 0 };
 	struct thread_watch w;
 	enum sample_state state;
 
-	thread_watch_open(&w, c->root, child, child);
+	thread_watch_open(&w, &all, c->root, child, child);
 	state = state_when_asleep(&w);
 	if (state == SAMPLE_IO_WAIT && !w.refused) {
 		probe_say(out, PROBE_OK, "/proc/PID/task/TID/syscall%s",
@@ -72,7 +73,7 @@ void probe_thread_states(const struct probe_context *c, struct probe_result *out
 	} else {
 		probe_say(out, PROBE_ABSENT, "/proc says nothing about threads");
 	}
-	thread_watch_close(&w);
+	thread_watch_close(&w, &all);
 	end_sleeper(child);
 }
 

@@ -23,13 +23,11 @@
 #include "capture/py_codes.h"
 #include "capture/py_stacks.h"
 #include "capture/sample_pace.h"
-#include "capture/spare_files.h"
 #include "capture/stack_ids.h"
 #include "capture/thread_state.h"
 #include "format/record.h"
 #include "format/stamp.h"
 
-#define WATCHES_MAX 1024u    /* threads of which it is asked what they wait for */
 #define RUN_MAX_NS 500000000 /* equal looks are handed over at least this often */
 #define LOOKS_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
 #define LATE_NS 1000000      /* a look that takes longer has no time that it was at */
@@ -54,6 +52,7 @@ struct target {
 	unsigned failures; /* in a row */
 	unsigned rest;     /* rounds to let pass */
 	struct py_process python;
+	struct address_range gil;
 	struct py_codes codes;
 	size_t watched_count, watched_cap;
 	struct watched *watched;
@@ -75,7 +74,7 @@ struct sampler {
 	struct py_stack stack;
 	struct stack_ids stacks;
 	size_t target_count, target_cap;
-	size_t watch_count; /* of all targets */
+	struct thread_watches watches; /* of all targets */
 	struct target *targets;
 	struct sampler_totals totals;
 	struct sampler_taken out; /* of this round */
@@ -231,14 +230,6 @@ static int read_stack(struct sampler *s, struct target *t, struct py_thread *thr
 	return 0;
 }
 
-static struct thread_state state_of(const struct target *t, const struct watched *w)
-{
-	const struct address_range gil = { t->python.where.gil,
-					   t->python.where.gil + PY_GIL_BYTES };
-
-	return thread_watch_state(&w->watch, gil);
-}
-
 /*
  * A thread that waits, as it did, and in the same place, has the stack that it had:
  * most threads of most programs, most of the time.
@@ -258,7 +249,7 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 		    struct watched *w)
 {
 	uint32_t stack, flags = thread->has_gil ? SAMPLE_HAS_GIL : 0;
-	struct thread_state doing = state_of(t, w);
+	struct thread_state doing = thread_watch_state(&w->watch, t->gil);
 	int64_t now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
 	int tries = 0, rc;
 
@@ -289,21 +280,6 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	add_look(s, t, w, stack, flags, doing.lock, now_ns);
 }
 
-/* Each is a file that stays open; what threads beyond that do is unknown. */
-static void watch_begin(struct sampler *s, const struct target *t, struct watched *w)
-{
-	w->watch.fd = -1;
-	if (s->watch_count < spare_files(WATCHES_MAX))
-		thread_watch_open(&w->watch, "", t->python.pid, (pid_t)w->tid);
-	s->watch_count += w->watch.fd >= 0;
-}
-
-static void watch_end(struct sampler *s, struct watched *w)
-{
-	s->watch_count -= w->watch.fd >= 0;
-	thread_watch_close(&w->watch);
-}
-
 /* Mostly in the same place as last time. */
 static struct watched *watched_find(struct sampler *s, struct target *t,
 				    const struct py_thread *thread, size_t hint)
@@ -323,13 +299,14 @@ static struct watched *watched_find(struct sampler *s, struct target *t,
 	grown[t->watched_count] = (struct watched){ .state = thread->state,
 						    .ident = thread->ident,
 						    .tid = thread->tid };
-	watch_begin(s, t, &grown[t->watched_count]);
+	thread_watch_open(&grown[t->watched_count].watch, &s->watches, "", t->python.pid,
+			  (pid_t)thread->tid);
 	return &grown[t->watched_count++];
 }
 
 static void thread_gone(struct sampler *s, struct target *t, struct watched *w, int64_t now_ns)
 {
-	watch_end(s, w);
+	thread_watch_close(&w->watch, &s->watches);
 	end_run(s, t, w);
 	if (!w->told)
 		return;
@@ -413,6 +390,7 @@ static void target_add(struct sampler *s, const struct order *o)
 	t->python.pid = o->pid;
 	t->python.layout = o->layout;
 	t->python.where = o->where;
+	t->gil = (struct address_range){ o->where.gil, o->where.gil + PY_GIL_BYTES };
 	py_codes_init(&t->codes);
 }
 
@@ -426,7 +404,8 @@ static void target_remove(struct sampler *s, uint32_t process, int64_t now_ns)
 		for (size_t w = 0; w < t->watched_count; w++)
 			thread_gone(s, t, &t->watched[w], now_ns);
 		target_release(t);
-		*t = s->targets[--s->target_count];
+		if (i < --s->target_count)
+			*t = s->targets[s->target_count];
 		return;
 	}
 }

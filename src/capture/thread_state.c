@@ -1,6 +1,5 @@
 #include "capture/thread_state.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -9,6 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/spare_files.h"
+
+#define WATCHES_MAX 1024u
 #define ARGUMENTS 6 /* then the stack pointer and the program counter */
 
 /* A waiter that parks does so in its own frames, not farther than this above its stack pointer. */
@@ -124,27 +126,38 @@ static void read_text(int fd, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
-void thread_watch_open(struct thread_watch *w, const char *root, pid_t pid, pid_t tid)
+static bool is_readable(int fd)
 {
 	char text[256];
 
-	w->refused = false;
-	w->fd = open_file(root, pid, tid, "syscall");
 	/* Some kernels let it be opened and refuse to read it. */
-	if (w->fd >= 0 && pread(w->fd, text, sizeof(text), 0) >= 0)
-		return;
-	if (errno != EACCES && errno != EPERM && errno != ENOENT)
-		return;
-	thread_watch_close(w);
-	w->fd = open_file(root, pid, tid, "stat");
-	w->refused = w->fd >= 0;
+	return fd >= 0 && pread(fd, text, sizeof(text), 0) >= 0;
 }
 
-void thread_watch_close(struct thread_watch *w)
+void thread_watch_open(struct thread_watch *w, struct thread_watches *all, const char *root,
+		       pid_t pid, pid_t tid)
 {
-	if (w->fd >= 0)
-		close(w->fd);
+	w->refused = false;
 	w->fd = -1;
+	if (all->open >= spare_files(WATCHES_MAX))
+		return;
+	w->fd = open_file(root, pid, tid, "syscall");
+	if (!is_readable(w->fd)) {
+		if (w->fd >= 0)
+			close(w->fd);
+		w->fd = open_file(root, pid, tid, "stat");
+		w->refused = w->fd >= 0;
+	}
+	all->open += w->fd >= 0;
+}
+
+void thread_watch_close(struct thread_watch *w, struct thread_watches *all)
+{
+	if (w->fd < 0)
+		return;
+	close(w->fd);
+	w->fd = -1;
+	all->open--;
 }
 
 /* "29342 (name) S ...": the name may contain anything. */

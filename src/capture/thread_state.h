@@ -13,6 +13,7 @@
 #define CAPTURE_THREAD_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,11 @@
 struct thread_watch {
 	int fd;       /* -1: nothing can be read */
 	bool refused; /* of the two files only the one without system calls is readable */
+};
+
+/* How many there are: what threads beyond some hundred do is unknown (spare_files.h). */
+struct thread_watches {
+	size_t open;
 };
 
 /* Addresses in the workload: begin <= a < end.  Empty where they are not known. */
@@ -39,8 +45,9 @@ struct thread_state {
 };
 
 /* root: where /proc is, "" but in tests.  A thread that is gone has a watch that knows nothing. */
-void thread_watch_open(struct thread_watch *w, const char *root, pid_t pid, pid_t tid);
-void thread_watch_close(struct thread_watch *w);
+void thread_watch_open(struct thread_watch *w, struct thread_watches *all, const char *root,
+		       pid_t pid, pid_t tid);
+void thread_watch_close(struct thread_watch *w, struct thread_watches *all);
 
 /* gil: where the interpreter's lock lies, with its mutexes and conditions. */
 struct thread_state thread_watch_state(const struct thread_watch *w, struct address_range gil);

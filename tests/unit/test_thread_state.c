@@ -70,12 +70,14 @@ static void fake_remove(const struct fake *f)
 
 static struct thread_state look(const char *root, pid_t pid, pid_t tid, struct address_range gil)
 {
+	struct thread_watches all = { 0 };
 	struct thread_watch w;
 	struct thread_state s;
 
-	thread_watch_open(&w, root, pid, tid);
+	thread_watch_open(&w, &all, root, pid, tid);
 	s = thread_watch_state(&w, gil);
-	thread_watch_close(&w);
+	thread_watch_close(&w, &all);
+	assert_int_equal(all.open, 0);
 	return s;
 }
 
@@ -147,15 +149,16 @@ static void test_letter_where_calls_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct thread_watches all = { 0 };
 		struct thread_watch w;
 		struct fake f;
 
 		fake_init(&f);
 		fake_put(&f, "stat", cases[i].text); /* and no file "syscall" */
-		thread_watch_open(&w, f.root, 1, 2);
+		thread_watch_open(&w, &all, f.root, 1, 2);
 		assert_true(w.refused);
 		assert_int_equal(thread_watch_state(&w, no_gil).state, cases[i].state);
-		thread_watch_close(&w);
+		thread_watch_close(&w, &all);
 		fake_remove(&f);
 	}
 }
