@@ -18,8 +18,8 @@
 #define SWITCH_NS 30000u  /* what the program loses when the tender takes the GIL, about */
 #define LOOK_NS 20000000u /* the tender's way of telling a loop without calls from a busy burst */
 #define STALL_NS 500000u  /* no look takes that long to come while Python code calls */
-#define STALL_PRIOR_NS 20000000u /* a single stall says little about so short a time */
-#define CUTS 64u                 /* whose times are remembered */
+#define STALL_PRIOR_NS 5000000u /* a single stall says little about so short a time */
+#define CUTS 64u                /* whose times are remembered */
 #define PPM 1000000u
 #define SECOND_NS 1000000000u
 #define TAXED_SINCE 0x030a0000u /* from then on each instruction of traced code is slower */
@@ -194,7 +194,8 @@ static bool settle(uint64_t now_ns)
 	if (bursts.tax_ppm)
 		cost_ns += tax_ns(passed_ns, used_ns);
 	note_stall(passed_ns, used_ns);
-	pay((uint64_t)((double)cost_ns * (1 + stalled_ns / (ran_ns + STALL_PRIOR_NS))));
+	cost_ns = (uint64_t)((double)cost_ns * (1 + stalled_ns / (ran_ns + STALL_PRIOR_NS)));
+	pay(cost_ns < passed_ns ? cost_ns : passed_ns);
 	if (r) /* scopes and the like, and the recorder where it shares our core */
 		budget_settle(r);
 	over = bursts_bounded() && credit_at(now_ns) < 0;
