@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "agent/args.h"
+#include "agent/budget.h"
 #include "agent/names.h"
 #include "agent/session.h"
 #include "agent/tasks.h"
@@ -168,6 +169,7 @@ static void enter(struct scope *s)
 	if (s->args_bytes)
 		memcpy(payload + n, s->args, s->args_bytes);
 	ring_push_payload(r, RECORD_SCOPE_BEGIN, o->name_id, payload, (uint32_t)n + s->args_bytes);
+	budget_count(r, 1);
 }
 
 /* Takes the newest one that this task has open, or else the newest at all, out of the list. */
@@ -217,6 +219,7 @@ static void leave(struct scope *s)
 		return;
 	ring_push_payload(r, RECORD_SCOPE_END, o.name_id, payload,
 			  (uint32_t)varint_put(payload, o.instance));
+	budget_count(r, 1);
 }
 
 static PyObject *scope_enter(PyObject *self, PyObject *unused)
@@ -352,6 +355,7 @@ PyObject *scope_mark_event(PyObject *module, PyObject *const *args, ssize_t n, P
 			bytes += encoded.bytes;
 		}
 		ring_push_payload(r, RECORD_MARK, names_id(r, name), payload, (uint32_t)bytes);
+		budget_count(r, 1);
 	}
 	py_drop(name);
 	return py_new_ref(py.None);
@@ -381,6 +385,7 @@ PyObject *scope_counter(PyObject *module, PyObject *const *args, ssize_t n)
 			value = NAN;
 		}
 		ring_push_payload(r, RECORD_COUNTER, names_id(r, name), &value, sizeof(value));
+		budget_count(r, 1);
 	}
 	py_drop(name);
 	return py_new_ref(py.None);

@@ -83,6 +83,19 @@ def test_a_program_with_few_calls_loses_nothing(auto):
     assert report["trust"]["left_out_functions"] == 0
 
 
+def test_scopes_stay_whatever_they_cost_and_count(auto):
+    recording, report = auto("""
+    from inferscope import scope
+    def small(): pass
+    for _ in range(100000):
+        with scope("step"):
+            small()
+    """)
+    assert len(recording.scopes("step")) == 100000
+    # Two records of a scope cost like two events, and there is little else.
+    assert report["trust"]["overhead_share"] * report["run"]["wall_ms"] > 100000 * 2 * 0.00001
+
+
 def test_threads_hear_of_it(auto):
     recording, report = auto("""
     import threading

@@ -1,0 +1,179 @@
+/* links: is_capture is_agent_core */
+/* Which functions are left out when the budget is overdrawn: events as the hook sees them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/budget.h"
+#include "agent/leave_out.h"
+#include "capture/recording.h"
+
+#define FIVE_PERCENT 50000u
+#define EVENT_PS 100000u
+#define MANY 3000000u /* events: far more than the first credit pays */
+
+static struct recording *recording;
+static int trace_fd;
+static struct code_note hot, warm, rare, watched;
+
+static struct ring *join(void **state, enum shm_cpu mode)
+{
+	static char keys[4][16]; /* addresses that code objects might have */
+	struct code_note *const notes[] = { &hot, &warm, &rare, &watched };
+	struct recording_options options = {
+		.buffer_bytes = 16u << 20,
+		.cpu_mode = mode,
+		.budget_ppm = FIVE_PERCENT,
+	};
+	struct err err;
+
+	(void)state;
+	trace_fd = memfd_create("trace", MFD_CLOEXEC);
+	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
+	assert_int_equal(session_join(recording_where(recording), 0), 0);
+	budget_set_event_cost_ps(EVENT_PS);
+	for (uint32_t i = 0; i < 4; i++) {
+		*notes[i] = (struct code_note){ .id = i + 1 };
+		if (!code_table_find(keys[i]))
+			assert_true(code_table_insert(keys[i], notes[i]));
+	}
+	watched.watch = 1;
+	leave_out_start();
+	return session_ring();
+}
+
+static int leave(void **state)
+{
+	(void)state;
+	session_leave();
+	recording_free(recording);
+	close(trace_fd);
+	return 0;
+}
+
+/* What the hook does with an event; counts the orders. */
+static void event(struct ring *r, struct code_note *note, uint8_t kind, unsigned orders[3])
+{
+	if (note->left_out && kind != RECORD_UNWIND)
+		return; /* its place is switched off */
+	if (budget_due(r))
+		orders[leave_out_look(r, note, kind)]++;
+}
+
+static void the_frequent_go_and_the_rare_stay(void **state)
+{
+	struct ring *r = join(state, SHM_CPU_AUTO);
+	unsigned orders[3] = { 0 }, seen = 0;
+
+	for (unsigned i = 0; i < MANY && !hot.left_out; i++, seen++) {
+		event(r, &hot, i % 2 ? RECORD_RETURN : RECORD_CALL, orders);
+		if (i % 8 == 0)
+			event(r, &warm, RECORD_CALL, orders);
+		if (i % 8 == 4)
+			event(r, &watched, RECORD_CALL, orders);
+		if (i % 5000 == 0)
+			event(r, &rare, RECORD_CALL, orders);
+	}
+	assert_true(hot.left_out);
+	assert_false(rare.left_out || watched.left_out);
+	assert_int_equal(budget_left_out(), 1 + warm.left_out);
+	/* 5 ms at 100 to 160 ns, a census and a purge; time earns some more. */
+	assert_true(seen > BUDGET_FIRST_NS / 160);
+	/* One event in 5000 is none in a census. */
+	for (unsigned i = 0; i < MANY; i++) {
+		event(r, &hot, RECORD_CALL, orders);
+		if (i % 5000 == 0)
+			event(r, &rare, RECORD_CALL, orders);
+	}
+	assert_false(rare.left_out);
+	assert_int_equal(orders[LEAVE_OUT_UNWINDING], 0);
+}
+
+static void without_a_bound_nobody_goes(void **state)
+{
+	struct ring *r = join(state, SHM_CPU_TRACE);
+	unsigned orders[3] = { 0 };
+
+	for (unsigned i = 0; i < MANY; i++)
+		event(r, &hot, RECORD_CALL, orders);
+	assert_false(hot.left_out);
+	assert_int_equal(leave_out_said, 0);
+}
+
+static void every_ring_hears_of_it_once(void **state)
+{
+	struct ring *r = join(state, SHM_CPU_AUTO);
+	unsigned orders[3] = { 0 };
+	uint64_t produced;
+
+	ring_push(r, RECORD_CALL, hot.id);
+	for (unsigned i = 0; i < MANY && !hot.left_out; i++)
+		event(r, &hot, RECORD_CALL, orders);
+	assert_int_equal(leave_out_said, 1);
+	produced = r->produced;
+	leave_out_tell(r);
+	leave_out_tell(r);
+	assert_int_equal(r->heard, 1);
+	assert_int_equal(r->produced, produced + 1);
+	leave_out_everything_is_on();
+	assert_false(hot.left_out);
+	leave_out_tell(r);
+	assert_int_equal(r->produced, produced + 2);
+	/* It is looked at at once, not when there is no credit any more. */
+	for (unsigned i = 0; i < 100000 && !hot.left_out; i++) {
+		r->allowance = r->allowance > 0 ? 0 : r->allowance;
+		event(r, &hot, RECORD_CALL, orders);
+	}
+	assert_true(hot.left_out);
+	assert_int_equal(budget_left_out(), 1);
+}
+
+static void a_thread_that_begins_need_not_hear_of_it(void **state)
+{
+	struct ring *r = join(state, SHM_CPU_AUTO);
+	unsigned orders[3] = { 0 };
+
+	for (unsigned i = 0; i < MANY && !hot.left_out; i++)
+		event(r, &hot, RECORD_CALL, orders);
+	assert_int_equal(r->produced, 0);
+	leave_out_tell(r);
+	assert_int_equal(r->produced, 0);
+	assert_int_equal(r->heard, leave_out_said);
+}
+
+static void exceptions_go_when_they_are_what_costs(void **state)
+{
+	struct ring *r = join(state, SHM_CPU_AUTO);
+	unsigned orders[3] = { 0 };
+
+	/* The function can be left out, but its exits by exception go on. */
+	for (unsigned i = 0; i < MANY && !orders[LEAVE_OUT_UNWINDING]; i++) {
+		event(r, &hot, RECORD_CALL, orders);
+		event(r, &hot, RECORD_UNWIND, orders);
+	}
+	assert_int_equal(orders[LEAVE_OUT_UNWINDING], 1);
+	leave_out_unwinding_is_off();
+	r->produced = 0; /* as of a thread that begins: it is told of this */
+	r->heard = 0;
+	leave_out_tell(r);
+	assert_int_equal(r->produced, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_teardown(name, leave)
+		TEST(the_frequent_go_and_the_rare_stay),
+		TEST(without_a_bound_nobody_goes),
+		TEST(every_ring_hears_of_it_once),
+		TEST(a_thread_that_begins_need_not_hear_of_it),
+		TEST(exceptions_go_when_they_are_what_costs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
