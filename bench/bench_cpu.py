@@ -174,9 +174,8 @@ def take(env, key, results, args, clock):
     return say("%s: %s; %s" % (cpu_table.key_text(key), text, clock.text()))
 
 
-def make_environments(versions, args):
+def make_environments(versions, pythons, args):
     """{version: Environment}; a version that this machine does not have is left out."""
-    pythons = cpu_tools.find_pythons()
     environments = {}
     for version in versions:
         env = cpu_tools.Environment(version, args.venvs, args.binary)
@@ -263,6 +262,9 @@ def write_markdown(path, lines):
 
 def main(arguments=None):
     args = parse_arguments(arguments)
+    pythons = cpu_tools.find_pythons()
+    if args.versions == QUICK["versions"] and not set(args.versions) & set(pythons):
+        args.versions = ("%d.%d" % sys.version_info[:2],)  # a quick look needs no certain one
     keys = [Key(version, row, cores, tool) for version in args.versions
             for cores in CORES[args.cores] for row in args.rows for tool in args.columns]
     clock = Clock(keys, args.pairs, args.scale)
@@ -273,7 +275,7 @@ def main(arguments=None):
         sys.exit("%s: no such program; `make bench` builds it, or --bin" % args.binary)
     os.makedirs(os.path.dirname(os.path.abspath(args.results)), exist_ok=True)
     results = Results(args.results)
-    environments = make_environments(args.versions, args)
+    environments = make_environments(args.versions, pythons, args)
     for key in keys:
         if key.version in environments:
             take(environments[key.version], key, results, args, clock)

@@ -218,6 +218,19 @@ def test_the_whole_way_to_the_table(tmp_path, capsys):
     assert "| %s | fib, one core |" % version in (tmp_path / "t.md").read_text()
 
 
+def test_a_quick_look_takes_the_python_there_is(monkeypatch, capsys, tmp_path):
+    own = "%d.%d" % sys.version_info[:2]
+    monkeypatch.setattr(cpu.cpu_tools, "find_pythons", lambda: {own: sys.executable})
+    monkeypatch.setattr(cpu, "take", lambda env, key, results, args, clock: results.put(
+        key, cpu_table.Cell("missing", failure=env.version)))
+    binary = tmp_path / "inferscope"
+    binary.write_text("")
+    binary.chmod(0o755)
+    assert cpu.main(["--rows", "fib", "--bin", str(binary), "--venvs", str(tmp_path), "--results",
+                     str(tmp_path / "r.json")]) == 0
+    assert "auto, %s fib: %s" % (own, own) in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("wrong", [["--rows", "fob"], ["--columns", "perf"], ["--pairs", "0"]])
 def test_a_wrong_choice_is_a_usage_error(wrong, capsys):
     with pytest.raises(SystemExit) as ended:

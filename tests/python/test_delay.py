@@ -147,6 +147,52 @@ def test_children_wait_as_well_and_forking_tells_nothing(python, run):
     assert len(pids) == 2
 
 
+BUSY = """
+import subprocess, warnings
+warnings.simplefilter("error")
+
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+def work(end):
+    while time.monotonic() < end:
+        try:
+            fib(8)
+            raise ValueError
+        except ValueError:
+            pass
+
+def fork(end):
+    while time.monotonic() < end:
+        pid = os.fork()
+        if not pid:
+            fib(6)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        subprocess.check_call(["true"])
+
+end = time.monotonic() + 0.6
+if sys.argv[1] == "fork":
+    fork(end)
+else:
+    threads = [threading.Thread(target=work, args=(end,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delay", ["0.1", "0.2", "0.3", "0.4", "0.5"])
+@pytest.mark.parametrize("mode", ["auto", "trace"])
+@pytest.mark.parametrize("what", ["fork", "threads"])
+def test_a_busy_program_whenever_it_begins(python, inferscope, write, what, mode, delay):
+    write(UNTIL + BUSY)
+    done = inferscope("run", "--quiet", "--log-level", "error", "--cpu", mode, "--delay", delay,
+                      "--duration", "0.1", "--python", python, "program.py", what)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_spawned_python_waits_as_well(python, run):
     recording = run(python, """
 import subprocess
