@@ -3,12 +3,13 @@
 import json
 import math
 import os
+import shutil
+import subprocess
+import tempfile
 from collections import Counter
 
 import isc_decode as isc
 import pytest
-
-UNSTABLE = 0x20
 
 
 class Sampled:
@@ -50,11 +51,11 @@ class Sampled:
 
 @pytest.fixture
 def sample(inferscope, write, work):
-    def run(python, text, *args, status=0, under=(), options=(), **more):
+    def run(python, text, *args, status=0, **more):
         path = write(text)
         env = {"INFERSCOPE_CPU": "sample"}
         done = inferscope("run", "--quiet", "--python", python, "--report", "r.json",
-                          "--trace", "t.isc", *options, path, *args, env=env, **more)
+                          "--trace", "t.isc", path, *args, env=env, **more)
         assert (done.returncode, done.stderr) == (status, ""), done.stderr
         sampled = Sampled(work / "t.isc")
         assert sampled.trace.whole
@@ -246,6 +247,9 @@ main()
 def test_children_of_a_fork_are_looked_at(python, sample):
     sampled = sample(python, SPIN + """
 import os
+import shutil
+import subprocess
+import tempfile
 def in_child(): spin(0.3)
 def in_parent(): spin(0.3)
 child = os.fork()
@@ -281,3 +285,36 @@ busy()
 os.kill(os.getpid(), signal.SIGKILL)
 """, status=128 + 9)
     assert sampled.looks("busy", "spin") > 20, sampled.stacks
+
+
+def test_a_process_that_may_not_be_read_is_told_of(inferscope, binary):
+    """Root may read everything, so this is for somebody else, and a Python that they may run."""
+    python, nobody = "/usr/bin/python3", 65534
+    folder = tempfile.mkdtemp(prefix="inferscope-")
+    os.chmod(folder, 0o777)
+
+    def become_nobody():
+        if not os.geteuid():
+            os.setgroups([])
+            os.setgid(nobody)
+            os.setuid(nobody)
+
+    def may(path):
+        return not subprocess.run(["test", "-x", path], preexec_fn=become_nobody).returncode
+
+    try:
+        if not may(python) or not may(binary):
+            pytest.skip("nobody may not run %s or %s" % (python, binary))
+        with open(folder + "/program.py", "w") as file:
+            file.write("import ctypes, time\n"
+                       "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # not dumpable\n"
+                       "time.sleep(0.3)\n")
+        done = inferscope("run", "--quiet", "--cpu", "sample", "--python", python, "--report",
+                          "r.json", "--no-trace", "program.py", cwd=folder,
+                          env={"HOME": folder}, preexec_fn=become_nobody)
+        assert (done.returncode, done.stderr) == (0, "")
+        with open(folder + "/r.json") as file:
+            notes = json.load(file)["trust"]["notes"]
+        assert any("does not let the recorder read" in note for note in notes), notes
+    finally:
+        shutil.rmtree(folder)
