@@ -250,7 +250,7 @@ enum {
 	PY_GIL_HOLDER = 8, /* in the GIL: the thread state that has it, or had it last */
 	PY_GIL_LOCKED = 16,
 	PY_GIL_SWITCHES = 24, /* how often another thread took it */
-	PY_GIL_BYTES = 208, /* two condition variables and two mutexes are all of it */
+	PY_GIL_BYTES = 208,   /* two condition variables and two mutexes are all of it */
 
 	PY_OWNED_BY_C_STACK = 3, /* owner of an entry frame without code of its own */
 };
