@@ -127,6 +127,8 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 	states->ns[state] = stats_add(states->ns[state], l.end_ns - l.start_ns);
 	if (l.flags & SAMPLE_HAS_GIL)
 		states->has_gil_ns = stats_add(states->has_gil_ns, l.end_ns - l.start_ns);
+	if (l.end_ns <= l.start_ns) /* a single look at a thread says nothing about time */
+		return;
 	keep_another(c);
 	w = window_for(c, trace_thread(c->trace, s->thread)->process);
 	if (!w || look_window_add(w, &l))
