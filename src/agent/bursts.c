@@ -23,6 +23,7 @@
 #define PPM 1000000u
 #define SECOND_NS 1000000000u
 #define TAXED_SINCE 0x030a0000u /* from then on each instruction of traced code is slower */
+#define TAX_LEAST 0.1           /* measured lower, it was the machine's noise */
 #define TAX_UNKNOWN 0.5         /* of the time, where it could not be measured */
 
 struct bursts bursts;
@@ -182,6 +183,14 @@ static void pay(uint64_t ns)
 	budget_spend_ns(ns);
 }
 
+/* For something of ours; what took longer than all that we do at once was interrupted. */
+static void pay_since(uint64_t start_ns)
+{
+	uint64_t ns = stamp_monotonic() - start_ns;
+
+	pay(ns < STALL_NS ? ns : STALL_NS);
+}
+
 /* Pays for what was traced since the last look; true: it was more than there is. */
 static bool settle(uint64_t now_ns)
 {
@@ -216,7 +225,7 @@ bool bursts_look(void)
 		/* Under a tax it is there all the time; once woken it looks by itself. */
 		if (over || !tender_serves(&duty))
 			tender_wake(&duty);
-		pay(stamp_monotonic() - start_ns);
+		pay_since(start_ns);
 	}
 	return over;
 }
@@ -264,7 +273,7 @@ void bursts_enter_slow(struct ring *r, int what)
 	bursts_tell_cut(r);
 	calls_place(r, what == PY_TRACE_CALL);
 	r->cuts = bursts.cuts;
-	pay(stamp_monotonic() - start_ns);
+	pay_since(start_ns);
 }
 
 /* The tender: without the GIL. */
@@ -330,7 +339,8 @@ static void work(void)
 		if (settle(now_ns))
 			cut(now_ns);
 	}
-	pay(SWITCH_NS + stamp_monotonic() - now_ns);
+	pay(SWITCH_NS);
+	pay_since(now_ns);
 }
 
 static const struct tender_duty duty = { look, work };
@@ -429,6 +439,8 @@ void bursts_set_costs(void)
 		tax = 1 - plain[CALIBRATION_LOOP] / hooked[CALIBRATION_LOOP];
 	else if (bursts.tax_ppm && !known)
 		tax = TAX_UNKNOWN;
+	if (bursts.tax_ppm && tax < TAX_LEAST)
+		tax = TAX_LEAST;
 	if (known) {
 		call_ps = cost_ps(plain[CALIBRATION_CALLS], hooked[CALIBRATION_CALLS], tax,
 				  2 * CALIBRATION_ROUNDS);
@@ -437,8 +449,7 @@ void bursts_set_costs(void)
 	}
 	for (int i = 0; i < BURSTS_EVENTS; i++)
 		bursts.cost_ps[i] = i >= PY_TRACE_C_CALL ? c_call_ps : call_ps;
-	/* At least 1: that it is there at all is known. */
-	bursts.tax_ppm = bursts.tax_ppm ? 1 + (uint32_t)(tax * PPM) : 0;
+	bursts.tax_ppm = bursts.tax_ppm ? (uint32_t)(tax * PPM) : 0;
 	begin_lot(stamp_monotonic());
 	if (!bursts.tax_ppm)
 		return;

@@ -140,7 +140,7 @@ def test_a_thread_that_begins_in_a_pause_is_seen_later(burst, python):
     trace, report = burst(python, """
     busy(0.1)
     def work():
-        busy(0.6)
+        busy(1.2)
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
