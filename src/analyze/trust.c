@@ -87,7 +87,7 @@ static void note_displaced(struct notes *n, struct analysis_trust *trust, const 
 }
 
 /* The process that paid most; the time of one without an end ends with the run. */
-static void note_overhead(struct notes *n, struct analysis *a, const struct trace *t)
+static void measure_overhead(struct analysis *a, const struct trace *t)
 {
 	const struct trace_process *most = NULL;
 	int64_t lived_ns;
@@ -108,8 +108,6 @@ static void note_overhead(struct notes *n, struct analysis *a, const struct trac
 	a->trust.overhead_known = true;
 	a->trust.overhead_share =
 		(double)most->overhead_ns / (double)(lived_ns - most->overhead_ns);
-	notes_add(n, "recording slowed process %" PRIu32 " down by %.1f %%, by its own account",
-		  most->pid, 100 * a->trust.overhead_share);
 }
 
 /* Of the functions in the table; code made anew again and again may have the name of one. */
@@ -210,10 +208,6 @@ static void note_samples(struct notes *n, struct analysis_trust *trust,
 	trust->sample_hz = hz;
 	if (!s->looks)
 		return;
-	notes_add(n,
-		  "%" PRIu64 " samples of the Python stacks were taken, %.0f a second and thread; "
-		  "in %.1f %% of them the innermost function is uncertain",
-		  s->looks, hz, 100 * trust->unstable_share);
 	if (fact(t, "sampler.held_back"))
 		notes_add(n,
 			  "fewer samples than the %.0f a second asked for, so that taking them "
@@ -239,7 +233,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	count_left_out(a);
 	if (samples->all_ns)
 		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
-	note_overhead(&n, a, t);
+	measure_overhead(a, t);
 	note_left_out(&n, &a->trust);
 	note_losses(&n, &a->trust);
 	note_samples(&n, &a->trust, samples, t);

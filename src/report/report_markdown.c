@@ -269,6 +269,15 @@ static void add_trust(struct buf *out, const struct analysis *a)
 	if (a->gpu.section_count && t->clock_error_ns >= 0)
 		buf_printf(out, "- the clocks of host and GPU agree within %s\n",
 			   text_duration(figure, (double)t->clock_error_ns));
+	if (t->overhead_known)
+		buf_printf(out,
+			   "- recording slowed the workload down by %.1f %%, by its own account\n",
+			   100 * t->overhead_share);
+	if (t->samples)
+		buf_printf(out,
+			   "- %" PRIu64 " samples of the Python stacks were taken, %.0f a second "
+			   "and thread; in %.1f %% of them the innermost function is uncertain\n",
+			   t->samples, t->sample_hz, 100 * t->unstable_share);
 	for (size_t i = 0; i < t->note_count; i++) {
 		buf_add_str(out, "- ");
 		markdown_escaped(out, t->notes[i]);

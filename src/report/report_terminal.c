@@ -366,6 +366,8 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 	} else {
 		buf_add_str(&s->out, "none lost");
 	}
+	if (t->overhead_known)
+		buf_printf(&s->out, ", %.1f %% slower by recording", 100 * t->overhead_share);
 	if (a->gpu.section_count && t->clock_error_ns >= 0)
 		buf_printf(&s->out, ", clocks within %s",
 			   text_duration(f[0], (double)t->clock_error_ns));

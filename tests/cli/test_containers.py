@@ -58,7 +58,7 @@ def calls_of_known(work):
     return sum(f["calls"] for f in report["cpu"]["functions"] if f["name"] == "known")
 
 
-RECORD = ("run", "--quiet", "--report", "r.json", "--python", sys.executable)
+RECORD = ("run", "--quiet", "--cpu", "trace", "--report", "r.json", "--python", sys.executable)
 
 
 @with_namespaces

@@ -40,7 +40,8 @@ def begin(binary, clean_env):
     """Starts the program, maybe as another user."""
     def run(*args, cwd, uid=None, env=None):
         return subprocess.Popen([binary] + [str(arg) for arg in args], cwd=str(cwd),
-                                env={**clean_env, "HOME": str(cwd), **(env or {})},
+                                env={**clean_env, "HOME": str(cwd), "INFERSCOPE_CPU": "trace",
+                                     **(env or {})},
                                 preexec_fn=become(uid) if uid else None,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, universal_newlines=True)

@@ -397,10 +397,15 @@ def parse_process(entry):
     cursor = Cursor(entry)
     return {"id": cursor.id(), "pid": cursor.id(), "parent_pid": cursor.id(),
             "python": cursor.id(), "start_ns": cursor.time(), "end_ns": cursor.time(),
-            "name": cursor.text(),
-            "overhead_ns": cursor.time() if cursor.left() else None,
-            "event_cost_ps": cursor.id() if cursor.left() else None,
-            "left_out_functions": cursor.varint(MAX_INDEX) if cursor.left() else None}
+            "name": cursor.text(), **parse_account(cursor)}
+
+
+def parse_account(cursor):
+    """All of it, or the entry ends here."""
+    if not cursor.left():
+        return dict.fromkeys(("overhead_ns", "event_cost_ps", "left_out_functions"))
+    return {"overhead_ns": cursor.time(), "event_cost_ps": cursor.id(),
+            "left_out_functions": cursor.varint(MAX_INDEX)}
 
 
 def parse_thread(entry):
@@ -408,9 +413,14 @@ def parse_thread(entry):
     return {"id": cursor.id(), "process": cursor.id(), "tid": cursor.id(),
             "start_ns": cursor.time(), "end_ns": cursor.time(),
             "produced": cursor.varint(MAX_INDEX), "lost": cursor.varint(MAX_INDEX),
-            "name": cursor.text(),
-            "on_cpu_ns": cursor.time() if cursor.left() else None,
-            "queued_ns": cursor.time() if cursor.left() else None}
+            "name": cursor.text(), **parse_cpu_times(cursor)}
+
+
+def parse_cpu_times(cursor):
+    """Both of them, or the entry ends here."""
+    if not cursor.left():
+        return dict.fromkeys(("on_cpu_ns", "queued_ns"))
+    return {"on_cpu_ns": cursor.time(), "queued_ns": cursor.time()}
 
 
 def parse_definition(entry):
