@@ -28,8 +28,8 @@ static uint64_t clock_ns(void)
 void budget_start(const struct shm_header *h)
 {
 	bucket.bounded = h->cpu_mode != SHM_CPU_TRACE && h->budget_ppm != SHM_NO_BUDGET;
-	bucket.ppm = h->budget_ppm;
-	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * h->budget_ppm;
+	bucket.ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_SHARE_PCT / 100u);
+	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * bucket.ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);

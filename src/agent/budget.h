@@ -22,7 +22,12 @@
 #define BUDGET_SLACK_NS 10000000
 #define BUDGET_FIRST_NS 5000000   /* of it there is so much at the start: a look at a program */
 #define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
-#define BUDGET_LOT 256            /* events between two looks at the clock */
+/*
+ * Of the budget, what may be spent by this account.  The rest is for what it does not know:
+ * samples, and the caches that we take from the program.
+ */
+#define BUDGET_SHARE_PCT 60u
+#define BUDGET_LOT 256 /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
 #define BUDGET_UNKNOWN_PS 200000u

@@ -14,7 +14,6 @@
 #define LOT_PS 20000000   /* what events may cost between two looks at the clocks */
 #define BURST_NS 4000000  /* credit that a burst is begun with */
 #define FIRST_NS 5000000  /* there from the start */
-#define SHARE_PCT 60u     /* of the budget is for calls; samples and the rest need theirs */
 #define SWITCH_NS 30000u  /* what the program loses when the tender takes the GIL, about */
 #define LOOK_NS 20000000u /* the tender's way of telling a loop without calls from a busy burst */
 #define STALL_NS 500000u  /* no look takes that long to come while Python code calls */
@@ -138,8 +137,7 @@ static uint64_t tax_ns(uint64_t passed_ns, uint64_t used_ns)
 /* What calls may cost of so much time; at most a second's is kept. */
 static int64_t earned(uint64_t passed_ns)
 {
-	return (int64_t)(budget_earned_ns(passed_ns < SECOND_NS ? passed_ns : SECOND_NS) *
-			 SHARE_PCT / 100u);
+	return (int64_t)budget_earned_ns(passed_ns < SECOND_NS ? passed_ns : SECOND_NS);
 }
 
 /* Without the GIL, too, while recording pauses. */
@@ -290,7 +288,7 @@ static uint64_t look(uint64_t now_ns)
 		return credit >= BURST_NS
 			       ? TENDER_NOW
 			       : now_ns + (uint64_t)(BURST_NS - credit) * PPM /
-						  s->header->budget_ppm * 100u / SHARE_PCT;
+						  s->header->budget_ppm * 100u / BUDGET_SHARE_PCT;
 	if (!bursts.tax_ppm)
 		return TENDER_NEVER;
 	/* At most so much has been lost; events that came by meanwhile have paid. */

@@ -57,6 +57,7 @@ struct py_thread {
 	bool has_gil;
 	/* Where frames lay that are in no chunk, and what has held the newest frame. */
 	unsigned apart_count, cframe_count;
+	unsigned stack_count; /* 3.8 to 3.10: so many of those are the stack of the last look */
 	uint64_t apart[PY_THREAD_APART], cframes[PY_THREAD_CFRAMES];
 };
 

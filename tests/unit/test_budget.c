@@ -19,7 +19,8 @@
 #define MS 1000000ll
 #define SECOND (1000 * MS)
 #define FIVE_PERCENT 50000u
-#define EVENT_PS 100000u /* 100 ns */
+#define EARNED (50 * MS * BUDGET_SHARE_PCT / 100) /* in a second */
+#define EVENT_PS 100000u                          /* 100 ns */
 
 static struct recording *recording;
 static int trace_fd;
@@ -103,8 +104,8 @@ static void time_earns_the_share_and_debts_are_paid_first(void **state)
 	budget_spend_ns(200 * MS);
 	debt = budget_credit_at(start);
 	assert_in_range(-debt, 140 * MS, 195 * MS); /* of 5 to 60 ms that there were */
-	assert_int_equal(budget_credit_at(start + 2 * SECOND), debt + 100 * MS);
-	assert_int_equal(budget_credit_at(start + 3 * SECOND), debt + 150 * MS);
+	assert_int_equal(budget_credit_at(start + 2 * SECOND), debt + 2 * EARNED);
+	assert_int_equal(budget_credit_at(start + 3 * SECOND), debt + 3 * EARNED);
 }
 
 static void a_quiet_hour_buys_no_slow_minute(void **state)
@@ -114,9 +115,26 @@ static void a_quiet_hour_buys_no_slow_minute(void **state)
 	(void)state;
 	join(SHM_CPU_AUTO, FIVE_PERCENT);
 	start = now();
-	assert_int_equal(budget_credit_at(start + 3600ull * SECOND), BUDGET_SLACK_NS + 50 * MS);
-	budget_spend_ns(61 * MS);
+	assert_int_equal(budget_credit_at(start + 3600ull * SECOND), BUDGET_SLACK_NS + EARNED);
+	budget_spend_ns(BUDGET_SLACK_NS + EARNED + MS);
 	assert_true(budget_credit_at(start + 3600ull * SECOND) < 0);
+}
+
+static void what_is_put_aside_is_nobody_elses(void **state)
+{
+	uint64_t start;
+	int64_t credit;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now();
+	credit = budget_credit_at(start + SECOND);
+	budget_reserve_ns(20 * MS);
+	assert_int_equal(budget_credit_at(start + SECOND), credit - 20 * MS);
+	budget_reserve_ns(3600ull * SECOND); /* never more than can be had */
+	assert_true(budget_credit_at(start + 3600ull * SECOND) > 0);
+	budget_reserve_ns(0);
+	assert_int_equal(budget_credit_at(start + 3600ull * SECOND), BUDGET_SLACK_NS + EARNED);
 }
 
 static void time_that_lies_behind_earns_nothing(void **state)
@@ -212,6 +230,7 @@ int main(void)
 		TEST(credit_lasts_for_as_many_events_as_it_pays),
 		TEST(time_earns_the_share_and_debts_are_paid_first),
 		TEST(a_quiet_hour_buys_no_slow_minute),
+		TEST(what_is_put_aside_is_nobody_elses),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
 		TEST(the_recorder_counts_only_where_it_takes_the_workloads_core),
