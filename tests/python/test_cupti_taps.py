@@ -27,7 +27,6 @@ from tap_decode import COPY, DEVICE, KERNEL, MEMSET, OVERHEAD, PEER_COPY  # noqa
 
 VERSIONS = ["11.8", "12.9", "13.0"]
 CUDA_MALLOC = 2, 20  # domain and number of the callback
-ARRAY = 4
 
 
 class Tapped:
@@ -169,13 +168,7 @@ def test_work_is_linked_to_the_calls_that_started_it(tapped, replay, read_trace)
     work = exported.of("gpu_kernel") + exported.of("gpu_memcpy") + exported.of("gpu_memset")
     assert len(work) == len(trace.activities()) > 0
     assert set(numbers.values()) == {1}
-    unlinked = [a for a in trace.activities() if a.correlation not in numbers]
-    if tapped.tap.release == "11.8":
-        # It was tapped when the agent did not ask for the runtime's copies of arrays yet, and of
-        # this version the driver's calls inside them cannot be asked for (src/agent/cupti.c).
-        unlinked = [a for a in unlinked
-                    if a not in trace.copies or ARRAY not in (a.source, a.destination)]
-    assert unlinked == []
+    assert [a for a in trace.activities() if a.correlation not in numbers] == []
 
 
 def test_what_the_program_said_is_what_cupti_said(tapped):
