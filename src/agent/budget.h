@@ -26,7 +26,7 @@
  * Of the budget, what may be spent by this account.  The rest is for what it does not know:
  * samples, and the caches that we take from the program.
  */
-#define BUDGET_SHARE_PCT 60u
+#define BUDGET_SHARE_PCT 40u
 #define BUDGET_LOT 256 /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
