@@ -116,7 +116,7 @@ static void add_native(struct buf *out, const struct analysis *a, enum report_de
 		if (r->symbol)
 			markdown_cell(out, r->symbol);
 		else
-			buf_add_str(out, "unknown");
+			buf_add_str(out, r->library ? "(no symbol)" : "unknown");
 		buf_add_str(out, " | ");
 		if (r->library)
 			markdown_cell(out, slash ? slash + 1 : r->library);

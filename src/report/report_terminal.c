@@ -14,6 +14,7 @@
 #define WIDTH_MAX 120
 #define STEP_ROWS 4
 #define FUNCTION_ROWS 7
+#define NATIVE_ROWS 3u
 #define NOTE_ROWS 3
 #define COLUMN ((size_t)9) /* of a figure */
 
@@ -318,21 +319,25 @@ static void add_contention(struct screen *s, const char *name, const char *what,
 	buf_release(&text);
 }
 
+/* Many libraries come without names: then the library itself is what can be said. */
 static void add_native(struct screen *s, const struct analysis_native *n)
 {
-	char f[TEXT_FIGURE];
 	struct buf text;
-	size_t shown = 0;
 
 	buf_init(&text);
-	for (size_t i = 0; i < n->count && shown < 3; i++) {
-		if (!n->rows[i].symbol)
-			continue;
-		buf_printf(&text, "%s%s %s", shown++ ? ", " : "",
-			   text_share(f, (double)n->rows[i].samples, (double)n->samples),
-			   n->rows[i].symbol);
+	for (size_t i = 0; i < n->count && i < NATIVE_ROWS; i++) {
+		const struct analysis_native_row *r = &n->rows[i];
+		const char *slash = r->library ? strrchr(r->library, '/') : NULL;
+		const char *library = slash ? slash + 1 : r->library;
+		char f[TEXT_FIGURE];
+
+		buf_printf(&text, "%s%s %s", i ? ", " : "",
+			   text_share(f, (double)r->samples, (double)n->samples),
+			   r->symbol ? r->symbol
+			   : library ? library
+				     : "(unknown)");
 	}
-	if (shown)
+	if (n->count)
 		add_text(s, "native", &text);
 	buf_release(&text);
 }
