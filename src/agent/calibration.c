@@ -82,7 +82,7 @@ static uint64_t measure(const char *program, struct ring *scratch, struct shm_bl
 
 void calibration_without_hook(unsigned count)
 {
-	for (unsigned i = 0; i < count && !hooked_ns[0]; i++)
+	for (unsigned i = 0; i < count && i < CALIBRATIONS && !hooked_ns[0]; i++)
 		plain_ns[i] = measure(programs[i], NULL, NULL);
 }
 
@@ -110,7 +110,7 @@ static void measure_with_hook(unsigned count)
 		scratch->name_at = UINT64_MAX;
 		scratch->lot = scratch->allowance = INT32_MAX;
 		session_my_ring = scratch;
-		for (unsigned i = 0; i < count; i++)
+		for (unsigned i = 0; i < count && i < CALIBRATIONS; i++)
 			hooked_ns[i] = measure(programs[i], scratch, blocks);
 		session_my_ring = own;
 	}
@@ -124,7 +124,7 @@ void calibration_with_hook(unsigned count)
 	uint64_t plain = plain_ns[CALIBRATION_CALLS];
 	uint64_t hooked;
 
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count && i < CALIBRATIONS; i++)
 		kept &= keep_out_of_the_trace(programs[i]);
 	if (kept && plain && !hooked_ns[CALIBRATION_CALLS])
 		measure_with_hook(count);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -201,8 +202,8 @@ void outside_look(void)
 static pid_t parent_of(pid_t pid)
 {
 	char path[32], text[512] = "", *name_end;
-	int fd, parent = 0;
 	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -210,9 +211,8 @@ static pid_t parent_of(pid_t pid)
 	if (fd >= 0)
 		close(fd);
 	name_end = n > 0 ? strrchr(text, ')') : NULL; /* "PID (NAME) STATE PARENT ..." */
-	if (!name_end || sscanf(name_end + 1, " %*c %d", &parent) != 1)
-		return 0;
-	return (pid_t)parent;
+	/* Behind ") S "; where there is nothing, strtol() says 0. */
+	return name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
 }
 
 static bool is_ancestor(uint32_t pid)

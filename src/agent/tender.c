@@ -12,7 +12,7 @@
 #include "format/stamp.h"
 
 #define DUTIES_MAX 4u
-#define STACK_BYTES (512u * 1024u)
+#define STACK_BYTES ((size_t)512 << 10)
 
 static _Atomic(const struct tender_duty *) duties[DUTIES_MAX];
 static _Atomic uint32_t wakes;  /* the word that the tender sleeps on */

@@ -88,7 +88,7 @@ int sample_queue_encode(struct sample_queue *q, struct buf *out)
 		size_t before = out->len;
 
 		encode_column(out, q, (enum samples_column)c);
-		put_le(prefix + 8 + 4 * c, out->len - before, 4);
+		put_le(prefix + 8 + (size_t)4 * c, out->len - before, 4);
 	}
 	if (out->failed)
 		return -1;
@@ -178,7 +178,7 @@ int samples_decode(struct sample *out, size_t count, const uint8_t *payload, siz
 		return -1;
 	memset(out, 0, count * sizeof(*out));
 	for (unsigned c = 0; c < SAMPLES_COLUMNS; c++) {
-		uint32_t column_bytes = (uint32_t)get_le(payload + 8 + 4 * c, 4);
+		uint32_t column_bytes = (uint32_t)get_le(payload + 8 + (size_t)4 * c, 4);
 
 		if (column_bytes > left ||
 		    decode_column(out, count, (enum samples_column)c, base_ns, p, p + column_bytes))

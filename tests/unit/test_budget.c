@@ -213,10 +213,10 @@ static void an_unknown_cost_is_taken_to_be_high(void **state)
 static void events_with_other_code_between_them_cost_more(void **state)
 {
 	struct ring *r = join(SHM_CPU_TRACE, FIVE_PERCENT);
-	const uint64_t cold = 1000 * BUDGET_COLD_PERCENT;
+	const uint64_t cold = 1000ull * BUDGET_COLD_PERCENT;
 
 	(void)state;
-	assert_int_equal(charged_ns(r, 1000 * BUDGET_COLD_GAP_NS), cold);
+	assert_int_equal(charged_ns(r, 1000ull * BUDGET_COLD_GAP_NS), cold);
 	assert_int_equal(charged_ns(r, SECOND), cold);
 	/* The clock goes on while we look. */
 	assert_in_range(charged_ns(r, 1000 * BUDGET_COLD_GAP_NS / 2), (100000 + cold) / 2 - 1000,

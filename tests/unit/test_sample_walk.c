@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "format/trace_writer.h"
 #include "timeline/sample_walk.h"
 
-#define MS 1000000
+#define MS 1000000ll
 
 struct file {
 	char path[40];
@@ -124,10 +125,8 @@ static void define_code(struct file *f, uint32_t id, const char *name, uint32_t 
 	size_t n = varint_put(payload, line);
 
 	n += varint_put(payload + n, strlen(name));
-	memcpy(payload + n, name, strlen(name));
-	n += strlen(name);
-	memcpy(payload + n, "f.py", 4);
-	assert_int_equal(trace_write_def(f->w, DEF_CODE, id, payload, n + 4, &f->err), 0);
+	n += (size_t)snprintf((char *)payload + n, sizeof(payload) - n, "%sf.py", name);
+	assert_int_equal(trace_write_def(f->w, DEF_CODE, id, payload, n, &f->err), 0);
 }
 
 static void define_stack(struct file *f, uint32_t id, const uint8_t *frames, size_t bytes)

@@ -117,7 +117,7 @@ static void looks_that_find_the_same_take_little(void **state)
 		assert_int_equal(sample_queue_push(&q, &s), 0);
 	}
 	assert_int_equal(sample_queue_encode(&q, &out), 0);
-	assert_true(out.len < 20 * 1000); /* a byte a look, before it is compressed */
+	assert_true(out.len < (size_t)20 * 1000); /* a byte a look, before it is compressed */
 	sample_queue_release(&q);
 	buf_release(&out);
 }
