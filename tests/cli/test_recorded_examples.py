@@ -12,9 +12,10 @@ PYTHONS = os.environ.get("INFERSCOPE_PYTHONS", sys.executable).split(":")
 
 @pytest.fixture
 def record(inferscope, root, work):
-    """Records an example; returns what it printed and the report."""
+    """Records every call of an example; returns what it printed and the report."""
     def run(python, name, *arguments):
-        done = inferscope("run", "--quiet", "--python", python, "--report", "r.json",
+        done = inferscope("run", "--quiet", "--cpu", "trace", "--python", python,
+                          "--report", "r.json",
                           os.path.join(root, "examples", name), *arguments, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout, json.loads((work / "r.json").read_text())
