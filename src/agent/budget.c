@@ -1,7 +1,5 @@
 #include "agent/budget.h"
 
-#include <time.h>
-
 /* Longer pauses earn no more: keeps the product below in 64 bits. */
 #define ELAPSED_MAX_NS (3600ull * 1000000000ull)
 
@@ -17,14 +15,6 @@ static struct {
 	_Atomic uint64_t recorder_ns;   /* of the recorder's CPU time, what is charged already */
 } bucket;
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 void budget_start(const struct shm_header *h)
 {
 	bucket.bounded = h->cpu_mode != SHM_CPU_TRACE && h->budget_ppm != SHM_NO_BUDGET;
@@ -34,7 +24,7 @@ void budget_start(const struct shm_header *h)
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
 	atomic_store_explicit(&bucket.reserved_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&bucket.paid_until_ns, clock_ns(), memory_order_relaxed);
+	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.recorder_ns,
 			      atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed),
 			      memory_order_relaxed);
@@ -143,7 +133,7 @@ void budget_reserve_ns(uint64_t ns)
 
 int64_t budget_credit_ns(void)
 {
-	return bucket.bounded ? budget_credit_at(clock_ns()) : INT64_MAX;
+	return bucket.bounded ? budget_credit_at(stamp_monotonic()) : INT64_MAX;
 }
 
 /*
@@ -168,7 +158,7 @@ bool budget_settle(struct ring *r)
 {
 	struct shm_process *account =
 		&r->session->processes[r->session->threads[r->thread].process];
-	uint64_t events = (uint64_t)(r->lot - r->allowance), now_ns = clock_ns();
+	uint64_t events = (uint64_t)(r->lot - r->allowance), now_ns = stamp_monotonic();
 
 	if (events)
 		spend(account, cost_ns(events, now_ns - r->settled_ns));

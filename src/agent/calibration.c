@@ -1,7 +1,6 @@
 #include "agent/calibration.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "agent/budget.h"
 #include "agent/codes.h"
@@ -25,14 +24,6 @@ uint64_t calibration_plain_ns(enum calibration what)
 uint64_t calibration_hooked_ns(enum calibration what)
 {
 	return hooked_ns[what];
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
 static int by_size(const void *a, const void *b)
@@ -66,9 +57,9 @@ static uint64_t measure(const char *program, struct ring *scratch, struct shm_bl
 			scratch->events.block = &blocks[n];
 			scratch->events.head = 0;
 		}
-		start = clock_ns();
+		start = stamp_monotonic();
 		result = py.CallWith(function, count, NULL);
-		took[n] = clock_ns() - start;
+		took[n] = stamp_monotonic() - start;
 		py_drop(result);
 		if (!result)
 			break;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/budget.h"
 
@@ -48,14 +47,6 @@ static struct decision {
 } * decisions;
 static size_t log_cap;
 uint32_t leave_out_said;
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 static bool say(uint8_t kind, uint32_t id)
 {
@@ -167,7 +158,7 @@ void leave_out_everything_is_on(void)
 	/* At once, not when the credit is gone: what was too much is too much again. */
 	now.share = FIRST_SHARE;
 	now.size = CENSUS_FIRST;
-	begin_census(clock_ns());
+	begin_census(stamp_monotonic());
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -197,7 +188,7 @@ static void lower_the_bar(void)
 
 static void end_phase(struct ring *r)
 {
-	uint64_t now_ns = clock_ns();
+	uint64_t now_ns = stamp_monotonic();
 	/* Costs that only keep pace with what time earns would never pay a debt. */
 	uint64_t may_cost_ns = budget_earned_ns(now_ns - now.since_ns) / 4 * 3, spent_ns;
 
@@ -238,7 +229,7 @@ static void leave_out(struct code_note *note)
 		budget_count_left_out();
 	note->was_left_out = true;
 	remove_excess(note->events);
-	examine_later(clock_ns());
+	examine_later(stamp_monotonic());
 }
 
 static void count(struct code_note *note, bool unwinds)
@@ -262,7 +253,7 @@ static enum leave_out_order look(struct ring *r, struct code_note *note, bool un
 	} else if (unwinds && now.unwinds >= now.least) {
 		remove_excess(now.unwinds);
 		now.unwinds = 0;
-		examine_later(clock_ns());
+		examine_later(stamp_monotonic());
 		order = LEAVE_OUT_UNWINDING;
 	} else if (may_leave_out(note)) {
 		leave_out(note);
@@ -285,7 +276,7 @@ enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint
 			return LEAVE_OUT_GO_ON;
 		/* What is left may have few events: none of them is to wait for a whole lot. */
 		r->lot = r->allowance = EXAMINE_LOT;
-		now_ns = clock_ns();
+		now_ns = stamp_monotonic();
 		if (!over)
 			return time_to_examine(now_ns) ? LEAVE_OUT_EXAMINE : LEAVE_OUT_GO_ON;
 		now.share = FIRST_SHARE;

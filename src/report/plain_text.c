@@ -100,6 +100,13 @@ const char *text_short_path(const char *file, const char *cwd)
 	return file;
 }
 
+const char *text_file_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
 /* The bytes of the character at s, and whether a terminal may see it. */
 static size_t next_char(const char *s, int *harmless)
 {

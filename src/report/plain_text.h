@@ -31,6 +31,9 @@ const char *text_share(char out[TEXT_FIGURE], double part, double whole);
  */
 const char *text_short_path(const char *file, const char *cwd);
 
+/* What stands behind the last slash; borrowed from it.  NULL stays NULL. */
+const char *text_file_name(const char *path);
+
 /* Columns a terminal needs: code points, after cleaning. */
 size_t text_width(const char *s);
 

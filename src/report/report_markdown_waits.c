@@ -1,6 +1,5 @@
 /* Markdown: what threads did and waited for, and native code, by samples. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "report/markdown.h"
 #include "report/plain_text.h"
@@ -110,7 +109,6 @@ static void add_native(struct buf *out, const struct analysis *a, enum report_de
 			 "|---|---|---|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_native_row *r = &a->native.rows[i];
-		const char *slash = r->library ? strrchr(r->library, '/') : NULL;
 
 		buf_add_str(out, "| ");
 		if (r->symbol)
@@ -119,7 +117,7 @@ static void add_native(struct buf *out, const struct analysis *a, enum report_de
 			buf_add_str(out, r->library ? "(no symbol)" : "unknown");
 		buf_add_str(out, " | ");
 		if (r->library)
-			markdown_cell(out, slash ? slash + 1 : r->library);
+			markdown_cell(out, text_file_name(r->library));
 		buf_add_str(out, " | ");
 		if (r->python.name)
 			markdown_cell(out, r->python.name);

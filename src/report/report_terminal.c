@@ -327,8 +327,7 @@ static void add_native(struct screen *s, const struct analysis_native *n)
 	buf_init(&text);
 	for (size_t i = 0; i < n->count && i < NATIVE_ROWS; i++) {
 		const struct analysis_native_row *r = &n->rows[i];
-		const char *slash = r->library ? strrchr(r->library, '/') : NULL;
-		const char *library = slash ? slash + 1 : r->library;
+		const char *library = text_file_name(r->library);
 		char f[TEXT_FIGURE];
 
 		buf_printf(&text, "%s%s %s", i ? ", " : "",
