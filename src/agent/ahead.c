@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/own_thread.h"
 #include "agent/session.h"
 
 enum phase {
@@ -90,19 +91,14 @@ static void set_up_once(void)
 	pthread_atfork(NULL, NULL, in_forked_child);
 }
 
-/* A thread of ours must not be the one that takes the program's signals. */
 static bool start(void)
 {
-	sigset_t all, before;
 	int result, idle = IDLE;
 
 	if (!atomic_compare_exchange_strong(&phase, &idle, WAITING))
 		return true; /* there is one */
 	atomic_store(&gone, false);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	result = own_thread_start(&thread, NULL, run, NULL);
 	if (result)
 		atomic_store(&phase, IDLE);
 	return !result;

@@ -2,7 +2,6 @@
 #include "agent/gpu_recording.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "agent/cupti.h"
 #include "agent/frames.h"
 #include "agent/hot.h"
+#include "agent/own_thread.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 #include "agent/ahead.h"
@@ -112,19 +112,13 @@ static void *flush(void *result)
 	return NULL;
 }
 
-/* A thread of ours must not be the one that takes the program's signals. */
 static int start_thread(void *(*run)(void *), void *argument)
 {
-	sigset_t all, before;
 	pthread_t thread;
-	int result;
+	int result = own_thread_start(&thread, NULL, run, argument);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&thread, NULL, run, argument);
 	if (!result)
 		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return result;
 }
 

@@ -2,12 +2,12 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/own_thread.h"
 #include "agent/pyapi.h"
 #include "format/stamp.h"
 
@@ -93,7 +93,6 @@ static void *run(void *argument)
 static bool begin(void)
 {
 	uint32_t number = atomic_fetch_add_explicit(&keeper, 1, memory_order_relaxed) + 1;
-	sigset_t all, before;
 	pthread_attr_t attributes;
 	pthread_t thread;
 	int result;
@@ -106,10 +105,7 @@ static bool begin(void)
 		return false;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&thread, &attributes, run, (void *)(uintptr_t)number);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	result = own_thread_start(&thread, &attributes, run, (void *)(uintptr_t)number);
 	pthread_attr_destroy(&attributes);
 	return !result;
 }
