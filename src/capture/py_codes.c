@@ -118,7 +118,7 @@ static size_t read_text(const struct py_process *p, uint64_t at, uint8_t *to, si
 	unsigned kind;
 	size_t n = 0;
 
-	if (remote_copy(p->pid, head, at, sizeof(head)))
+	if (remote_copy(&p->memory, head, at, sizeof(head)))
 		return 0;
 	state = (uint32_t)remote_word(head, PY_TEXT_STATE);
 	length = remote_word(head, PY_TEXT_LENGTH);
@@ -128,7 +128,7 @@ static size_t read_text(const struct py_process *p, uint64_t at, uint8_t *to, si
 	if (length > max)
 		length = max;
 	at += py_text_is_ascii(state) ? p->layout->text : p->layout->wide_text;
-	if (remote_copy(p->pid, raw, at, length * kind))
+	if (remote_copy(&p->memory, raw, at, length * kind))
 		return 0;
 	for (uint64_t i = 0; i < length && n + 4 <= max; i++) {
 		uint32_t c = 0;
@@ -146,11 +146,11 @@ static void define_lines(const struct py_process *p, uint64_t at, uint32_t id,
 	uint8_t head[PY_BYTES_DATA], payload[DEF_PAYLOAD_MAX];
 	uint64_t bytes;
 
-	if (remote_copy(p->pid, head, at, sizeof(head)))
+	if (remote_copy(&p->memory, head, at, sizeof(head)))
 		return;
 	bytes = remote_word(head, PY_BYTES_LENGTH);
 	if (bytes > sizeof(payload) - 1 ||
-	    remote_copy(p->pid, payload + 1, at + PY_BYTES_DATA, bytes))
+	    remote_copy(&p->memory, payload + 1, at + PY_BYTES_DATA, bytes))
 		return;
 	payload[0] = (uint8_t)p->layout->version; /* the minor one; below 128, so a varint */
 	d->define(d->context, DEF_LINES, id, payload, bytes + 1);
@@ -185,7 +185,7 @@ static void look(struct py_code *slot, const struct py_process *p, int64_t now_n
 	uint8_t code[CODE_BYTES];
 	uint64_t fields = 0;
 
-	if (!remote_copy(p->pid, code, slot->address, sizeof(code)))
+	if (!remote_copy(&p->memory, code, slot->address, sizeof(code)))
 		fields = hash_fields(p, code);
 	if (!fields)
 		slot->id = 0;

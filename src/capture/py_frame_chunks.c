@@ -57,11 +57,11 @@ static uint64_t size_of_frames(const struct chunk_look *k, uint64_t code)
 	struct frame_size *known = &k->reader->sizes[(code >> 4 ^ code >> 16) % FRAME_SIZES];
 	uint32_t words = k->layout->frame_size_fixed;
 	uint8_t head[96];
-	pid_t pid = k->process->pid;
+	pid_t pid = k->process->memory.pid;
 
 	if (known->code == code && known->pid == pid)
 		return known->bytes;
-	if (remote_copy(pid, head, code, sizeof(head)) ||
+	if (remote_copy(&k->process->memory, head, code, sizeof(head)) ||
 	    remote_word(head, PY_OBJECT_TYPE) != k->process->where.code_type)
 		return 0;
 	for (int i = 0; i < 2; i++) {
@@ -102,11 +102,11 @@ static void add_chunks(const struct chunk_look *k)
 	       add_piece(r, &r->chunks[r->chunk_count], at, end - at)) {
 		r->chunk_count++;
 		/* Only deep stacks have more than one; those of others are known not to. */
-		if (at == t->only_chunk || remote_copy(k->process->pid, head, at, sizeof(head)) ||
-		    !head[0])
+		if (at == t->only_chunk ||
+		    remote_copy(&k->process->memory, head, at, sizeof(head)) || !head[0])
 			break;
 		at = head[0];
-		if (remote_copy(k->process->pid, head, at, sizeof(head)))
+		if (remote_copy(&k->process->memory, head, at, sizeof(head)))
 			break;
 		end = at + head[1];
 	}
@@ -159,7 +159,7 @@ static int copy_all(struct chunk_look *k)
 			break;
 		r->apart_count++;
 	}
-	if (remote_read(&r->remote, k->process->pid))
+	if (remote_read(&r->remote, &k->process->memory))
 		return -1;
 	for (unsigned i = 0; i < t->cframe_count; i++) {
 		if (t->cframes[i] == cframe)
@@ -198,7 +198,7 @@ static const uint8_t *find_apart(const struct chunk_look *k, uint64_t at)
 			return r->apart[i].copy;
 	}
 	copy = reader_memory(r, frame_bytes(k->layout));
-	if (!copy || remote_copy(k->process->pid, copy, at, frame_bytes(k->layout)))
+	if (!copy || remote_copy(&k->process->memory, copy, at, frame_bytes(k->layout)))
 		return NULL;
 	if (t->apart_count == PY_THREAD_APART)
 		t->apart_count = PY_THREAD_APART / 2; /* the oldest stay: they are the outer ones */
@@ -321,7 +321,7 @@ static void read_instructions(const struct chunk_look *k, unsigned first, uint8_
 	for (unsigned i = first; i < r->step_count; i++)
 		remote_add(&r->remote, &out[i],
 			   remote_word(r->steps[i].copy, k->layout->instruction), 1);
-	remote_read(&r->remote, k->process->pid);
+	remote_read(&r->remote, &k->process->memory);
 }
 
 /*

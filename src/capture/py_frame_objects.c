@@ -49,7 +49,7 @@ static int copy_known(struct py_reader *r, const struct py_process *p, const str
 		if (copy == BEFORE)
 			remote_add(&r->remote, top, t->state + p->layout->frame, sizeof(*top));
 	}
-	return remote_read(&r->remote, p->pid);
+	return remote_read(&r->remote, &p->memory);
 }
 
 /* Another function's frame lies where it lay. */
@@ -85,7 +85,7 @@ static const uint8_t *copy_alone(struct py_reader *r, const struct py_process *p
 {
 	uint8_t *to = reader_memory(r, frame_bytes(p->layout));
 
-	return to && !remote_copy(p->pid, to, at, frame_bytes(p->layout)) ? to : NULL;
+	return to && !remote_copy(&p->memory, to, at, frame_bytes(p->layout)) ? to : NULL;
 }
 
 /* The copy to go by; NULL: not a frame of this stack. */

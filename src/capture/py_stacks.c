@@ -54,7 +54,7 @@ static uint32_t thread_tid(const struct py_process *p, const uint8_t *state)
 
 	if (l->native)
 		return (uint32_t)remote_word(state, l->native);
-	if (remote_copy(p->pid, &tid, remote_word(state, l->ident) + p->where.thread_id_at,
+	if (remote_copy(&p->memory, &tid, remote_word(state, l->ident) + p->where.thread_id_at,
 			sizeof(tid)))
 		return 0;
 	return tid;
@@ -92,7 +92,7 @@ static int threads_follow(struct py_process *p, uint64_t at)
 		return -1;
 	}
 	for (; at && n < PY_THREADS_MAX; n++) {
-		if (remote_copy(p->pid, state, at, sizeof(state)))
+		if (remote_copy(&p->memory, state, at, sizeof(state)))
 			break; /* it ended just now: the others come next time */
 		list[n] = thread_take(old, old_count, p, at, state);
 		thread_fill(&list[n], p, state);
@@ -129,11 +129,11 @@ int py_threads_read(struct py_reader *r, struct py_process *p)
 		remote_add(&r->remote, gil, p->where.gil, sizeof(gil));
 	for (size_t i = 0; i < p->thread_count; i++)
 		remote_add(&r->remote, r->states[i], p->threads[i].state, STATE_BYTES);
-	if (remote_read(&r->remote, p->pid)) {
+	if (remote_read(&r->remote, &p->memory)) {
 		if (errno != EFAULT || !p->thread_count)
 			return -1;
 		/* One of them is gone: its state can no longer be read. */
-		if (remote_copy(p->pid, &head, p->where.interpreter + p->layout->threads,
+		if (remote_copy(&p->memory, &head, p->where.interpreter + p->layout->threads,
 				sizeof(head)))
 			return -1;
 		return threads_follow(p, head);
@@ -177,9 +177,10 @@ uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t)
 	uint64_t at = t->top, place = t->chunk_top;
 	uint8_t frame[PY_FRAME_BYTES];
 
-	if (l->has_cframe && at && remote_copy(p->pid, &at, t->top + l->cframe_frame, sizeof(at)))
+	if (l->has_cframe && at &&
+	    remote_copy(&p->memory, &at, t->top + l->cframe_frame, sizeof(at)))
 		return 0;
-	if (!at || remote_copy(p->pid, frame, at, frame_bytes(l)))
+	if (!at || remote_copy(&p->memory, frame, at, frame_bytes(l)))
 		return 0;
 	place = (place ^ at) * 0x9fb21c651e98df25ull;
 	place = (place ^ frame_code(l, frame)) * 0x9fb21c651e98df25ull;

@@ -62,7 +62,7 @@ struct py_thread {
 };
 
 struct py_process {
-	pid_t pid;
+	struct remote_memory memory;
 	const struct py_layout *layout;
 	struct shm_python where;
 	uint64_t gil_holder; /* a thread state; 0: nobody, or unknown */

@@ -12,19 +12,19 @@ bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes)
 	return true;
 }
 
-int remote_read(const struct remote *r, pid_t pid)
+int remote_read(const struct remote *r, const struct remote_memory *m)
 {
-	ssize_t n = process_vm_readv(pid, r->local, r->count, r->from, r->count, 0);
+	ssize_t n = process_vm_readv(m->pid, r->local, r->count, r->from, r->count, 0);
 
 	if (n >= 0 && (size_t)n < r->bytes)
 		errno = EFAULT;
 	return n == (ssize_t)r->bytes ? 0 : -1;
 }
 
-int remote_copy(pid_t pid, void *to, uint64_t from, size_t bytes)
+int remote_copy(const struct remote_memory *m, void *to, uint64_t from, size_t bytes)
 {
 	struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
-	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	ssize_t n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
 
 	if (n >= 0 && (size_t)n < bytes)
 		errno = EFAULT;

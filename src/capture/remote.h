@@ -14,6 +14,11 @@
 
 #define REMOTE_PIECES_MAX 1024u /* the kernel's limit */
 
+/* Whose it is, and so how it is read. */
+struct remote_memory {
+	pid_t pid;
+};
+
 /* Places to read, in this order. */
 struct remote {
 	unsigned count;
@@ -34,7 +39,7 @@ bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes);
  * Reads all of it.  -1: one of the places cannot be read (those before it were), or
  * the process cannot be: errno is ESRCH or EPERM then.
  */
-int remote_read(const struct remote *r, pid_t pid);
+int remote_read(const struct remote *r, const struct remote_memory *m);
 
 /* A word of what was read. */
 static inline uint64_t remote_word(const uint8_t *copy, size_t offset)
@@ -46,6 +51,6 @@ static inline uint64_t remote_word(const uint8_t *copy, size_t offset)
 }
 
 /* One place. */
-int remote_copy(pid_t pid, void *to, uint64_t from, size_t bytes);
+int remote_copy(const struct remote_memory *m, void *to, uint64_t from, size_t bytes);
 
 #endif

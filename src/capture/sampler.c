@@ -299,7 +299,7 @@ static struct watched *watched_find(struct sampler *s, struct target *t,
 	grown[t->watched_count] = (struct watched){ .state = thread->state,
 						    .ident = thread->ident,
 						    .tid = thread->tid };
-	thread_watch_open(&grown[t->watched_count].watch, &s->watches, "", t->python.pid,
+	thread_watch_open(&grown[t->watched_count].watch, &s->watches, "", t->python.memory.pid,
 			  (pid_t)thread->tid);
 	return &grown[t->watched_count++];
 }
@@ -387,7 +387,7 @@ static void target_add(struct sampler *s, const struct order *o)
 	memset(t, 0, sizeof(*t));
 	t->process = o->process;
 	t->pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
-	t->python.pid = o->pid;
+	t->python.memory.pid = o->pid;
 	t->python.layout = o->layout;
 	t->python.where = o->where;
 	t->gil = (struct address_range){ o->where.gil, o->where.gil + PY_GIL_BYTES };
@@ -476,7 +476,7 @@ static bool shares_core(const struct sampler *s)
 	if (sched_getaffinity(0, sizeof(ours), &ours) || !s->target_count)
 		return false;
 	for (size_t i = 0; i < s->target_count; i++) {
-		if (sched_getaffinity(s->targets[i].python.pid, sizeof(theirs), &theirs))
+		if (sched_getaffinity(s->targets[i].python.memory.pid, sizeof(theirs), &theirs))
 			continue;
 		CPU_OR(&ours, &ours, &theirs);
 	}
