@@ -7,18 +7,21 @@
 Rows are the scripts of bench/workloads, which time their own loop; "one core" means that
 workload and profiler share one.  Every cell is the median ratio to a plain run over interleaved
 pairs.  Cells that were measured before with the same program, tool and workload are taken from
---results.  Without --markdown the results come as bench/README.md describes.
+--results.  Without --markdown the results come as bench/README.md describes.  On a machine with
+many cores --lanes measures several cells at a time, each on two cores of its own.
 """
 
 import argparse
 import contextlib
 import json
 import os
+import queue
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import cpu_table
@@ -42,7 +45,7 @@ class Failed(Exception):
 
 @contextlib.contextmanager
 def on_cores(cores):
-    """All that is started inside runs on one core where `cores` says so."""
+    """All that this thread starts inside runs on one core where `cores` says so."""
     before = os.sched_getaffinity(0)
     if cores == "one":
         os.sched_setaffinity(0, {max(before)})
@@ -66,14 +69,12 @@ def overhead_share(folder):
 
 def run_to_end(arguments, limit_bytes, **keywords):
     """The exit status.  What hangs is killed with all that it started."""
-    def limit():
-        if limit_bytes:
-            resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
-
     # A session of its own has a process group of its own: Scalene runs the program in a child.
     process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, start_new_session=True,
-                               stderr=subprocess.STDOUT, preexec_fn=limit, **keywords)
+                               stderr=subprocess.STDOUT, **keywords)
     try:
+        if limit_bytes:
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
         return process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise Failed("took more than %d s" % TIMEOUT_S) from None
@@ -129,7 +130,8 @@ def measure(env, key, pairs, scale):
 class Clock:
     """How long the rest will take: by guess at first, by what was seen afterwards."""
 
-    def __init__(self, keys, pairs, scale):
+    def __init__(self, keys, pairs, scale, lanes):
+        self.lanes = lanes
         self.weights = {key: (pairs + 1) * RUN_S * max(scale, 0.1)
                         * (1 + cpu_tools.TOOLS[key.tool].factor) for key in keys}
         self.guessed = self.seen = 0.0
@@ -142,7 +144,8 @@ class Clock:
         del self.weights[key]
 
     def left_s(self):
-        return sum(self.weights.values()) * (self.seen / self.guessed if self.guessed else 1)
+        factor = self.seen / self.guessed if self.guessed else 1
+        return sum(self.weights.values()) * factor / self.lanes
 
     def text(self):
         left = self.left_s()
@@ -151,11 +154,10 @@ class Clock:
         return "about %.1f h left" % (left / 3600)
 
 
-def take(env, key, results, args, clock):
-    """Measures one cell, or finds it in the results."""
-    tool = cpu_tools.TOOLS[key.tool]
+def identity_of_new(env, key, results, args, clock):
+    """What the results of a cell are kept under; None where there is nothing to measure."""
     try:
-        identity = "%s scale %g" % (env.identity(tool, key.row), args.scale)
+        identity = "%s scale %g" % (env.identity(cpu_tools.TOOLS[key.tool], key.row), args.scale)
     except cpu_tools.Missing as missing:
         clock.skip(key)
         results.put(key, Cell("missing", failure=str(missing)))
@@ -163,15 +165,67 @@ def take(env, key, results, args, clock):
     if not args.again and results.find(key, identity, args.pairs):
         clock.skip(key)
         return say("%s: measured before" % cpu_table.key_text(key))
+    return identity
+
+
+def take(env, key, results, args, clock, lock):
+    """Measures one cell, or finds it in the results.  `lock` guards all but the measuring."""
+    with lock:
+        identity = identity_of_new(env, key, results, args, clock)
+    if not identity:
+        return
     start = time.monotonic()
     try:
         cell = Cell(identity, measure(env, key, args.pairs, args.scale))
         text = cpu_table.show_ratio(cell.ratio())
     except Failed as failed:
         cell, text = Cell(identity, failure=str(failed)), "– %s" % failed
-    clock.took(key, time.monotonic() - start)
-    results.put(key, cell)
-    return say("%s: %s; %s" % (cpu_table.key_text(key), text, clock.text()))
+    with lock:
+        clock.took(key, time.monotonic() - start)
+        results.put(key, cell)
+        say("%s: %s; %s" % (cpu_table.key_text(key), text, clock.text()))
+
+
+def cores_of_lanes(count):
+    """Two cores for each lane; a single lane has them all."""
+    cores = sorted(os.sched_getaffinity(0))
+    if count == 1:
+        return [set(cores)]
+    if 2 * count > len(cores):
+        sys.exit("%d lanes need %d cores; there are %d" % (count, 2 * count, len(cores)))
+    return [set(cores[2 * lane:2 * lane + 2]) for lane in range(count)]
+
+
+def take_all(keys, environments, results, args, clock):
+    """Every cell, in as many lanes as were asked for.  The first trouble ends all lanes, each
+    after the cell that it is at."""
+    waiting, lock, troubles = queue.SimpleQueue(), threading.Lock(), []
+    for key in keys:
+        waiting.put(key)
+
+    def lane(cores):
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)  # of this thread, and of what it starts
+        try:
+            while not troubles:
+                key = waiting.get_nowait()
+                take(environments[key.version], key, results, args, clock, lock)
+        except queue.Empty:
+            pass
+        except BaseException as trouble:
+            troubles.append(trouble)
+        finally:
+            os.sched_setaffinity(0, before)
+
+    first, *others = cores_of_lanes(args.lanes)
+    threads = [threading.Thread(target=lane, args=(cores,)) for cores in others]
+    for thread in threads:
+        thread.start()
+    lane(first)
+    for thread in threads:
+        thread.join()
+    if troubles:
+        raise troubles[0]
 
 
 def make_environments(versions, pythons, args):
@@ -231,6 +285,8 @@ def parse_arguments(arguments):
     parser.add_argument("--pairs", type=int, default=paired.MIN_PAIRS, metavar="N")
     parser.add_argument("--scale", type=float, default=1.0, metavar="X",
                         help="times as much work in each run")
+    parser.add_argument("--lanes", type=int, default=1, metavar="N",
+                        help="cells at a time, each on two cores of its own")
     parser.add_argument("--results", default=os.path.join(cpu_tools.ROOT, "build-bench",
                                                           "bench_cpu.json"), metavar="FILE")
     parser.add_argument("--again", action="store_true", help="measure what is in there, too")
@@ -246,8 +302,8 @@ def parse_arguments(arguments):
     for name, value in (WHOLE if args.all else QUICK).items():
         if getattr(args, name) is None:
             setattr(args, name, value)
-    if args.pairs < 1 or args.scale <= 0:
-        parser.error("--pairs and --scale must be positive")
+    if args.pairs < 1 or args.scale <= 0 or args.lanes < 1:
+        parser.error("--pairs, --scale and --lanes must be positive")
     return args
 
 
@@ -267,7 +323,7 @@ def main(arguments=None):
         args.versions = ("%d.%d" % sys.version_info[:2],)  # a quick look needs no certain one
     keys = [Key(version, row, cores, tool) for version in args.versions
             for cores in CORES[args.cores] for row in args.rows for tool in args.columns]
-    clock = Clock(keys, args.pairs, args.scale)
+    clock = Clock(keys, args.pairs, args.scale, args.lanes)
     say("%d cells, %d pairs each: %s at most" % (len(keys), args.pairs, clock.text()[:-5]))
     if args.estimate:
         return 0
@@ -276,12 +332,10 @@ def main(arguments=None):
     os.makedirs(os.path.dirname(os.path.abspath(args.results)), exist_ok=True)
     results = Results(args.results)
     environments = make_environments(args.versions, pythons, args)
-    for key in keys:
-        if key.version in environments:
-            take(environments[key.version], key, results, args, clock)
-        else:
-            clock.skip(key)
     measured = [key for key in keys if key.version in environments]
+    for key in set(keys) - set(measured):
+        clock.skip(key)
+    take_all(measured, environments, results, args, clock)
     if args.markdown:
         titles = {tool.key: tool.title for tool in cpu_tools.TOOLS.values()}
         write_markdown(args.markdown,

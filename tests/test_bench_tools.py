@@ -6,7 +6,9 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
+import types
 
 import pytest
 
@@ -144,8 +146,9 @@ def test_cells_outlive_the_run_until_something_changes(tmp_path):
 
 def test_the_time_left_follows_what_was_seen():
     keys = [key("auto"), key("auto", row="parsing")]
-    clock = cpu.Clock(keys, 15, 1.0)
+    clock = cpu.Clock(keys, 15, 1.0, 1)
     guess = clock.left_s()
+    assert cpu.Clock(keys, 15, 1.0, 2).left_s() == pytest.approx(guess / 2)
     clock.took(keys[0], guess)  # twice as long as thought
     assert clock.left_s() == pytest.approx(guess)
     clock.skip(keys[1])
@@ -158,6 +161,37 @@ def test_one_core_is_one_core_for_all_that_is_started():
     with cpu.on_cores("one"):
         assert subprocess.run(ask, stdout=subprocess.PIPE, text=True).stdout.strip() == "1"
     assert os.sched_getaffinity(0) == before
+
+
+def test_lanes_have_two_cores_each(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2, 5, 6, 9})
+    assert cpu.cores_of_lanes(1) == [{1, 2, 5, 6, 9}]
+    assert cpu.cores_of_lanes(2) == [{1, 2}, {5, 6}]
+    with pytest.raises(SystemExit, match="3 lanes need 6 cores; there are 5"):
+        cpu.cores_of_lanes(3)
+
+
+@pytest.mark.parametrize("trouble", [None, KeyError("of one lane")])
+def test_lanes_share_the_work_and_stop_at_a_trouble(monkeypatch, trouble):
+    own = os.sched_getaffinity(0)
+    monkeypatch.setattr(cpu, "cores_of_lanes", lambda count: [own] * count)
+    keys = [key("auto", row="row%d" % number) for number in range(40)]
+    both_at_work, taken = threading.Barrier(2, timeout=30), []
+
+    def take(_env, one, *_rest):
+        if one in keys[:2]:
+            both_at_work.wait()  # a single lane would wait in vain
+        taken.append(one)
+        if trouble and one == keys[0]:
+            raise trouble
+    monkeypatch.setattr(cpu, "take", take)
+    args = types.SimpleNamespace(lanes=2)
+    if not trouble:
+        cpu.take_all(keys, {"3.12": None}, None, args, None)
+        assert sorted(taken) == sorted(keys)
+        return
+    with pytest.raises(KeyError, match="of one lane"):
+        cpu.take_all(keys, {"3.12": None}, None, args, None)
 
 
 @pytest.mark.parametrize("code, says", [
