@@ -11,6 +11,7 @@
 #include "agent/cupti.h"
 #include "agent/frames.h"
 #include "agent/hot.h"
+#include "agent/join_here.h"
 #include "agent/own_thread.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
@@ -296,27 +297,13 @@ static void in_forked_child(void)
 	atomic_store_explicit(&phase, GPU_OFF, memory_order_relaxed);
 }
 
-/* The first to come here: a native program, or a Python that did not load the agent itself. */
-static int join(void)
-{
-	uint32_t python = pyapi_version_here();
-	struct shm_process *self;
-
-	if (session_join(getenv(SHM_ENV), python ? python | 0xf0 : 0))
-		return -1;
-	self = python ? session_process() : NULL;
-	if (self)
-		atomic_store_explicit(&self->refusal, SHM_REFUSED_LEFT_OUT, memory_order_relaxed);
-	return 0;
-}
-
 static void begin(void)
 {
 	struct session *s;
 	char text[512];
 	int result;
 
-	if (!session_on() && join())
+	if (!session_on() && join_here())
 		return;
 	s = session_on();
 	if (!s || !(s->header->collect & SHM_COLLECT_GPU))

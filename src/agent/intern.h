@@ -8,7 +8,9 @@
 #define AGENT_INTERN_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct intern_slot {
 	_Atomic uint64_t hash; /* 0: free */
@@ -45,6 +47,20 @@ static inline uint64_t intern_mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9fb21c651e98df25ull;
 	return hash ^ hash >> 29;
+}
+
+/* ... of bytes: a few nanoseconds for a name of usual length. */
+static inline uint64_t intern_mix_bytes(uint64_t hash, const char *bytes, size_t n)
+{
+	uint64_t word;
+
+	for (hash ^= n; n >= sizeof(word); n -= sizeof(word), bytes += sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
+		hash = intern_mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, bytes, n);
+	return intern_mix(hash, word);
 }
 
 #endif

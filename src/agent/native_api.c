@@ -26,23 +26,9 @@ __attribute__((visibility("default"))) const char inferscope_agent_version[] = I
 INTERN(known, INTERN_SLOTS); /* names, by their bytes */
 
 /*
- * By contents, not by address: a program may build another name in the same
- * place.  A few nanoseconds for names of usual length.
+ * The id of a name; 0 where it could not be defined.  Found by its contents, not by
+ * its address: a program may build another name in the same place.
  */
-static uint64_t hash_name(const char *name, size_t bytes)
-{
-	uint64_t hash = bytes, word;
-
-	for (; bytes >= sizeof(word); bytes -= sizeof(word), name += sizeof(word)) {
-		memcpy(&word, name, sizeof(word));
-		hash = intern_mix(hash, word);
-	}
-	word = 0;
-	memcpy(&word, name, bytes);
-	return intern_mix(hash, word);
-}
-
-/* The id of a name; 0 where it could not be defined. */
 static uint32_t name_id(struct ring *r, const char *name)
 {
 	size_t bytes;
@@ -51,7 +37,7 @@ static uint32_t name_id(struct ring *r, const char *name)
 
 	name = name ? name : "";
 	bytes = strnlen(name, NAME_MAX_BYTES);
-	hash = hash_name(name, bytes);
+	hash = intern_mix_bytes(0, name, bytes);
 	id = intern_find(&known, hash);
 
 	if (id)
