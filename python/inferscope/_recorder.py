@@ -12,7 +12,9 @@ import sys
 
 from inferscope._program import find_program
 
-_INJECTION = "CUDA_INJECTION64_PATH"
+# Read by the CUDA driver when it is initialised and by NVTX at its first call, which must come
+# after start().
+_INJECTIONS = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
 _current = None  # (pipe to the recorder, pipe from it, pid that started it)
 
@@ -35,8 +37,8 @@ def start(report, trace, settings):
         raise RuntimeError("the recorder could not be started: see the message above")
     os.environ["INFERSCOPE_SESSION"] = line[1]
     os.environ["INFERSCOPE_AGENT"] = _agent.__file__  # for native code: include/inferscope.h
-    # Read by the CUDA driver when it is initialised, which must come after this.
-    os.environ.setdefault(_INJECTION, _agent.__file__)
+    for variable in _INJECTIONS:
+        os.environ.setdefault(variable, _agent.__file__)
     try:
         refusal = None if _agent.attach(line[1]) else "is /proc mounted?"
     except MemoryError as error:
@@ -67,8 +69,9 @@ def stop():
     _current = None
     atexit.unregister(_stop_at_exit)
     _forget()
-    if os.environ.get(_INJECTION) == _agent.__file__:
-        del os.environ[_INJECTION]
+    for variable in _INJECTIONS:
+        if os.environ.get(variable) == _agent.__file__:
+            del os.environ[variable]
     _agent.detach()
     try:
         to_recorder.write("stop\n")

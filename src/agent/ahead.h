@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 /* Python first: whoever joins before it would take its process for a native one. */
-enum ahead_slot { AHEAD_PYTHON, AHEAD_GPU, AHEAD_NATIVE, AHEAD_SLOTS };
+enum ahead_slot { AHEAD_PYTHON, AHEAD_GPU, AHEAD_NVTX, AHEAD_NATIVE, AHEAD_SLOTS };
 
 /*
  * True: the recording that `where` names (see session_join()) lies ahead, and

@@ -27,6 +27,7 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->session = s;
 	r->clock = s->header->clock;
 	r->thread = thread;
+	r->wants_nvtx = s->header->collect & SHM_COLLECT_NVTX;
 	r->events.head = RING_CAPACITY;
 	r->defs.head = RING_CAPACITY;
 	r->order_size = s->header->blocks;

@@ -175,6 +175,7 @@ static void at_thread_end(void *ring)
 	atomic_store_explicit(&t->cpu_end_ns, thread_cpu_ns(), memory_order_relaxed);
 	/* Pairs with the acquire in drain_threads(): the blocks are sealed. */
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
+	free(r->ranges);
 	free(r);
 }
 

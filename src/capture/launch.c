@@ -60,7 +60,23 @@ int launch_find_paths(struct launch_paths *paths, struct err *err)
 	return err_set(err, "the installation is incomplete: no start-up shim beside %s/bin", home);
 }
 
-static int set_environment(const struct launch_paths *paths, const char *where, bool gpu)
+const struct launch_injection launch_injections[] = {
+	{ LAUNCH_CUDA, SHM_COLLECT_GPU, "the GPU", "the GPU is" },
+	{ LAUNCH_NVTX, SHM_COLLECT_NVTX, "NVTX ranges", "NVTX ranges are" },
+	{ NULL, 0, NULL, NULL },
+};
+
+/* Where another tool is injected already, it stays. */
+static int set_injections(const char *agent, uint32_t collect)
+{
+	for (const struct launch_injection *i = launch_injections; i->variable; i++) {
+		if (collect & i->collect && setenv(i->variable, agent, 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int set_environment(const struct launch_paths *paths, const char *where, uint32_t collect)
 {
 	const char *before = getenv("PYTHONPATH");
 	size_t bytes = strlen(paths->shim) + strlen(paths->python) + 3;
@@ -75,8 +91,7 @@ static int set_environment(const struct launch_paths *paths, const char *where, 
 	snprintf(path, bytes, "%s%s%s%s%s", paths->shim, *paths->python ? ":" : "", paths->python,
 		 before && *before ? ":" : "", before ? before : "");
 	rc = setenv("PYTHONPATH", path, 1) || setenv(SHM_ENV, where, 1) ||
-	     setenv(SHM_AGENT_ENV, paths->agent, 1) ||
-	     (gpu && setenv(LAUNCH_INJECTION, paths->agent, 0));
+	     setenv(SHM_AGENT_ENV, paths->agent, 1) || set_injections(paths->agent, collect);
 	free(path);
 	return rc ? -1 : 0;
 }
@@ -98,7 +113,8 @@ static void run_child(char *const argv[], const struct launch_options *how, int 
 	int code;
 
 	signals_restore(how->before);
-	if ((!how->paths || !set_environment(how->paths, how->where, how->gpu)) && !redirect(how))
+	if ((!how->paths || !set_environment(how->paths, how->where, how->collect)) &&
+	    !redirect(how))
 		execvp(argv[0], argv);
 	code = errno;
 	if (write(report_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))

@@ -5,6 +5,7 @@
 #define CAPTURE_LAUNCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -14,18 +15,29 @@
 struct launch_paths {
 	char shim[4096];   /* folder of the start-up shim */
 	char python[4096]; /* folder that holds the Python package and nothing else; "": none */
-	char agent[4096];  /* the agent, for the CUDA driver to load */
+	char agent[4096];  /* the agent, for the CUDA driver and NVTX to load */
 };
 
-/* The CUDA driver loads the library that this names when a program initialises CUDA. */
-#define LAUNCH_INJECTION "CUDA_INJECTION64_PATH"
+/*
+ * Variables that name a library for others to load: the CUDA driver when a program
+ * initialises CUDA, NVTX at its first call.  One tool at a time.
+ */
+#define LAUNCH_CUDA "CUDA_INJECTION64_PATH"
+#define LAUNCH_NVTX "NVTX_INJECTION64_PATH"
+
+struct launch_injection {
+	const char *variable;
+	uint32_t collect;           /* what it is for: enum shm_collect */
+	const char *what, *what_is; /* the same in words; and with a verb */
+};
+extern const struct launch_injection launch_injections[]; /* without a variable at the end */
 
 int launch_find_paths(struct launch_paths *paths, struct err *err);
 
 struct launch_options {
 	const struct launch_paths *paths; /* NULL: without the agent */
 	const char *where;                /* recording_where() */
-	bool gpu;                         /* inject into CUDA, unless another tool is already */
+	uint32_t collect;                 /* enum shm_collect: what to inject the agent for */
 	bool discard;                     /* output goes nowhere */
 	bool no_input;
 	const struct signals *before; /* as they are to be in the workload */

@@ -136,5 +136,6 @@ const struct probe probes[] = {
 	{ "GPU driver", probe_gpu_driver },
 	{ "CUPTI", probe_gpu_cupti },
 	{ "CUDA injection", probe_gpu_injection },
+	{ "NVTX injection", probe_nvtx_injection },
 	{ NULL, NULL },
 };

@@ -99,7 +99,7 @@ static void ask_in_a_child(void (*ask)(struct probe_result *), struct probe_resu
 	pid = fork();
 	if (pid == 0) {
 		close(fds[0]);
-		unsetenv(LAUNCH_INJECTION);
+		unsetenv(LAUNCH_CUDA);
 		ask(out);
 		if (write(fds[1], out, sizeof(*out)) != (ssize_t)sizeof(*out))
 			_exit(1);
@@ -134,16 +134,27 @@ void probe_gpu_cupti(const struct probe_context *c, struct probe_result *out)
 	ask_in_a_child(ask_cupti, out);
 }
 
-void probe_gpu_injection(const struct probe_context *c, struct probe_result *out)
+static void ask_injection(const char *variable, const char *what, struct probe_result *out)
 {
-	const char *other = getenv(LAUNCH_INJECTION);
+	const char *other = getenv(variable);
 
-	(void)c;
 	if (!other || !*other) {
 		snprintf(out->found, sizeof(out->found), "free");
 		return;
 	}
 	out->level = PROBE_PROBLEM;
 	snprintf(out->found, sizeof(out->found), "taken by %.200s", other);
-	snprintf(out->fix, sizeof(out->fix), "unset " LAUNCH_INJECTION " to record the GPU");
+	snprintf(out->fix, sizeof(out->fix), "unset %s to record %s", variable, what);
+}
+
+void probe_gpu_injection(const struct probe_context *c, struct probe_result *out)
+{
+	(void)c;
+	ask_injection(LAUNCH_CUDA, "the GPU", out);
+}
+
+void probe_nvtx_injection(const struct probe_context *c, struct probe_result *out)
+{
+	(void)c;
+	ask_injection(LAUNCH_NVTX, "NVTX ranges", out);
 }

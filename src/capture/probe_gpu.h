@@ -7,5 +7,6 @@
 void probe_gpu_driver(const struct probe_context *c, struct probe_result *out);
 void probe_gpu_cupti(const struct probe_context *c, struct probe_result *out);
 void probe_gpu_injection(const struct probe_context *c, struct probe_result *out);
+void probe_nvtx_injection(const struct probe_context *c, struct probe_result *out);
 
 #endif

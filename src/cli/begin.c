@@ -120,21 +120,31 @@ static uint32_t budget_ppm(const struct config *c)
 	return percent >= 100 ? SHM_NO_BUDGET : (uint32_t)lround(percent * 1e4);
 }
 
+uint32_t begun_collect(const struct config *c)
+{
+	uint32_t collect = 0;
+
+	if (cpu_mode(c) != SHM_CPU_OFF)
+		collect |= SHM_COLLECT_GC;
+	if (config_flag(c, &setting_gpu))
+		collect |= SHM_COLLECT_GPU;
+	if (config_flag(c, &setting_nvtx))
+		collect |= SHM_COLLECT_NVTX;
+	return collect;
+}
+
 static struct recording_options recording_options(const struct config *c)
 {
 	struct recording_options options = {
 		.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20,
 		.keep_newest = config_flag(c, &setting_ring),
+		.collect = begun_collect(c),
 		.cpu_mode = cpu_mode(c),
 		.budget_ppm = budget_ppm(c),
 		.sample_hz = (uint32_t)config_number(c, &setting_sample_hz),
 		.ahead = config_number(c, &setting_delay) > 0,
 	};
 
-	if (options.cpu_mode != SHM_CPU_OFF)
-		options.collect = SHM_COLLECT_GC;
-	if (config_flag(c, &setting_gpu))
-		options.collect |= SHM_COLLECT_GPU;
 	return options;
 }
 

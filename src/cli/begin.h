@@ -36,6 +36,9 @@ int begin_scratch(struct begun *b, const struct config *c, struct err *err);
 /* --delay and --duration, from now on. */
 void begun_plan(const struct begun *b, struct supervisor *s);
 
+/* What the agent is asked to record: enum shm_collect. */
+uint32_t begun_collect(const struct config *c);
+
 /* The exit status that is written where the workload lives on. */
 #define STILL_RUNNING (-1)
 

@@ -64,24 +64,25 @@ static void tell_not_begun(struct begun *b)
 		complain(0, "%s", text);
 }
 
-/* Only one tool can be injected into CUDA; one that the user has chosen stays. */
-static void note_other_injection(struct begun *b, const struct launch_paths *paths)
+/* Only one tool can be injected into CUDA or NVTX; one that the user has chosen stays. */
+static void note_other_injections(struct begun *b, const struct launch_options *how)
 {
-	const char *other = getenv(LAUNCH_INJECTION);
-	char text[512];
-	struct err err;
+	for (const struct launch_injection *i = launch_injections; i->variable; i++) {
+		const char *other = getenv(i->variable);
+		char text[512];
+		struct err err;
 
-	if (!other || !*other || !config_flag(b->config, &setting_gpu))
-		return;
-	if (!strcmp(other, paths->agent))
-		return; /* a recording around this one */
-	snprintf(text, sizeof(text),
-		 "the GPU is not recorded: " LAUNCH_INJECTION " is set to another tool (%.200s); "
-		 "unset it to record the GPU",
-		 other);
-	b->fell_short = true;
-	(void)trace_write_note(recording_writer(b->recording), text, &err);
-	complain(0, "%s", text);
+		if (!other || !*other || !(how->collect & i->collect) ||
+		    !strcmp(other, how->paths->agent)) /* of a recording around this one */
+			continue;
+		snprintf(text, sizeof(text),
+			 "%s not recorded: %s is set to another tool (%.200s); "
+			 "unset it to record %s",
+			 i->what_is, i->variable, other, i->what);
+		b->fell_short = true;
+		(void)trace_write_note(recording_writer(b->recording), text, &err);
+		complain(0, "%s", text);
+	}
 }
 
 /* The recording ends with the main process; what its children do after that is not in it. */
@@ -180,7 +181,7 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	struct launch_options how = {
 		.paths = &paths,
 		.where = recording_where(b->recording),
-		.gpu = config_flag(b->config, &setting_gpu),
+		.collect = begun_collect(b->config),
 		.before = before,
 	};
 	int64_t start_ns;
@@ -195,7 +196,7 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 		s->tick = progress_tick;
 	s->over = report_meanwhile;
 	s->context = &run;
-	note_other_injection(b, &paths);
+	note_other_injections(b, &how);
 	verify_input_init(&v.input);
 	start_ns = (int64_t)stamp_monotonic();
 	pid = launch(w->argv, &how, &exec_errno, err);

@@ -42,6 +42,13 @@ const struct setting setting_gpu = {
 	.help = "record the GPU",
 };
 
+const struct setting setting_nvtx = {
+	.key = "nvtx", .env = "INFERSCOPE_NVTX", .flag = "--nvtx", .off_flag = "--no-nvtx",
+	.type = SETTING_FLAG, .fallback = "true",
+	.scope = RUN,
+	.help = "record NVTX ranges and marks",
+};
+
 const struct setting setting_memory = {
 	.key = "memory", .env = "INFERSCOPE_MEMORY", .flag = "--memory", .off_flag = "--no-memory",
 	.type = SETTING_FLAG, .fallback = "true",
@@ -234,7 +241,7 @@ const struct setting setting_json = {
 const struct setting *const settings[] = {
 	&setting_to, &setting_output,
 	&setting_report, &setting_trace,
-	&setting_cpu, &setting_gpu, &setting_memory,
+	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,
 	&setting_graph_nodes, &setting_delay, &setting_duration,
 	&setting_python, &setting_wait_children, &setting_enable,

@@ -49,16 +49,16 @@ struct setting {
 	const char *pending_value; /* the one choice that `pending` speaks of; NULL: any value */
 };
 
-extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_memory,
-	setting_max_overhead, setting_sample_hz, setting_trace_size_mb, setting_ring,
-	setting_python, setting_config, setting_rules, setting_delay, setting_duration,
-	setting_strict, setting_graph_nodes, setting_detail, setting_quiet, setting_log_level,
-	setting_verify_overhead, setting_wait_children, setting_enable, setting_step, setting_rank,
-	setting_fail_on,
+extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_nvtx,
+	setting_memory, setting_max_overhead, setting_sample_hz, setting_trace_size_mb,
+	setting_ring, setting_python, setting_config, setting_rules, setting_delay,
+	setting_duration, setting_strict, setting_graph_nodes, setting_detail, setting_quiet,
+	setting_log_level, setting_verify_overhead, setting_wait_children, setting_enable,
+	setting_step, setting_rank, setting_fail_on,
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_origin, setting_json;
 
-#define SETTING_COUNT 29
+#define SETTING_COUNT 30
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

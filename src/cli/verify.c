@@ -53,7 +53,7 @@ static int run(const struct verify *v, struct begun *scratch, int64_t *elapsed_n
 	if (scratch) {
 		how.paths = v->paths;
 		how.where = recording_where(scratch->recording);
-		how.gpu = config_flag(scratch->config, &setting_gpu);
+		how.collect = begun_collect(scratch->config);
 	}
 	start_ns = (int64_t)stamp_monotonic();
 	pid = launch(v->workload->argv, &how, &exec_errno, &err);

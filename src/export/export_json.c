@@ -180,6 +180,33 @@ static void event_args(struct exported *x, const uint8_t *args, size_t bytes)
 		key_true(&x->json, "args_cut");
 }
 
+/* What the program told NVTX; nothing for annotations that are ours. */
+static void event_nvtx(struct exported *x, const struct trace_nvtx *n)
+{
+	static const char *const kinds[] = {
+		[NVTX_PUSHED] = "push",
+		[NVTX_STARTED] = "start",
+		[NVTX_MARKED] = "mark",
+	};
+	struct json *j = &x->json;
+
+	if (!n)
+		return;
+	json_key(j, "nvtx");
+	json_object_begin(j);
+	key_string(j, "kind",
+		   n->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[n->kind] ? kinds[n->kind]
+										: "unknown");
+	key_string(j, "domain", n->domain);
+	if (n->category)
+		key_uint(j, "category", n->category);
+	if (*n->category_name)
+		key_string(j, "category_name", n->category_name);
+	if (n->colour)
+		key_uint(j, "argb", n->colour);
+	json_object_end(j);
+}
+
 static void visit_annotation(void *ctx, const struct annotation *a)
 {
 	struct exported *x = ctx;
@@ -201,8 +228,10 @@ static void visit_annotation(void *ctx, const struct annotation *a)
 		key_uint(j, "instance", a->instance);
 	if (a->task)
 		key_uint(j, "task", a->task);
-	if (a->kind == RECORD_SCOPE_BEGIN || a->kind == RECORD_MARK)
+	if (a->kind == RECORD_SCOPE_BEGIN || a->kind == RECORD_MARK) {
+		event_nvtx(x, trace_nvtx(x->trace, a->name));
 		event_args(x, a->args, a->args_bytes);
+	}
 	export_event_end(x);
 }
 

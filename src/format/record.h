@@ -25,7 +25,7 @@ enum record_kind {
 	RECORD_GC_BEGIN = 7,
 	RECORD_GC_END = RECORD_PAYLOAD | 8, /* payload: varint objects collected */
 
-	/* The user's annotations; id = string id of the name. */
+	/* The user's annotations; id = string id of the name, or that of a DEF_NVTX. */
 	RECORD_SCOPE_BEGIN = RECORD_PAYLOAD | 9, /* varint instance, varint task, args */
 	RECORD_SCOPE_END = RECORD_PAYLOAD | 10,  /* varint instance */
 	RECORD_MARK = RECORD_PAYLOAD | 11,       /* varint task, args */
@@ -176,6 +176,19 @@ enum def_kind {
 	 * (0: unknown), varint string id of the file (0: none).
 	 */
 	DEF_NATIVE = RECORD_PAYLOAD | 5,
+	/*
+	 * What a program told NVTX of a range or mark: varint enum nvtx_kind, varint colour
+	 * (ARGB; 0: none), varint category (0: none), varint length + bytes of the domain
+	 * (empty: the default one), varint length + bytes of the category's name (empty: it
+	 * has none), rest: the name.
+	 */
+	DEF_NVTX = RECORD_PAYLOAD | 6,
+};
+
+enum nvtx_kind {
+	NVTX_PUSHED = 1,  /* nests in what is open in its thread, and ends there */
+	NVTX_STARTED = 2, /* ends whenever and in whichever thread; nests in nothing */
+	NVTX_MARKED = 3,
 };
 
 /*

@@ -79,6 +79,7 @@ enum shm_clock {
 enum shm_collect {
 	SHM_COLLECT_GC = 1u << 1,
 	SHM_COLLECT_GPU = 1u << 2,
+	SHM_COLLECT_NVTX = 1u << 3,
 };
 
 /* How Python functions are recorded. */

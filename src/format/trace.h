@@ -74,6 +74,16 @@ struct trace_native {
 	uint32_t symbol, library; /* string ids; 0: unknown */
 };
 
+/* What a program told NVTX of a range or mark. */
+struct trace_nvtx {
+	enum nvtx_kind kind;
+	const char *name;
+	const char *domain;        /* "": the default one */
+	uint32_t category;         /* 0: none */
+	const char *category_name; /* "": it has none */
+	uint32_t colour;           /* ARGB; 0: none */
+};
+
 /* The lines of a code object, as CPython keeps them: for timeline/line_tables.h. */
 struct trace_lines {
 	uint32_t python_minor; /* of the CPython 3 that made the table */
@@ -122,7 +132,8 @@ size_t trace_thread_count(const struct trace *t);
 const struct trace_thread *trace_thread(const struct trace *t, size_t i);
 
 /* NULL where an id was never defined: callers show "(unknown)" and count it. */
-const char *trace_string(const struct trace *t, uint32_t id);
+const char *trace_string(const struct trace *t, uint32_t id); /* NVTX's names too */
+const struct trace_nvtx *trace_nvtx(const struct trace *t, uint32_t id);
 const struct trace_code *trace_code(const struct trace *t, uint32_t id);
 /* Innermost first; NULL where it was never defined. */
 const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count);

@@ -101,8 +101,16 @@ static const struct def_entry *def_find(const struct trace *t, uint32_t id, uint
 const char *trace_string(const struct trace *t, uint32_t id)
 {
 	const struct def_entry *e = def_find(t, id, DEF_STRING);
+	const struct trace_nvtx *nvtx = e ? NULL : trace_nvtx(t, id);
 
-	return e ? e->code.name : NULL;
+	return e ? e->code.name : nvtx ? nvtx->name : NULL;
+}
+
+const struct trace_nvtx *trace_nvtx(const struct trace *t, uint32_t id)
+{
+	const struct def_entry *e = def_find(t, id, DEF_NVTX);
+
+	return e ? e->nvtx : NULL;
 }
 
 const struct trace_code *trace_code(const struct trace *t, uint32_t id)

@@ -33,6 +33,7 @@ struct def_entry {
 			size_t count;
 		} stack;
 		struct trace_native native; /* DEF_NATIVE */
+		const struct trace_nvtx *nvtx;
 	};
 };
 

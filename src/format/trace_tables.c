@@ -231,6 +231,24 @@ static int load_lines(struct trace *t, struct cursor *c, uint32_t code)
 	return 0;
 }
 
+static const struct trace_nvtx *take_nvtx(struct trace *t, struct cursor *c)
+{
+	struct trace_nvtx *n = arena_alloc(&t->texts, sizeof(*n));
+
+	if (!n) {
+		c->bad = true;
+		return NULL;
+	}
+	/* A kind of a later version is taken for a range like any other. */
+	n->kind = (enum nvtx_kind)take_varint(c, UINT8_MAX);
+	n->colour = take_u32(c);
+	n->category = take_u32(c);
+	n->domain = take_prefixed_text(t, c, NULL);
+	n->category_name = take_prefixed_text(t, c, NULL);
+	n->name = take_rest(t, c);
+	return n;
+}
+
 static int load_def(struct trace *t, struct cursor *c)
 {
 	const char *kind = take_bytes(c, 1);
@@ -252,6 +270,8 @@ static int load_def(struct trace *t, struct cursor *c)
 	} else if (e.kind == DEF_NATIVE) {
 		e.native.symbol = take_u32(c);
 		e.native.library = take_u32(c);
+	} else if (e.kind == DEF_NVTX) {
+		e.nvtx = take_nvtx(t, c);
 	} else if (e.kind == DEF_STRING) {
 		e.code.name = take_rest(t, c);
 	} else {

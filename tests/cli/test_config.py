@@ -39,8 +39,9 @@ def test_defaults(inferscope):
 
 
 def test_every_setting_has_a_variable_that_sets_it(inferscope):
-    other = {"gpu": "false", "memory": "false", "enable": "false", "cpu": "trace", "detail": "full",
-             "log_level": "debug", "report": "[x.md]", "fail_on": "[high]"}
+    other = {"gpu": "false", "nvtx": "false", "memory": "false", "enable": "false",
+             "cpu": "trace", "detail": "full", "log_level": "debug", "report": "[x.md]",
+             "fail_on": "[high]"}
     numbers = {"max_overhead", "sample_hz", "trace_size_mb", "delay", "duration", "rank"}
     for key, (value, _) in shown(inferscope("config", "show", "--origin")).items():
         wanted = other.get(key, "7" if key in numbers else "true" if value == "false" else "word")

@@ -13,7 +13,7 @@ import sandbox
 
 NAMES = ["agent", "Python", "trace buffer", "memory", "memory pressure", "limits", "trace file",
          "clock", "child processes", "thread states", "native samples", "GPU driver", "CUPTI",
-         "CUDA injection"]
+         "CUDA injection", "NVTX injection"]
 
 # A libcuda of which the test decides what goes wrong.
 DRIVER = r"""
@@ -196,6 +196,8 @@ def test_a_driver_that_does_not(problem, driver, fault, expected):
 def test_another_injected_tool_is_a_problem_with_a_fix(problem):
     said = problem("CUDA injection", CUDA_INJECTION64_PATH="/opt/other/tool.so")
     assert "/opt/other/tool.so" in said and "unset CUDA_INJECTION64_PATH" in said
+    said = problem("NVTX injection", NVTX_INJECTION64_PATH="/opt/other/tool.so")
+    assert "/opt/other/tool.so" in said and "unset NVTX_INJECTION64_PATH" in said
 
 
 def test_a_libcupti_that_cannot_be_loaded_is_a_problem(problem):

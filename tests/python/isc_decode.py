@@ -25,7 +25,7 @@ VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
-STRING, CODE, STACK, NATIVE = 0x81, 0x82, 0x83, 0x85
+STRING, CODE, STACK, NATIVE, NVTX = 0x81, 0x82, 0x83, 0x85, 0x86
 NATIVE_FLAG = 0x100  # of a sample
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
  RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING) = (
@@ -238,6 +238,7 @@ class Trace:
         self.codes = {}
         self.stacks = {}
         self.natives = {}
+        self.nvtx = {}
         self.samples = []
         self.wall_ns = None
         self.exit_status = None
@@ -349,10 +350,14 @@ class Trace:
         if value is None:
             return
         tables = {STRING: self.strings, CODE: self.codes, STACK: self.stacks,
-                  NATIVE: self.natives}
+                  NATIVE: self.natives, NVTX: self.nvtx}
         for table in tables.values():
             table.pop(id, None)
         tables[kind][id] = value
+
+    def name(self, id):
+        """Of an annotation; None where it was never defined."""
+        return self.nvtx[id]["name"] if id in self.nvtx else self.strings.get(id)
 
     def _thread_of_events(self, thread_id, first_index, count):
         thread = self.threads.get(thread_id)
@@ -449,6 +454,13 @@ def parse_definition(entry):
             return kind, id, (cursor.id(), cursor.id())
         except Broken:
             pass
+    if kind == NVTX:
+        try:
+            return kind, id, {"kind": cursor.varint(255), "colour": cursor.id(),
+                              "category": cursor.id(), "domain": cursor.text(),
+                              "category_name": cursor.text(), "name": to_text(cursor.rest())}
+        except Broken:
+            pass
     return kind, id, None
 
 
@@ -518,8 +530,9 @@ def _json_event(trace, thread_id, event):
     line = {"thread": thread_id, "index": event.index, "time_ns": event.time_ns,
             "kind": KIND_NAMES.get(event.kind, event.kind), "id": event.id}
     if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END, PAUSED, UNWINDING):
-        names = trace.strings if event.kind & HAS_PAYLOAD else trace.codes
-        line["of"] = names.get(event.id)
+        line["of"] = (trace.name if event.kind & HAS_PAYLOAD else trace.codes.get)(event.id)
+        if event.id in trace.nvtx:
+            line["nvtx"] = trace.nvtx[event.id]
     payload = Payload(event)
     for name in ("collected", "instance", "task"):
         if getattr(payload, name) is not None:

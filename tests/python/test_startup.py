@@ -162,7 +162,8 @@ def test_the_differences_that_a_program_can_see(python, inferscope, clean_env, w
     assert set(alone["modules"]) <= set(seen["modules"])
     assert set(seen["cached"]) - set(alone["cached"]) == \
         {shim, python_path, os.path.join(python_path, "inferscope")}
-    ours = {"INFERSCOPE_SESSION", "INFERSCOPE_AGENT", "CUDA_INJECTION64_PATH", "PYTHONPATH"}
+    ours = {"INFERSCOPE_SESSION", "INFERSCOPE_AGENT", "CUDA_INJECTION64_PATH",
+            "NVTX_INJECTION64_PATH", "PYTHONPATH"}
     assert ours - set(seen["env"]) == set()
     assert {k: v for k, v in seen["env"].items() if k not in ours} == \
         {k: v for k, v in alone["env"].items() if k not in ours}

@@ -95,7 +95,8 @@ def test_the_program_sees_the_same_world(both, work):
     status, out, _ = both("""
         import json, os, signal, sys, threading
         env = {k: v for k, v in os.environ.items()
-               if k not in ("INFERSCOPE_SESSION", "INFERSCOPE_AGENT", "CUDA_INJECTION64_PATH", "PYTHONPATH", "_")}
+               if k not in ("INFERSCOPE_SESSION", "INFERSCOPE_AGENT", "CUDA_INJECTION64_PATH",
+                            "NVTX_INJECTION64_PATH", "PYTHONPATH", "_")}
         path = [p for p in os.environ["PYTHONPATH"].split(":") if "inferscope" not in p]
         json.dump({
             "argv": sys.argv, "orig_argv": getattr(sys, "orig_argv", None), "file": __file__,

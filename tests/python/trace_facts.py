@@ -97,7 +97,8 @@ def event_of_trace(trace, event, time_ns):
     payload = isc.Payload(event)
     if event.kind == isc.GC_END:
         return "gc_end", time_ns, payload.collected
-    name = trace.strings.get(event.id, "(unknown)")
+    name = trace.name(event.id)
+    name = "(unknown)" if name is None else name
     if event.kind == isc.SCOPE_END:
         return "scope_exit", time_ns, name, payload.instance
     if event.kind == isc.COUNTER:
