@@ -101,10 +101,10 @@ def run_once(arguments, scale, limit_bytes=0, variables=()):
             raise Failed("exit status %d: %s" % (status, cpu_tools.reason_of(text)))
         try:
             with open(seconds, encoding="utf-8") as file:
-                loop = float(file.read())
+                loop, cpu = map(float, file.read().split())
         except FileNotFoundError:
             raise Failed("the workload did not run: " + cpu_tools.reason_of(text)) from None
-        return Run(loop, whole, overhead_share(folder))
+        return Run(loop, whole, overhead_share(folder), cpu)
 
 
 def measure(env, key, pairs, scale):
@@ -255,8 +255,8 @@ def print_protocol(keys, cells):
                                    key.tool)
         print("%s %.3f times%s" % (name, ratio.median,
                                    " <= %g" % cpu_table.GOAL_AUTO if key.tool == "auto" else ""))
-        print("# %s: 95 %% interval %.3f .. %.3f, whole process %.3f" % (
-            name, ratio.low, ratio.high, cell.ratio("whole").median))
+        print("# %s: 95 %% interval %.3f .. %.3f, CPU time %.3f (%.3f .. %.3f), whole process %.3f" % (
+            name, ratio.low, ratio.high, *cell.ratio("cpu"), cell.ratio("whole").median))
     for line in [*(v.text() for v in cpu_table.verdicts(keys, cells)),
                  "noise: " + cpu_table.noise(keys, cells), *cpu_table.notes_of(keys, cells)]:
         print("# cpu: " + line)

@@ -17,8 +17,9 @@ GOAL_TRUST = 0.02
 
 # version, row, cores ("free" or "one"), tool
 Key = namedtuple("Key", "version row cores tool")
-# Of one run: seconds of the loop, of the whole process, the report's trust.overhead_share.
-Run = namedtuple("Run", "loop whole share")
+# Of one run: seconds of the loop, of the whole process, the report's trust.overhead_share, and the
+# CPU time of the workload's process in the loop.
+Run = namedtuple("Run", "loop whole share cpu")
 
 
 def key_text(key):
@@ -64,6 +65,8 @@ class Results:
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 for entry in json.load(file)["cells"]:
+                    if any(len(run) != len(Run._fields) for pair in entry["pairs"] for run in pair):
+                        continue  # of an older benchmark, which took down less
                     self.cells[Key(*entry["key"])] = Cell(entry["identity"], entry["pairs"],
                                                           entry["failure"])
 
@@ -197,6 +200,11 @@ def markdown(keys, cells, titles, head):
         min(pairs) if pairs else "none")
     yield ""
     yield from table(keys, cells, titles, "loop")
+    yield ""
+    yield ("CPU time of the workload's process in the loop; other programs on the machine disturb it "
+           "less, but it does not see the profiler's own process:")
+    yield ""
+    yield from table(keys, cells, titles, "cpu")
     yield ""
     yield "Whole processes, start-up and reports included:"
     yield ""
