@@ -21,7 +21,8 @@ def autostart():
             if _agent.is_recording():
                 return
             if _agent.attach(session):
-                os.register_at_fork(after_in_child=_agent.forked)
+                os.register_at_fork(before=_agent.fork_begins, after_in_parent=_agent.fork_ends,
+                                    after_in_child=_agent.forked)
                 return
         from inferscope import _recorder
 

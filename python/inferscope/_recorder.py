@@ -48,11 +48,8 @@ def start(report, trace, settings):
         to_recorder.close()
         from_recorder.close()
         raise RuntimeError("the recorder's memory cannot be opened (%s)" % refusal)
-    os.register_at_fork(after_in_child=_agent.forked)
-    if not is_recording():
-        # It lies ahead (delay): the thread that waits for it does not live on in forks.
-        os.register_at_fork(before=_agent.fork_begins, after_in_parent=_agent.fork_ends,
-                            after_in_child=_agent.fork_ends)
+    os.register_at_fork(before=_agent.fork_begins, after_in_parent=_agent.fork_ends,
+                        after_in_child=_agent.forked)
     _current = (to_recorder, from_recorder, os.getpid())
     atexit.register(_stop_at_exit)
     if _cuda_is_initialised():

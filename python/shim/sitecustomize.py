@@ -51,13 +51,6 @@ def _load_package(home):
         _load(_find("inferscope", [os.path.dirname(home)]))
 
 
-def _wait_in_children(agent):
-    """The recording lies ahead (--delay): the thread that waits for it does not live on in forks."""
-    os.register_at_fork(
-        before=agent.fork_begins, after_in_parent=agent.fork_ends, after_in_child=agent.fork_ends
-    )
-
-
 def _start(home):
     if "INFERSCOPE_SESSION" not in os.environ:
         return
@@ -75,9 +68,11 @@ def _start(home):
         from inferscope import _agent
 
         if _agent.attach(os.environ["INFERSCOPE_SESSION"]):
-            os.register_at_fork(after_in_child=_agent.forked)
-            if not _agent.is_recording():
-                _wait_in_children(_agent)
+            os.register_at_fork(
+                before=_agent.fork_begins,
+                after_in_parent=_agent.fork_ends,
+                after_in_child=_agent.forked,
+            )
     except Exception:
         try:
             _note("the agent could not be loaded: %s" % (sys.exc_info()[1],))

@@ -9,6 +9,7 @@
 #include "agent/frames.h"
 #include "agent/gc_pauses.h"
 #include "agent/gpu_recording.h"
+#include "agent/inside.h"
 #include "agent/outside.h"
 #include "agent/pyapi.h"
 #include "agent/scope.h"
@@ -52,8 +53,10 @@ static bool join(void)
 	}
 	if (collect & SHM_COLLECT_GC)
 		gc_pauses_start();
-	if (wants_samples(s))
+	if (wants_samples(s)) {
 		outside_publish();
+		inside_begin();
+	}
 	return true;
 }
 
@@ -110,29 +113,15 @@ static PyObject *attach(PyObject *module, PyObject *where)
 }
 
 /*
- * forked(): for os.register_at_fork().  A child joins with its first event; where calls
- * are not recorded it may have none, and the recorder would not know whom to look at.
- */
-static PyObject *forked(PyObject *module, PyObject *unused)
-{
-	struct session *s = session_on();
-
-	(void)module;
-	(void)unused;
-	if (s && s->header->cpu_mode == SHM_CPU_SAMPLE)
-		session_ring();
-	return py_new_ref(py.None);
-}
-
-/*
- * fork_begins(), fork_ends(): for os.register_at_fork() while the recording lies
- * ahead.  The second runs in parent and child.
+ * fork_begins(), fork_ends(), forked(): for os.register_at_fork(), before and after, in
+ * the parent and in the child.  Threads of ours do not live on in forks.
  */
 static PyObject *fork_begins(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
 	ahead_pause();
+	inside_pause();
 	return py_new_ref(py.None);
 }
 
@@ -142,7 +131,22 @@ static PyObject *fork_ends(PyObject *module, PyObject *unused)
 	(void)unused;
 	if (lies_ahead)
 		lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
+	inside_resume();
 	return py_new_ref(py.None);
+}
+
+/*
+ * A child joins with its first event; where calls are not recorded it may have none, and
+ * the recorder would not know whom to look at, or whom to ask.
+ */
+static PyObject *forked(PyObject *module, PyObject *unused)
+{
+	struct session *s = session_on();
+
+	if (s && wants_samples(s) &&
+	    (s->header->cpu_mode == SHM_CPU_SAMPLE || inside_is_needed()) && session_ring())
+		inside_begin();
+	return fork_ends(module, unused);
 }
 
 /* detach(): stop the hooks and leave the recording. */
@@ -154,6 +158,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	(void)unused;
 	lies_ahead = false;
 	ahead_cancel();
+	inside_end();
 	if (s) {
 		if (s->header->cpu_mode != SHM_CPU_OFF || s->header->collect & SHM_COLLECT_GPU)
 			calls_stop();
@@ -200,7 +205,7 @@ static struct py_method methods[] = {
 	{ "detach", detach, PY_NO_ARGS, "Leave the recording." },
 	{ "forked", forked, PY_NO_ARGS, "This process is the child of a fork." },
 	{ "fork_begins", fork_begins, PY_NO_ARGS, "This process is about to fork." },
-	{ "fork_ends", fork_ends, PY_NO_ARGS, "This process has forked, or is the child." },
+	{ "fork_ends", fork_ends, PY_NO_ARGS, "This process has forked." },
 	{ "gpu_pause", pause_gpu, PY_NO_ARGS, "Record the GPU no more, for a while." },
 	{ "gpu_resume", resume_gpu, PY_NO_ARGS, "Record the GPU again." },
 	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },

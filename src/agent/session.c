@@ -31,6 +31,7 @@ HOT_DATA _Atomic(struct session *) session_current;
 HOT_DATA uint32_t session_epoch;
 __thread struct ring *session_my_ring;
 _Atomic(void (*)(struct ring *)) session_thread_ends;
+_Atomic(void (*)(void)) session_asked;
 
 static struct session *earlier_sessions;
 static _Atomic uint32_t process_index = NO_PROCESS;
@@ -41,6 +42,18 @@ static bool python_known;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end_key;
 static bool have_key;
+
+struct session *session_on_slow(struct session *s)
+{
+	void (*asked)(void);
+
+	if (atomic_load_explicit(&s->header->active, memory_order_relaxed) != SHM_ASKING)
+		return NULL;
+	asked = atomic_load_explicit(&session_asked, memory_order_relaxed);
+	if (asked)
+		asked();
+	return s;
+}
 
 struct shm_process *session_process(void)
 {
@@ -127,6 +140,7 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->contention_percent, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->left_out_functions, budget_left_out(), memory_order_relaxed);
 	atomic_store_explicit(&p->python_set, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->window, 0, memory_order_relaxed);
 	if (python_known)
 		write_python(p);
 	read_command_line(p->name, sizeof(p->name));
@@ -275,6 +289,8 @@ static bool header_is_sound(const struct shm_header *h, uint64_t file_bytes, uin
 	       h->threads <= SHM_MAX_THREADS && h->blocks <= SHM_MAX_BLOCKS && h->blocks &&
 	       table_fits(h, h->processes_at, h->processes, sizeof(struct shm_process)) &&
 	       table_fits(h, h->threads_at, h->threads, sizeof(struct shm_thread)) &&
+	       h->windows <= SHM_MAX_WINDOWS &&
+	       table_fits(h, h->windows_at, h->windows, sizeof(struct shm_window)) &&
 	       table_fits(h, h->free_map_at, (h->blocks + 63u) / 64u, 8) &&
 	       table_fits(h, h->block_state_at, h->blocks, 8) &&
 	       table_fits(h, h->block_begun_at, h->blocks, 8) &&
@@ -322,7 +338,7 @@ static struct session *session_map(const char *where)
 	struct shm_header *h;
 	struct session *s;
 	struct stat st;
-	char path[64];
+	char path[sizeof(s->path)];
 	int fd;
 
 	if (!where || getauxval(AT_SECURE) || !parse_where(where, numbers, &token))
@@ -348,10 +364,13 @@ static struct session *session_map(const char *where)
 	s->header = h;
 	s->processes = (void *)((char *)h + h->processes_at);
 	s->threads = (void *)((char *)h + h->threads_at);
+	s->windows = (void *)((char *)h + h->windows_at);
 	s->free_map = (void *)((char *)h + h->free_map_at);
 	s->block_state = (void *)((char *)h + h->block_state_at);
 	s->block_begun = (void *)((char *)h + h->block_begun_at);
 	s->blocks = (void *)((char *)h + h->blocks_at);
+	s->inode = st.st_ino;
+	memcpy(s->path, path, sizeof(path));
 	return s;
 }
 
@@ -363,16 +382,16 @@ void session_unmap(struct session *s)
 	free(s);
 }
 
-static bool is_active(const struct session *s, enum shm_active active)
+static enum shm_active activity(const struct session *s)
 {
-	return atomic_load_explicit(&s->header->active, memory_order_acquire) == active;
+	return atomic_load_explicit(&s->header->active, memory_order_acquire);
 }
 
 struct session *session_map_ahead(const char *where)
 {
 	struct session *s = session_map(where);
 
-	if (!s || is_active(s, SHM_AHEAD))
+	if (!s || activity(s) == SHM_AHEAD)
 		return s;
 	session_unmap(s);
 	return NULL;
@@ -389,7 +408,7 @@ static int join(const char *where, uint32_t python_version)
 		return -1;
 	version_of_python = python_version;
 	budget_start(s->header);
-	if (!is_active(s, SHM_ON) || register_process(s)) {
+	if ((activity(s) != SHM_ON && activity(s) != SHM_ASKING) || register_process(s)) {
 		session_unmap(s);
 		return -1;
 	}

@@ -18,11 +18,14 @@ struct session {
 	struct shm_header *header;
 	struct shm_process *processes;
 	struct shm_thread *threads;
+	struct shm_window *windows;
 	_Atomic uint64_t *free_map;
 	_Atomic uint64_t *block_state;
 	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
 	struct session *earlier; /* joined before this one */
+	char path[64];           /* of its memory */
+	uint64_t inode;          /* likewise */
 };
 
 /*
@@ -58,16 +61,28 @@ extern uint32_t session_epoch;
 
 /*
  * The recording that is on, or NULL.  Two loads on the path of every event;
- * the second is how the recorder switches all its processes off at once.
+ * the second is how the recorder switches all its processes off at once, or asks them
+ * to look whether they are meant (SHM_ASKING).
  */
+struct session *session_on_slow(struct session *s);
+
 static inline struct session *session_on(void)
 {
 	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
 
-	if (!s || atomic_load_explicit(&s->header->active, memory_order_relaxed) != SHM_ON)
+	if (!s)
 		return NULL;
+	if (__builtin_expect(
+		    atomic_load_explicit(&s->header->active, memory_order_relaxed) != SHM_ON, 0))
+		return session_on_slow(s);
 	return s;
 }
+
+/*
+ * Called at any event while the recorder asks, in any thread; NULL: nobody wants to know.
+ * It must not call session_on().
+ */
+extern _Atomic(void (*)(void)) session_asked;
 
 /* The calling thread's ring, or NULL: not recording, or all thread entries are taken. */
 struct ring *session_ring_slow(struct session *s);

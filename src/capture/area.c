@@ -28,6 +28,9 @@ static void lay_out(struct shm_header *h, uint32_t blocks)
 	at = align(at + (uint64_t)h->processes * sizeof(struct shm_process), 4096);
 	h->threads_at = at;
 	at = align(at + (uint64_t)h->threads * sizeof(struct shm_thread), 4096);
+	h->windows = SHM_MAX_WINDOWS;
+	h->windows_at = at;
+	at += (uint64_t)h->windows * sizeof(struct shm_window);
 	h->free_map_at = at;
 	at = align(at + (uint64_t)(blocks + 63u) / 64u * 8u, 64);
 	h->block_state_at = at;
@@ -122,6 +125,7 @@ int area_init(struct area *a, uint64_t bytes, uint32_t clock, uint32_t collect, 
 	a->block_count = layout.blocks;
 	a->processes = (void *)((char *)a->header + layout.processes_at);
 	a->threads = (void *)((char *)a->header + layout.threads_at);
+	a->windows = (void *)((char *)a->header + layout.windows_at);
 	a->free_map = (void *)((char *)a->header + layout.free_map_at);
 	a->block_state = (void *)((char *)a->header + layout.block_state_at);
 	a->block_begun = (void *)((char *)a->header + layout.block_begun_at);

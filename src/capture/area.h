@@ -22,6 +22,7 @@ struct area {
 	struct shm_header *header;
 	struct shm_process *processes;
 	struct shm_thread *threads;
+	struct shm_window *windows; /* SHM_MAX_WINDOWS; memory only once they are used */
 	_Atomic uint64_t *free_map;
 	_Atomic uint64_t *block_state;
 	_Atomic uint64_t *block_begun;

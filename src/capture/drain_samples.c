@@ -191,22 +191,6 @@ static int write_sampled_defs(struct drain *d, const struct buf *defs, struct er
 	return 0;
 }
 
-#define REFUSED                                                                           \
-	"the kernel does not let the recorder read the memory of process %u: it was not " \
-	"sampled (a container needs CAP_SYS_PTRACE, or kernel.yama.ptrace_scope is above 1)"
-
-static int note_refused(struct drain *d, uint32_t process, struct err *err)
-{
-	const struct trace_process *p = drain_process_of(d, process);
-	char text[256];
-
-	if (!p || d->noted_unsampled)
-		return 0;
-	d->noted_unsampled = true;
-	snprintf(text, sizeof(text), REFUSED, p->pid);
-	return trace_write_note(d->writer, text, err);
-}
-
 int drain_samples(struct drain *d, struct err *err)
 {
 	struct sampler_taken *taken = &d->taken;
@@ -216,8 +200,7 @@ int drain_samples(struct drain *d, struct err *err)
 	sampler_take(d->sampler, taken);
 	if (taken->defs.failed)
 		return err_set(err, "out of memory");
-	if (write_sampled_defs(d, &taken->defs, err) ||
-	    (taken->refused && note_refused(d, taken->refused, err)))
+	if (write_sampled_defs(d, &taken->defs, err))
 		return -1;
 	for (size_t i = 0; i < taken->look_count; i++) {
 		if (write_look(d, &taken->looks[i], err))
@@ -245,7 +228,7 @@ int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err)
 		return 0;
 	p->sampled = true;
 	memcpy(&where, &shared->python, sizeof(where));
-	if (!sampler_add(d->sampler, p->entry.id, (pid_t)p->entry.pid, version, &where))
+	if (!sampler_add(d->sampler, p->entry.id, (pid_t)p->entry.pid, version, &where, shared))
 		return 0;
 	snprintf(text, sizeof(text), UNREADABLE, version >> 24, version >> 16 & 0xff, p->entry.pid);
 	return trace_write_note(d->writer, text, err);

@@ -80,7 +80,6 @@ struct drain {
 	struct sampler_taken taken;
 	struct sampled_thread *sampled;
 	size_t sampled_count, sampled_cap;
-	bool noted_unsampled;
 	struct native *native;              /* NULL: native code is not sampled */
 	int64_t native_due_ns;              /* when to read the kernel's samples again */
 	uint32_t next_process, next_thread; /* ids in the trace */

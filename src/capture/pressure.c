@@ -15,7 +15,7 @@
 #define LIMIT_SHARE                                                                  \
 	8u /* of a limited address space, one part in eight: the rest is its owner's \
 	    */
-#define FILE_ROOM 2097152u /* the tables before the blocks, which count as the same file */
+#define FILE_ROOM 4194304u /* the tables before the blocks, which count as the same file */
 
 /* The two versions of control groups, whose files differ in names only. */
 static const struct hierarchy {

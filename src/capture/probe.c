@@ -132,6 +132,7 @@ const struct probe probes[] = {
 	{ "clock", probe_clock },
 	{ "child processes", probe_processes },
 	{ "thread states", probe_thread_states },
+	{ "samples", probe_samples },
 	{ "native samples", probe_native_samples },
 	{ "GPU driver", probe_gpu_driver },
 	{ "CUPTI", probe_gpu_cupti },

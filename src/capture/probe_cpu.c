@@ -12,7 +12,9 @@
 
 #include "capture/elf_symbols.h"
 #include "capture/perf_events.h"
+#include "capture/permission.h"
 #include "capture/thread_state.h"
+#include "capture/window.h"
 
 #define PATIENCE_MS 200 /* until a child is where it waits */
 #define PROBE_HZ 100u
@@ -75,6 +77,23 @@ void probe_thread_states(const struct probe_context *c, struct probe_result *out
 	}
 	thread_watch_close(&w, &all);
 	end_sleeper(child);
+}
+
+void probe_samples(const struct probe_context *c, struct probe_result *out)
+{
+	int error = permission_to_read();
+	struct permission_refusal r;
+
+	if (!error) {
+		probe_say(out, PROBE_OK, "Python stacks are read from outside (process_vm_readv)");
+		return;
+	}
+	r = permission_refusal(c->root, error);
+	probe_say(out, PROBE_ABSENT,
+		  "Python stacks are read from inside, by a thread of the agent, at most %d times "
+		  "a second: %s",
+		  WINDOW_HZ, r.why);
+	probe_advise(out, "%s", r.fix);
 }
 
 /* What kernel.perf_event_paranoid says; 0 where it cannot be read. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture/native.h"
+#include "capture/permission.h"
 #include "capture/pressure.h"
 #include "capture/shrink.h"
 
@@ -44,12 +45,18 @@ static int note_limit(struct recording *r, uint64_t wanted, uint64_t bytes, cons
 	return trace_write_note(r->writer, text, err);
 }
 
+static bool wants_samples(const struct shm_header *h)
+{
+	return h->cpu_mode == SHM_CPU_AUTO || h->cpu_mode == SHM_CPU_SAMPLE;
+}
+
 /* Before anybody is told where the memory is. */
 static void tell_agents(struct shm_header *h, const struct recording_options *options)
 {
 	h->cpu_mode = options->cpu_mode;
 	h->budget_ppm = options->budget_ppm;
 	h->sample_hz = options->sample_hz;
+	h->refused = wants_samples(h) && permission_is_refused(permission_to_read());
 	if (options->ahead)
 		atomic_store_explicit(&h->active, SHM_AHEAD, memory_order_relaxed);
 }
@@ -58,10 +65,10 @@ static int sampler_start(struct recording *r, struct err *err)
 {
 	struct shm_header *h = r->area.header;
 
-	if (h->cpu_mode != SHM_CPU_AUTO && h->cpu_mode != SHM_CPU_SAMPLE)
+	if (!wants_samples(h))
 		return 0;
-	if (sampler_new(&r->sampler, h->sample_hz, h, trace_writer_start(r->writer)->monotonic_ns,
-			err))
+	if (sampler_new(&r->sampler, h->sample_hz, h, r->area.windows,
+			trace_writer_start(r->writer)->monotonic_ns, err))
 		return -1;
 	drain_sample(r->drain, r->sampler);
 	r->native = native_new();
@@ -216,23 +223,30 @@ static int write_losses(struct recording *r)
 	return 0;
 }
 
+static double rate_hz(const struct sampler_reach *r)
+{
+	return r->ns > 0 ? (double)r->rounds * 1e9 / (double)r->ns : 0;
+}
+
 /* Facts for the analysis: what was asked for and what came of it. */
 static int write_sampling(struct recording *r)
 {
 	const struct sampler_totals t =
 		r->sampler ? sampler_totals(r->sampler) : (struct sampler_totals){ 0 };
+	const struct sampler_reach all = { 0, t.outside.rounds + t.inside.rounds,
+					   t.outside.ns + t.inside.ns };
 	const struct {
 		const char *key;
 		double value;
 	} facts[] = {
 		{ "sampler.asked_hz", r->area.header->sample_hz },
-		{ "sampler.hz", t.active_ns ? (double)t.rounds * 1e9 / (double)t.active_ns : 0 },
+		{ "sampler.hz", rate_hz(&all) },
 		{ "sampler.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0 },
 		{ "sampler.looks", (double)t.looks },
 		{ "sampler.unstable", (double)t.unstable },
 		{ "sampler.failed", (double)t.failed },
 		{ "sampler.dropped", (double)t.dropped },
-		{ "sampler.held_back", t.held_back },
+		{ "sampler.held_back", t.held_back && t.outside.rounds },
 	};
 	char text[64];
 
@@ -248,6 +262,41 @@ static int write_sampling(struct recording *r)
 	"the kernel hides the system calls of threads (/proc/PID/task/TID/syscall): that they " \
 	"waited was seen, but not what for"
 
+#define INSIDE                                                                                  \
+	"%u process%s sampled from inside, by a thread of the agent, at %.0f Hz%s: the kernel " \
+	"does not let the recorder read the memory (%s; %s)"
+#define UNREAD                                                                            \
+	"%u process%s not sampled: the kernel does not let the recorder read the memory " \
+	"(%s; %s), and the agent there could not do it either, or never came to know"
+#define SILENT_WORTH_TELLING_NS 500000000
+
+static const char *plural(uint32_t processes)
+{
+	return processes == 1 ? "" : "es";
+}
+
+/* Processes whose memory we were not permitted to read. */
+static int write_unreadable(struct recording *r)
+{
+	const struct sampler_totals t = sampler_totals(r->sampler);
+	const struct permission_refusal why = permission_refusal("", t.refusal);
+	char text[512], late[64] = "";
+
+	if (t.silent_ns > SILENT_WORTH_TELLING_NS)
+		snprintf(late, sizeof(late), ", from %.1f s after it was refused on",
+			 (double)t.silent_ns * 1e-9);
+	if (t.inside.processes) {
+		snprintf(text, sizeof(text), INSIDE, t.inside.processes, plural(t.inside.processes),
+			 rate_hz(&t.inside), late, why.why, why.fix);
+		if (trace_write_note(r->writer, text, &r->trouble))
+			return -1;
+	}
+	if (!t.unread)
+		return 0;
+	snprintf(text, sizeof(text), UNREAD, t.unread, plural(t.unread), why.why, why.fix);
+	return trace_write_note(r->writer, text, &r->trouble);
+}
+
 /* What the kernel did not permit.  That it permits no perf events is for doctor to say. */
 static int write_refusals(struct recording *r)
 {
@@ -259,9 +308,12 @@ static int write_refusals(struct recording *r)
 		if (trace_write_info(r->writer, "native", text, &r->trouble))
 			return -1;
 	}
-	return r->sampler && sampler_totals(r->sampler).hidden
-		       ? trace_write_note(r->writer, HIDDEN, &r->trouble)
-		       : 0;
+	if (!r->sampler)
+		return 0;
+	if (write_unreadable(r))
+		return -1;
+	return sampler_totals(r->sampler).hidden ? trace_write_note(r->writer, HIDDEN, &r->trouble)
+						 : 0;
 }
 
 static int write_end(struct recording *r, int exit_status)

@@ -12,21 +12,27 @@ bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes)
 	return true;
 }
 
+static int read_all(const struct remote_memory *m, const struct iovec *local,
+		    const struct iovec *from, unsigned count, size_t bytes)
+{
+	ssize_t n;
+
+	if (m->window)
+		return window_read(m->window, local, from, count);
+	n = process_vm_readv(m->pid, local, count, from, count, 0);
+	if (n >= 0 && (size_t)n < bytes)
+		errno = EFAULT;
+	return n == (ssize_t)bytes ? 0 : -1;
+}
+
 int remote_read(const struct remote *r, const struct remote_memory *m)
 {
-	ssize_t n = process_vm_readv(m->pid, r->local, r->count, r->from, r->count, 0);
-
-	if (n >= 0 && (size_t)n < r->bytes)
-		errno = EFAULT;
-	return n == (ssize_t)r->bytes ? 0 : -1;
+	return read_all(m, r->local, r->from, r->count, r->bytes);
 }
 
 int remote_copy(const struct remote_memory *m, void *to, uint64_t from, size_t bytes)
 {
 	struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
-	ssize_t n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
 
-	if (n >= 0 && (size_t)n < bytes)
-		errno = EFAULT;
-	return n == (ssize_t)bytes ? 0 : -1;
+	return read_all(m, &local, &remote, 1, bytes);
 }

@@ -12,11 +12,14 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "capture/window.h"
+
 #define REMOTE_PIECES_MAX 1024u /* the kernel's limit */
 
 /* Whose it is, and so how it is read. */
 struct remote_memory {
 	pid_t pid;
+	struct window *window; /* through it, as the kernel refuses; NULL: by the kernel */
 };
 
 /* Places to read, in this order. */
@@ -36,8 +39,9 @@ static inline void remote_clear(struct remote *r)
 bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes);
 
 /*
- * Reads all of it.  -1: one of the places cannot be read (those before it were), or
- * the process cannot be: errno is ESRCH or EPERM then.
+ * Reads all of it.  -1: one of the places cannot be read (errno EFAULT; those before it
+ * may have been), or the process cannot be: ESRCH, EPERM, ENOSYS or, through a window,
+ * ETIMEDOUT.
  */
 int remote_read(const struct remote *r, const struct remote_memory *m);
 

@@ -19,36 +19,40 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/varint.h"
+#include "capture/permission.h"
 #include "capture/py_codes.h"
 #include "capture/py_stacks.h"
 #include "capture/sample_pace.h"
+#include "capture/sample_runs.h"
 #include "capture/stack_ids.h"
 #include "capture/thread_state.h"
-#include "format/record.h"
+#include "capture/window.h"
 #include "format/stamp.h"
 
-#define RUN_MAX_NS 500000000 /* equal looks are handed over at least this often */
-#define LOOKS_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
-#define LATE_NS 1000000      /* a look that takes longer has no time that it was at */
-#define TRIES 3              /* at a stack that makes no sense */
-#define SETTLE_ROUNDS 20u    /* a process that cannot be read is tried again after as many */
-#define GIVE_UP_ROUNDS 100u  /* likewise one that could not be many times: after this many */
+#define LATE_NS 1000000     /* a look that takes longer has no time that it was at */
+#define TRIES 3             /* at a stack that makes no sense */
+#define SETTLE_ROUNDS 20u   /* a process that cannot be read is tried again after as many */
+#define GIVE_UP_ROUNDS 100u /* likewise one that could not be many times: after this many */
+#define INSIDE_PART 5u      /* of the budget, one part in five is for looking from inside */
+#define SILENT_NS 200000000 /* who was asked for so long and did not answer will not */
 
-/* A thread that is being looked at: equal looks in a row become one. */
+/* A thread that is being looked at. */
 struct watched {
 	uint64_t state, ident;
-	uint32_t tid;
 	bool seen; /* in this round */
-	bool told; /* something of it was handed over */
 	struct thread_watch watch;
-	uint64_t place;    /* where it waits; 0: it does not */
-	struct sample run; /* count 0: none */
+	uint64_t place; /* where it waits; 0: it does not */
+	struct sample_run looks;
 };
 
 struct target {
 	uint32_t process;
 	int pidfd;
+	struct shm_process *entry;
+	int64_t since_ns; /* when it was handed to us, or to its agent */
+	bool refused;     /* by the kernel */
+	uint64_t rounds;  /* as it is read now */
+	int64_t first_ns, last_ns;
 	unsigned failures; /* in a row */
 	unsigned rest;     /* rounds to let pass */
 	struct py_process python;
@@ -64,6 +68,7 @@ struct order { /* of the main thread */
 	pid_t pid;
 	const struct py_layout *layout;
 	struct shm_python where;
+	struct shm_process *entry;
 };
 
 struct sampler {
@@ -75,6 +80,7 @@ struct sampler {
 	struct stack_ids stacks;
 	size_t target_count, target_cap;
 	struct thread_watches watches; /* of all targets */
+	struct windows windows;
 	struct target *targets;
 	struct sampler_totals totals;
 	struct sampler_taken out; /* of this round */
@@ -88,8 +94,8 @@ struct sampler {
 	struct sampler_taken ready; /* for the main thread */
 };
 
-int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header, int64_t origin_ns,
-		struct err *err)
+int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
+		struct shm_window *windows, int64_t origin_ns, struct err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
@@ -99,17 +105,11 @@ int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header, in
 	}
 	s->header = header;
 	s->origin_ns = origin_ns;
+	windows_init(&s->windows, windows);
 	sample_pace_init(&s->pace, hz);
 	pthread_mutex_init(&s->lock, NULL);
 	*out = s;
 	return 0;
-}
-
-void sampler_taken_release(struct sampler_taken *t)
-{
-	buf_release(&t->defs);
-	free(t->looks);
-	memset(t, 0, sizeof(*t));
 }
 
 static void target_release(struct target *t)
@@ -159,54 +159,24 @@ static void define(void *context, uint8_t kind, uint32_t id, const void *payload
 	buf_add(&s->out.defs, payload, bytes);
 }
 
-static void hand_over(struct sampler *s, const struct target *t, struct watched *w)
+static void add_look(struct sampler *s, struct watched *w, uint32_t stack, uint32_t flags,
+		     uint64_t lock, int64_t now_ns)
 {
-	struct sampler_taken *out = &s->out;
-	struct sampler_look *grown =
-		array_grow(out->looks, &out->look_cap, out->look_count + 1, sizeof(*grown));
+	const struct sample look = {
+		.stack = stack, .flags = flags, .lock = lock, .first_ns = now_ns, .last_ns = now_ns
+	};
 
-	if (grown) {
-		out->looks = grown;
-		grown[out->look_count++] = (struct sampler_look){ t->process, w->tid, w->run };
-		w->told = true;
-	} else {
-		s->totals.dropped += w->run.count;
-	}
-	w->run.count = 0;
-}
-
-static void end_run(struct sampler *s, const struct target *t, struct watched *w)
-{
-	if (w->run.count)
-		hand_over(s, t, w);
-}
-
-static void add_look(struct sampler *s, const struct target *t, struct watched *w, uint32_t stack,
-		     uint32_t flags, uint64_t lock, int64_t now_ns)
-{
-	struct sample *run = &w->run;
-
-	if (run->count && (run->stack != stack || run->flags != flags || run->lock != lock ||
-			   now_ns - run->first_ns >= RUN_MAX_NS))
-		end_run(s, t, w);
-	if (!run->count) {
-		memset(run, 0, sizeof(*run));
-		run->stack = stack;
-		run->flags = flags;
-		run->lock = lock;
-		run->first_ns = now_ns;
-	}
-	run->count++;
-	run->last_ns = now_ns;
+	sample_run_add(&w->looks, &s->out, &look, &s->totals.dropped);
 }
 
 /*
- * Reads a stack; *id is 0 where there is none.  -1: what was read cannot be one, for
- * it has a frame that runs no function.
+ * Reads a stack; *id is 0 where there is none.  An agent that reads it says when that was.
+ * -1: what was read cannot be one, for it has a frame that runs no function.
  */
-static int read_stack(struct sampler *s, struct target *t, struct py_thread *thread, int64_t now_ns,
-		      uint32_t *id)
+static int read_stack(struct sampler *s, struct target *t, struct py_thread *thread,
+		      int64_t *seen_ns, uint32_t *id)
 {
+	const struct window *w = t->python.memory.window;
 	const struct py_definitions d = { s, next_id, define };
 	uint32_t ids[PY_STACK_FRAMES];
 	struct py_stack *stack = &s->stack;
@@ -215,9 +185,11 @@ static int read_stack(struct sampler *s, struct target *t, struct py_thread *thr
 	*id = 0;
 	if (py_stack_read(s->reader, &t->python, thread, stack))
 		return -1;
+	if (w)
+		*seen_ns = w->read_ns - s->origin_ns;
 	if (!stack->count)
 		return 0;
-	if (py_codes_find(&t->codes, &t->python, stack, ids, now_ns, &d))
+	if (py_codes_find(&t->codes, &t->python, stack, ids, *seen_ns, &d))
 		return -1;
 	/* An uncertain one that is none was never there. */
 	from = stack->unstable && !ids[0] ? 1 : 0;
@@ -241,8 +213,14 @@ static bool waits_on(const struct target *t, const struct py_thread *thread, str
 	uint64_t before = w->place;
 
 	w->place = waits ? py_thread_place(&t->python, thread) : 0;
-	return w->place && w->place == before && w->run.count &&
-	       sample_state(&w->run) == doing->state && w->run.lock == doing->lock;
+	return w->place && w->place == before && w->looks.run.count &&
+	       sample_state(&w->looks.run) == doing->state && w->looks.run.lock == doing->lock;
+}
+
+/* Or is read from outside: then nobody has to. */
+static bool answers(const struct target *t)
+{
+	return !t->python.memory.window || window_is_idle(t->python.memory.window);
 }
 
 static void look_at(struct sampler *s, struct target *t, struct py_thread *thread,
@@ -256,14 +234,15 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	s->totals.looks++;
 	s->totals.hidden += w->watch.refused;
 	if (waits_on(t, thread, w, &doing)) {
-		add_look(s, t, w, w->run.stack, w->run.flags, doing.lock, now_ns);
+		add_look(s, w, w->looks.run.stack, w->looks.run.flags, doing.lock, now_ns);
 		return;
 	}
 	do
-		rc = read_stack(s, t, thread, now_ns, &stack);
+		rc = read_stack(s, t, thread, &now_ns, &stack);
 	while (rc && ++tries < TRIES);
 	/* We were kept from running: this was now, or then, or in between. */
-	if ((int64_t)stamp_monotonic() - s->origin_ns - now_ns > LATE_NS)
+	if (!answers(t) || (!t->python.memory.window &&
+			    (int64_t)stamp_monotonic() - s->origin_ns - now_ns > LATE_NS))
 		return;
 	if (rc) {
 		s->totals.failed++;
@@ -274,10 +253,10 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 		flags |= s->stack.cut ? SAMPLE_CUT : 0;
 	}
 	/* A thread that has run no Python so far is no Python thread: C code's, or our own. */
-	if (!stack && !w->told && !w->run.count)
+	if (!stack && !w->looks.told && !w->looks.run.count)
 		return;
 	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
-	add_look(s, t, w, stack, flags, doing.lock, now_ns);
+	add_look(s, w, stack, flags, doing.lock, now_ns);
 }
 
 /* Mostly in the same place as last time. */
@@ -289,29 +268,27 @@ static struct watched *watched_find(struct sampler *s, struct target *t,
 	for (size_t n = 0; n < t->watched_count; n++) {
 		struct watched *w = &t->watched[(hint + n) % t->watched_count];
 
-		if (w->state == thread->state && w->ident == thread->ident && w->tid == thread->tid)
+		if (w->state == thread->state && w->ident == thread->ident &&
+		    w->looks.tid == thread->tid)
 			return w;
 	}
 	grown = array_grow(t->watched, &t->watched_cap, t->watched_count + 1, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	t->watched = grown;
-	grown[t->watched_count] = (struct watched){ .state = thread->state,
-						    .ident = thread->ident,
-						    .tid = thread->tid };
+	grown[t->watched_count] =
+		(struct watched){ .state = thread->state,
+				  .ident = thread->ident,
+				  .looks = { .process = t->process, .tid = thread->tid } };
 	thread_watch_open(&grown[t->watched_count].watch, &s->watches, "", t->python.memory.pid,
 			  (pid_t)thread->tid);
 	return &grown[t->watched_count++];
 }
 
-static void thread_gone(struct sampler *s, struct target *t, struct watched *w, int64_t now_ns)
+static void thread_gone(struct sampler *s, struct watched *w, int64_t now_ns)
 {
 	thread_watch_close(&w->watch, &s->watches);
-	end_run(s, t, w);
-	if (!w->told)
-		return;
-	w->run = (struct sample){ .first_ns = now_ns, .last_ns = now_ns };
-	hand_over(s, t, w);
+	sample_run_end(&w->looks, &s->out, now_ns, &s->totals.dropped);
 }
 
 static void retire_unseen(struct sampler *s, struct target *t, int64_t now_ns)
@@ -322,7 +299,7 @@ static void retire_unseen(struct sampler *s, struct target *t, int64_t now_ns)
 		struct watched *w = &t->watched[i];
 
 		if (!w->seen)
-			thread_gone(s, t, w, now_ns);
+			thread_gone(s, w, now_ns);
 		else
 			t->watched[n++] = *w;
 	}
@@ -336,12 +313,56 @@ static bool has_ended(const struct target *t)
 	return t->pidfd >= 0 && poll(&ended, 1, 0) != 0;
 }
 
+/* How it was read until now. */
+static void account(struct sampler *s, struct target *t)
+{
+	struct sampler_reach *r = t->refused ? &s->totals.inside : &s->totals.outside;
+	int64_t now_ns = (int64_t)stamp_monotonic();
+	int64_t silent_ns = (t->rounds ? t->first_ns : now_ns) - t->since_ns;
+
+	if (t->rounds) {
+		r->processes++;
+		r->rounds += t->rounds;
+		r->ns += t->last_ns - t->first_ns;
+		if (t->refused && silent_ns > s->totals.silent_ns)
+			s->totals.silent_ns = silent_ns;
+	} else if (t->refused && silent_ns > SILENT_NS) {
+		s->totals.unread++;
+	}
+	t->rounds = 0;
+	t->since_ns = now_ns;
+}
+
+/* The kernel lets us read it no more, or never did: its agent is asked from now on. */
+static void refused(struct sampler *s, struct target *t, int error)
+{
+	uint32_t ppm = s->header->budget_ppm;
+	double share = ppm == SHM_NO_BUDGET ? 1 : ppm / 1e6 / INSIDE_PART;
+
+	s->totals.refusal = error;
+	if (!t->refused)
+		account(s, t);
+	t->refused = true;
+	t->python.memory.window = window_open(&s->windows, t->entry, share);
+}
+
 /* A process that is starting, ending or turning into another program comes back, or never. */
 static void failed(struct sampler *s, struct target *t)
 {
-	if (errno == EPERM || errno == EACCES)
-		s->out.refused = t->process;
+	int error = errno;
+
+	if (!answers(t))
+		return; /* in time, that is: it may be stopped */
+	if (permission_is_refused(error) && !t->python.memory.window)
+		refused(s, t, error);
 	t->rest = ++t->failures < GIVE_UP_ROUNDS ? 0 : SETTLE_ROUNDS;
+}
+
+static bool is_due(struct target *t)
+{
+	struct window *w = t->python.memory.window;
+
+	return !w || (window_is_idle(w) && window_due(w, (int64_t)stamp_monotonic()));
 }
 
 static void visit(struct sampler *s, struct target *t)
@@ -351,13 +372,18 @@ static void visit(struct sampler *s, struct target *t)
 		return;
 	}
 	/* Its number may be another process's by now. */
-	if (has_ended(t))
+	if (has_ended(t) || !is_due(t))
 		return;
 	if (py_threads_read(s->reader, &t->python)) {
 		failed(s, t);
 		return;
 	}
+	if (!answers(t))
+		return; /* these are not all threads */
 	t->failures = 0;
+	t->last_ns = (int64_t)stamp_monotonic();
+	if (!t->rounds++)
+		t->first_ns = t->last_ns;
 	for (size_t i = 0; i < t->watched_count; i++)
 		t->watched[i].seen = false;
 	for (size_t i = 0; i < t->python.thread_count; i++) {
@@ -386,10 +412,12 @@ static void target_add(struct sampler *s, const struct order *o)
 	t = &grown[s->target_count++];
 	memset(t, 0, sizeof(*t));
 	t->process = o->process;
+	t->since_ns = (int64_t)stamp_monotonic();
 	t->pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
 	t->python.memory.pid = o->pid;
 	t->python.layout = o->layout;
 	t->python.where = o->where;
+	t->entry = o->entry;
 	t->gil = (struct address_range){ o->where.gil, o->where.gil + PY_GIL_BYTES };
 	py_codes_init(&t->codes);
 }
@@ -402,7 +430,10 @@ static void target_remove(struct sampler *s, uint32_t process, int64_t now_ns)
 		if (t->process != process)
 			continue;
 		for (size_t w = 0; w < t->watched_count; w++)
-			thread_gone(s, t, &t->watched[w], now_ns);
+			thread_gone(s, &t->watched[w], now_ns);
+		account(s, t);
+		if (t->python.memory.window)
+			window_close(t->python.memory.window);
 		target_release(t);
 		if (i < --s->target_count)
 			*t = s->targets[s->target_count];
@@ -435,36 +466,12 @@ static bool exchange(struct sampler *s)
 	return !stop;
 }
 
-static void append(struct sampler_taken *to, struct sampler_taken *from, uint64_t *dropped)
-{
-	struct sampler_look *grown = NULL;
-
-	buf_add(&to->defs, from->defs.data, from->defs.len);
-	if (to->look_count + from->look_count <= LOOKS_MAX)
-		grown = array_grow(to->looks, &to->look_cap, to->look_count + from->look_count,
-				   sizeof(*grown));
-	if (grown) {
-		to->looks = grown;
-		if (from->look_count) /* else there may be none to point to */
-			memcpy(grown + to->look_count, from->looks,
-			       from->look_count * sizeof(*from->looks));
-		to->look_count += from->look_count;
-	} else {
-		*dropped += from->look_count;
-	}
-	if (from->refused)
-		to->refused = from->refused;
-	buf_clear(&from->defs);
-	from->look_count = 0;
-	from->refused = 0;
-}
-
 static void publish(struct sampler *s)
 {
-	if (!s->out.look_count && !s->out.defs.len && !s->out.refused)
+	if (!s->out.look_count && !s->out.defs.len)
 		return;
 	pthread_mutex_lock(&s->lock);
-	append(&s->ready, &s->out, &s->totals.dropped);
+	sampler_taken_append(&s->ready, &s->out, &s->totals.dropped);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -493,6 +500,7 @@ static void *run(void *context)
 		for (size_t i = 0; i < s->target_count; i++)
 			visit(s, &s->targets[i]);
 		publish(s);
+		windows_tell(&s->windows, s->header);
 		if (sample_pace_wait(&s->pace, s->target_count > 0)) {
 			bool shares = shares_core(s);
 
@@ -537,9 +545,9 @@ static void give_order(struct sampler *s, const struct order *o)
 }
 
 int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_version,
-		const struct shm_python *where)
+		const struct shm_python *where, struct shm_process *entry)
 {
-	struct order o = { .add = true, .process = process, .pid = pid, .where = *where };
+	struct order o = { true, process, pid, NULL, *where, entry };
 
 	o.layout = py_layout_find(python_version);
 	if (!o.layout || !o.layout->threads || !where->readable)
@@ -562,7 +570,6 @@ void sampler_take(struct sampler *s, struct sampler_taken *out)
 
 	buf_clear(&out->defs);
 	out->look_count = 0;
-	out->refused = 0;
 	pthread_mutex_lock(&s->lock);
 	ready = s->ready;
 	s->ready = *out;

@@ -1,6 +1,7 @@
 /*
  * Looks at the Python threads of all recorded processes, some thousand times a
- * second, from outside: a thread of the recorder that reads their memory.
+ * second, from outside: a thread of the recorder that reads their memory.  Where the
+ * kernel refuses that, it asks the agent in the process (window.h), less often.
  *
  * It holds itself back: its own CPU time stays below a tenth of a core, and of a
  * core that the workload has to share with the recorder the whole recorder takes
@@ -23,17 +24,17 @@
 
 struct sampler;
 
-/* The header is borrowed; times are CLOCK_MONOTONIC minus origin_ns. */
-int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header, int64_t origin_ns,
-		struct err *err);
+/* Header and windows are borrowed; times are CLOCK_MONOTONIC minus origin_ns. */
+int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
+		struct shm_window *windows, int64_t origin_ns, struct err *err);
 void sampler_free(struct sampler *s); /* stops it; NULL is a no-op */
 
 /*
- * A process to look at, by its id in the trace; -1: its version is unknown, or it is
- * not laid out as that version should be.
+ * A process to look at, by its id in the trace; its entry is borrowed.  -1: its version is
+ * unknown, or it is not laid out as that version should be.
  */
 int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_version,
-		const struct shm_python *where);
+		const struct shm_python *where, struct shm_process *entry);
 void sampler_remove(struct sampler *s, uint32_t process);
 
 /* What was seen of a thread; sample.thread is not set.  A count of 0: the thread has ended. */
@@ -54,8 +55,6 @@ struct sampler_taken {
 	struct buf defs; /* struct sampler_def and payload, for looks here and later */
 	struct sampler_look *looks;
 	size_t look_count, look_cap;
-	/* A process that the kernel does not let us read: its id; 0: none so far. */
-	uint32_t refused;
 };
 
 /* Replaces what is in `out` (its memory is used again) by what was seen since the last call. */
@@ -75,6 +74,15 @@ struct sampler_totals {
 	int64_t cpu_ns;    /* that it took */
 	uint64_t hidden;   /* of threads whose system calls the kernel hides */
 	bool held_back;    /* fewer looks than asked for, for the workload's or machine's sake */
+	/* Of processes, how often and for how long they were looked at, either way. */
+	struct sampler_reach {
+		uint32_t processes;
+		uint64_t rounds;
+		int64_t ns;
+	} outside, inside;
+	uint32_t unread;   /* processes that could be read in no way */
+	int64_t silent_ns; /* of those of which it took long until they could, the longest */
+	int refusal;       /* an errno: the kernel's last one */
 };
 
 /* After sampler_stop(). */

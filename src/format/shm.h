@@ -3,7 +3,7 @@
  * memfd that the recorder creates and every agent maps through
  * /proc/RECORDER/fd/N.
  *
- *   struct shm_header | struct shm_process[] | struct shm_thread[]
+ *   struct shm_header | struct shm_process[] | struct shm_thread[] | struct shm_window[]
  *   | uint64_t free_map[] | uint64_t block_state[] | uint64_t block_begun[]
  *   | struct shm_block[]
  *
@@ -15,6 +15,7 @@
  *                 by those the field names
  *   process       claimed by an agent (state CAS), freed by the recorder
  *   thread        claimed by its thread (state CAS), freed by the recorder
+ *   window        the recorder and the one process that it is lent to, in turn
  *   free_map      where to look for a free block: every free one has its bit set,
  *                 though not every set bit is a free block.  Cleared by the agent
  *                 that took the block, set by the recorder, which takes some
@@ -46,6 +47,13 @@
  * (`first_index`).  What the recorder misses shows as a gap: lost = gap, exact
  * without any counter on the hot path.
  *
+ * Windows: where the kernel does not let the recorder read the memory of a process,
+ * it asks the agent there.  It lends the process a window (shm_process.window), puts
+ * down what it wants to read, raises `asked` and wakes who sleeps on it; the
+ * agent's thread puts the bytes into the window, sets `answered` to the same number
+ * and wakes the recorder.  All but those two words belongs to the recorder while they are
+ * equal and to the agent while they are not, however long that takes.
+ *
  * The recorder treats all of it as hostile input: every index is checked and
  * every record is parsed from a private copy.
  */
@@ -56,7 +64,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC 0x314d485343534e49ull /* "INSCSHM1" read as bytes, little endian */
-#define SHM_VERSION 3u
+#define SHM_VERSION 4u
 #define SHM_ENV "INFERSCOPE_SESSION"                 /* "PID.FD.NOTEFD.TOKEN", TOKEN in hex */
 #define SHM_AGENT_VERSION "inferscope_agent_version" /* its symbol: a text, for doctor */
 #define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
@@ -69,6 +77,7 @@
 #define SHM_MAX_PROCESSES 1024u
 #define SHM_MAX_THREADS 4096u
 #define SHM_MAX_BLOCKS (1u << 20)
+#define SHM_MAX_WINDOWS 32u
 
 enum shm_clock {
 	SHM_CLOCK_MONOTONIC = 0, /* ticks are CLOCK_MONOTONIC nanoseconds */
@@ -96,8 +105,9 @@ enum shm_cpu {
 enum shm_active {
 	SHM_OVER = 0,
 	SHM_ON = 1,
-	SHM_AHEAD =
-		2, /* --delay: not begun; agents sleep on this word, a futex, until it changes */
+	SHM_AHEAD = 2, /* --delay: not begun; agents sleep on this word, a futex */
+	/* On, and a process does not know that it has a window: all look at their next event. */
+	SHM_ASKING = 3,
 };
 
 struct shm_header {
@@ -112,11 +122,15 @@ struct shm_header {
 	uint32_t cpu_mode;                   /* enum shm_cpu */
 	uint32_t budget_ppm; /* of elapsed time, for SHM_CPU_AUTO; SHM_NO_BUDGET: no bound */
 	uint32_t sample_hz;  /* asked for */
+	/* The recorder reads no process by itself: agents are to be ready for its questions. */
+	uint32_t refused;
+	uint32_t windows; /* table size */
+	uint64_t windows_at;
 	uint64_t processes_at, threads_at, free_map_at; /* offsets */
 	uint64_t block_state_at, block_begun_at, blocks_at;
 
 	/*
-	 * enum shm_active.  The recorder changes it; from SHM_ON to SHM_OVER: agents unhook and
+	 * enum shm_active.  The recorder changes it; to SHM_OVER: agents unhook and
 	 * write no more.  Read relaxed, on every event.
 	 */
 	_Alignas(64) _Atomic uint32_t active;
@@ -188,7 +202,31 @@ struct shm_process {
 	_Atomic uint32_t contention_percent;
 	_Atomic uint32_t python_set; /* release after `python` is complete */
 	struct shm_python python;
-	char spare[208];
+	/* By the recorder: 1 + the index of the window that is lent to it; 0: none.  A futex. */
+	_Atomic uint32_t window;
+	char spare[200];
+};
+
+#define SHM_WINDOW_PIECES 512u
+#define SHM_WINDOW_BYTES (65536u - 64u - 16u * SHM_WINDOW_PIECES)
+#define SHM_WINDOW_OVER UINT32_MAX /* of `asked`: nothing will be asked any more */
+
+struct shm_piece {
+	uint64_t at, bytes;
+};
+
+/* 64 kB */
+struct shm_window {
+	_Atomic uint32_t asked;    /* by the recorder: number of the question; a futex */
+	_Atomic uint32_t answered; /* by the agent: of the last one answered; a futex */
+	uint32_t count;            /* by the recorder, as are the pieces */
+	/* By the agent. */
+	int32_t error;    /* an errno, 0: all of it was read */
+	uint64_t read_ns; /* when: CLOCK_MONOTONIC */
+	uint64_t cpu_ns;  /* that its thread has taken so far */
+	char spare[32];
+	struct shm_piece pieces[SHM_WINDOW_PIECES];
+	uint8_t data[SHM_WINDOW_BYTES]; /* of the pieces, one behind the other */
 };
 
 /* 128 bytes */
@@ -258,6 +296,7 @@ struct shm_block {
 
 _Static_assert(sizeof(struct shm_process) == 768, "layout is shared");
 _Static_assert(sizeof(struct shm_thread) == 128, "layout is shared");
+_Static_assert(sizeof(struct shm_window) == 65536, "layout is shared");
 _Static_assert(sizeof(struct shm_block) == SHM_BLOCK_BYTES, "layout is shared");
 
 #endif

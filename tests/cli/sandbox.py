@@ -11,6 +11,7 @@ NUMBERS = {
     "pidfd_open": (434, 434),
     "process_vm_readv": (310, 270),
     "perf_event_open": (298, 241),
+    "close_range": (436, 436),
     "userfaultfd": (323, 282),
 }
 MACHINES = {"x86_64": 0, "aarch64": 1}

@@ -1,5 +1,6 @@
 """`inferscope doctor`: what can be recorded here, and what to do about the rest."""
 
+import errno
 import json
 import os
 import resource
@@ -12,8 +13,8 @@ import pytest
 import sandbox
 
 NAMES = ["agent", "Python", "trace buffer", "memory", "memory pressure", "limits", "trace file",
-         "clock", "child processes", "thread states", "native samples", "GPU driver", "CUPTI",
-         "CUDA injection", "NVTX injection"]
+         "clock", "child processes", "thread states", "samples", "native samples", "GPU driver",
+         "CUPTI", "CUDA injection", "NVTX injection"]
 
 # A libcuda of which the test decides what goes wrong.
 DRIVER = r"""
@@ -226,6 +227,22 @@ def test_refused_perf_events_are_absent_and_say_how_to_permit_them(answers):
     assert answer["status"] == "absent"
     assert answer["found"].startswith("perf_event_open: Operation not permitted")
     assert "seccomp" in answer["fix"] or "perf_event_paranoid" in answer["fix"]
+
+
+@pytest.mark.skipif(not sandbox.supported(), reason="no seccomp filter for this machine")
+@pytest.mark.parametrize("error, said", [(errno.EPERM, "Operation not permitted"),
+                                         (errno.ENOSYS, "Function not implemented")])
+def test_refused_reading_says_how_stacks_are_read_then_and_how_to_permit_it(answers, error, said):
+    _, found = answers(more={"preexec_fn": sandbox.refuse("process_vm_readv", error=error)})
+    answer = found["samples"]
+    assert answer["status"] == "absent"
+    assert "from inside" in answer["found"] and said in answer["found"]
+    assert "--cap-add SYS_PTRACE" in answer["fix"]
+
+
+def test_stacks_of_a_child_are_read_from_outside(answers):
+    _, found = answers()
+    assert found["samples"]["status"] == "ok" and "from outside" in found["samples"]["found"]
 
 
 def test_thread_states_of_a_child_are_seen(answers):

@@ -400,8 +400,15 @@ struct ring *world_other_ring(void)
 	static struct session other;
 	uint32_t thread = area.thread_count - 1;
 
-	other = (struct session){ area.header,      area.processes,   area.threads, area.free_map,
-				  area.block_state, area.block_begun, area.blocks,  NULL };
+	other = (struct session){
+		.header = area.header,
+		.processes = area.processes,
+		.threads = area.threads,
+		.free_map = area.free_map,
+		.block_state = area.block_state,
+		.block_begun = area.block_begun,
+		.blocks = area.blocks,
+	};
 	shared.processes[1].pid = 1; /* lives */
 	shared.processes[1].python_version = 0x030c0000;
 	shared.processes[1].start_stamp = 1;

@@ -121,7 +121,7 @@ COUNTS = """
 @pytest.mark.parametrize("which, value, note", [
     (resource.RLIMIT_AS, 600 * MB, "the trace buffer has 75.0 instead of 100 MB: memory or files "
                                    "are limited (ulimit -v)"),
-    (resource.RLIMIT_FSIZE, 10 * MB, "the trace buffer has 8.0 instead of 100 MB: memory or files "
+    (resource.RLIMIT_FSIZE, 10 * MB, "the trace buffer has 6.0 instead of 100 MB: memory or files "
                                      "are limited (ulimit -f)"),
     (resource.RLIMIT_NOFILE, 24, None),
     (resource.RLIMIT_MEMLOCK, 0, None),

@@ -1,0 +1,388 @@
+#include "agent/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/budget.h"
+#include "agent/own_thread.h"
+#include "format/stamp.h"
+
+#define STACK_BYTES ((size_t)512 << 10)
+#define PATIENCE_NS 20000
+#define HIGH_FD 500 /* programs that count on the lowest free number are not in its way */
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* on every architecture */
+#endif
+#define CLOSE_UNSHARED 2u /* CLOSE_RANGE_UNSHARE */
+
+enum phase {
+	IDLE,    /* no thread */
+	RUNNING, /* it waits or answers */
+	PAUSING, /* it is asked to end */
+	ENDING,  /* it ends by itself */
+};
+
+static _Atomic int phase;
+static _Atomic bool gone;   /* PAUSING was heard */
+static _Atomic bool paused; /* and is to come back */
+static _Atomic(_Atomic uint32_t *) sleeps_on;
+static pthread_t thread;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Of the thread; those who start it set the first two. */
+static struct {
+	struct session *session;
+	struct shm_process *self;
+	struct shm_window *window;
+	unsigned way; /* of `ways`: those before it do not work here */
+	int fd;       /* -1: none */
+	uint64_t cpu_ns;
+	struct iovec pieces[SHM_WINDOW_PIECES];
+} reader = { .fd = -1 };
+
+/* --- ways to read memory that may not be there --- */
+
+static int outcome(ssize_t n, size_t bytes)
+{
+	if (n < 0)
+		return errno;
+	return (size_t)n == bytes ? 0 : EFAULT;
+}
+
+static int by_vm_read(unsigned count, size_t bytes)
+{
+	struct iovec to = { reader.window->data, bytes };
+
+	return outcome(process_vm_readv(getpid(), &to, 1, reader.pieces, count, 0), bytes);
+}
+
+/*
+ * Gives the thread a table of files of its own, an empty one: what is opened in it is
+ * in nobody's way, and nobody else can close it.
+ */
+static bool leave_files(void)
+{
+	return !syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_UNSHARED);
+}
+
+static int open_window(void)
+{
+	struct stat st;
+	int fd = open(reader.session->path, O_RDWR | O_CLOEXEC);
+
+	/* The recorder may be gone and its number another process's. */
+	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != reader.session->inode)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * The window is part of a file, and what is written to a file may come from anywhere:
+ * even a program that must not read itself may do that.  Only with a table of our own: a
+ * descriptor that somebody else closes and opens again would be another file.
+ */
+static int by_writing(unsigned count, size_t bytes)
+{
+	off_t at = (off_t)((char *)reader.window->data - (char *)reader.session->header);
+
+	if (reader.fd < 0 && leave_files())
+		reader.fd = open_window();
+	if (reader.fd < 0)
+		return ENOSYS;
+	return outcome(pwritev(reader.fd, reader.pieces, (int)count, at), bytes);
+}
+
+static int open_own_memory(void)
+{
+	int low = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	int fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (low >= 0)
+		close(low);
+	return fd;
+}
+
+/* Linux before 5.9: reading a wrong file does no harm. */
+static int by_proc(unsigned count, size_t bytes)
+{
+	uint8_t *to = reader.window->data;
+
+	(void)bytes;
+	if (reader.fd < 0)
+		reader.fd = open_own_memory();
+	if (reader.fd < 0)
+		return errno;
+	for (unsigned i = 0; i < count; i++) {
+		const struct iovec *p = &reader.pieces[i];
+		ssize_t n = pread(reader.fd, to, p->iov_len, (off_t)(uintptr_t)p->iov_base);
+
+		if (n < 0 && errno != EIO)
+			return errno;
+		if (n != (ssize_t)p->iov_len)
+			return EFAULT;
+		to += p->iov_len;
+	}
+	return 0;
+}
+
+static int (*const ways[])(unsigned count, size_t bytes) = { by_vm_read, by_writing, by_proc };
+
+static void forget_file(void)
+{
+	if (reader.fd >= 0)
+		close(reader.fd);
+	reader.fd = -1;
+}
+
+static int read_pieces(unsigned count, size_t bytes)
+{
+	int error = ENOSYS;
+
+	for (; reader.way < sizeof(ways) / sizeof(ways[0]); reader.way++) {
+		error = ways[reader.way](count, bytes);
+		if (!error || error == EFAULT)
+			return error;
+		forget_file();
+	}
+	return error;
+}
+
+/* --- the thread --- */
+
+static void wait_on(_Atomic uint32_t *word, uint32_t seen)
+{
+	atomic_store(&sleeps_on, word);
+	syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static bool goes_on(void)
+{
+	uint32_t active =
+		atomic_load_explicit(&reader.session->header->active, memory_order_relaxed);
+
+	return atomic_load(&phase) == RUNNING && (active == SHM_ON || active == SHM_ASKING);
+}
+
+static struct shm_window *window_of(uint32_t number)
+{
+	return number && number <= SHM_MAX_WINDOWS ? &reader.session->windows[number - 1] : NULL;
+}
+
+/* NULL: it was paused, or the recording is over. */
+static struct shm_window *wait_for_window(void)
+{
+	while (goes_on()) {
+		/* Pairs with the release in window_open(): the window is ready. */
+		uint32_t number = atomic_load_explicit(&reader.self->window, memory_order_acquire);
+		struct shm_window *w = window_of(number);
+
+		if (w)
+			return w;
+		wait_on(&reader.self->window, number);
+	}
+	return NULL;
+}
+
+static bool wait_for_question(uint32_t *question)
+{
+	struct shm_window *w = reader.window;
+
+	while (goes_on()) {
+		/* Pairs with the release in ask(): the question is complete. */
+		uint32_t asked = atomic_load_explicit(&w->asked, memory_order_acquire);
+
+		if (asked == SHM_WINDOW_OVER)
+			return false;
+		if (asked != atomic_load_explicit(&w->answered, memory_order_relaxed)) {
+			*question = asked;
+			return true;
+		}
+		wait_on(&w->asked, asked);
+	}
+	return false;
+}
+
+/* Of what was asked, a copy: the total must not change between here and the reading. */
+static bool copy_pieces(unsigned *count, size_t *bytes)
+{
+	const struct shm_window *w = reader.window;
+
+	*count = *(const volatile uint32_t *)&w->count;
+	*bytes = 0;
+	if (*count > SHM_WINDOW_PIECES)
+		return false;
+	for (unsigned i = 0; i < *count; i++) {
+		struct shm_piece p = w->pieces[i];
+
+		if (p.bytes > SHM_WINDOW_BYTES - *bytes)
+			return false;
+		reader.pieces[i] = (struct iovec){ (void *)(uintptr_t)p.at, (size_t)p.bytes };
+		*bytes += p.bytes;
+	}
+	return true;
+}
+
+static void charge(void)
+{
+	struct timespec t = { 0, 0 };
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	budget_spend_ns(now_ns - reader.cpu_ns);
+	reader.cpu_ns = now_ns;
+}
+
+static void answer(uint32_t question)
+{
+	struct shm_window *w = reader.window;
+	unsigned count;
+	size_t bytes;
+
+	w->read_ns = stamp_monotonic();
+	w->error = !copy_pieces(&count, &bytes) ? EINVAL : count ? read_pieces(count, bytes) : 0;
+	charge();
+	w->cpu_ns = reader.cpu_ns;
+	/* Pairs with the acquire in wait_for_answer(): the bytes are there. */
+	atomic_store_explicit(&w->answered, question, memory_order_release);
+	wake(&w->answered);
+}
+
+static void *run(void *unused)
+{
+	int running = RUNNING;
+	uint32_t question;
+
+	(void)unused;
+	reader.cpu_ns = 0;
+	reader.way = 0;
+	reader.window = wait_for_window();
+	while (reader.window && wait_for_question(&question))
+		answer(question);
+	forget_file();
+	if (atomic_compare_exchange_strong(&phase, &running, ENDING)) {
+		pthread_detach(pthread_self());
+		atomic_store(&phase, IDLE);
+	} else {
+		atomic_store(&gone, true);
+	}
+	return NULL;
+}
+
+/* --- for everybody else --- */
+
+/* Async-signal-safe. */
+static void in_forked_child(void)
+{
+	if (reader.fd >= HIGH_FD) /* others are in the table of a thread that is not here */
+		close(reader.fd);
+	reader.fd = -1;
+	atomic_store(&paused, false);
+	atomic_store(&phase, IDLE);
+}
+
+static void set_up_once(void)
+{
+	pthread_atfork(NULL, NULL, in_forked_child);
+}
+
+static void start(void)
+{
+	struct session *s = atomic_load_explicit(&session_current, memory_order_acquire);
+	struct shm_process *self = session_process();
+	pthread_attr_t attributes;
+	int idle = IDLE, result;
+
+	if (!s || !self || atomic_load(&paused) ||
+	    !atomic_compare_exchange_strong(&phase, &idle, RUNNING))
+		return; /* there is one, or nobody to work for */
+	pthread_once(&once, set_up_once);
+	reader.session = s;
+	reader.self = self;
+	atomic_store(&gone, false);
+	atomic_store(&sleeps_on, &self->window);
+	result = pthread_attr_init(&attributes);
+	if (!result) {
+		pthread_attr_setstacksize(&attributes, STACK_BYTES);
+		result = own_thread_start(&thread, &attributes, run, NULL);
+		pthread_attr_destroy(&attributes);
+	}
+	if (result)
+		atomic_store(&phase, IDLE);
+}
+
+static void look(void)
+{
+	const struct shm_process *self = session_process();
+
+	if (self && atomic_load_explicit(&self->window, memory_order_relaxed))
+		start();
+}
+
+bool inside_is_needed(void)
+{
+	const struct session *s = session_on();
+
+	/* Whoever is not dumpable belongs to root, as far as the kernel's files tell. */
+	return s && (s->header->refused || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1);
+}
+
+void inside_begin(void)
+{
+	atomic_store(&session_asked, look);
+	if (inside_is_needed())
+		start();
+}
+
+static bool stop(void)
+{
+	int running = RUNNING;
+
+	if (!atomic_compare_exchange_strong(&phase, &running, PAUSING))
+		return false;
+	/* It may be just about to sleep: woken until it has seen it. */
+	while (!atomic_load(&gone)) {
+		wake(atomic_load(&sleeps_on));
+		nanosleep(&(struct timespec){ 0, PATIENCE_NS }, NULL);
+	}
+	pthread_join(thread, NULL);
+	atomic_store(&phase, IDLE);
+	return true;
+}
+
+void inside_pause(void)
+{
+	if (stop())
+		atomic_store(&paused, true);
+}
+
+void inside_resume(void)
+{
+	if (atomic_exchange(&paused, false))
+		start();
+}
+
+void inside_end(void)
+{
+	atomic_store(&session_asked, NULL);
+	stop();
+	atomic_store(&paused, false);
+}
