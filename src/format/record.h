@@ -106,6 +106,19 @@ enum record_kind {
 	 * on in this thread; 1: they are again.
 	 */
 	RECORD_UNWINDING = 27,
+
+	/*
+	 * A layer of the model (id = layer id) began or ended in this thread.  They nest: an
+	 * end closes the newest open one of its id, and what was begun since has no end.
+	 */
+	RECORD_LAYER_BEGIN = 28,
+	RECORD_LAYER_END = 29,
+	/*
+	 * For the budget's sake the layer (id) is not recorded from here on in this thread: it
+	 * counts for the layer around it, and what is open of it has no end.  0: all of them
+	 * are recorded again.
+	 */
+	RECORD_LAYERS_FOLDED = 30,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */
@@ -183,6 +196,12 @@ enum def_kind {
 	 * has none), rest: the name.
 	 */
 	DEF_NVTX = RECORD_PAYLOAD | 6,
+	/*
+	 * A layer, one for each module object of a process: varint layer id of the root that it
+	 * was named from (0: it is one itself), varint length + bytes of its class' name, rest:
+	 * its name below the root (empty for a root).
+	 */
+	DEF_LAYER = RECORD_PAYLOAD | 7,
 };
 
 enum nvtx_kind {

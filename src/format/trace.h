@@ -84,6 +84,13 @@ struct trace_nvtx {
 	uint32_t colour;           /* ARGB; 0: none */
 };
 
+/* A layer of a model: one module object of one process. */
+struct trace_layer {
+	uint32_t root;    /* layer id of the module that it was named from; 0: it is one itself */
+	const char *name; /* below its root: "transformer.h.3.attn"; of a root: "" */
+	const char *class_name; /* "GPT2Attention" */
+};
+
 /* The lines of a code object, as CPython keeps them: for timeline/line_tables.h. */
 struct trace_lines {
 	uint32_t python_minor; /* of the CPython 3 that made the table */
@@ -134,12 +141,13 @@ const struct trace_thread *trace_thread(const struct trace *t, size_t i);
 /* NULL where an id was never defined: callers show "(unknown)" and count it. */
 const char *trace_string(const struct trace *t, uint32_t id); /* NVTX's names too */
 const struct trace_nvtx *trace_nvtx(const struct trace *t, uint32_t id);
+const struct trace_layer *trace_layer(const struct trace *t, uint32_t id);
 const struct trace_code *trace_code(const struct trace *t, uint32_t id);
 /* Innermost first; NULL where it was never defined. */
 const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count);
 const struct trace_native *trace_native(const struct trace *t, uint32_t id); /* NULL likewise */
 const struct trace_lines *trace_lines(const struct trace *t, uint32_t code); /* NULL likewise */
-uint32_t trace_max_id(const struct trace *t); /* no string, code or stack has a higher one */
+uint32_t trace_max_id(const struct trace *t); /* no definition has a higher one */
 
 uint64_t trace_event_count(const struct trace *t); /* stored, all threads */
 uint64_t trace_byte_count(const struct trace *t);  /* size of the file */

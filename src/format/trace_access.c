@@ -113,6 +113,13 @@ const struct trace_nvtx *trace_nvtx(const struct trace *t, uint32_t id)
 	return e ? e->nvtx : NULL;
 }
 
+const struct trace_layer *trace_layer(const struct trace *t, uint32_t id)
+{
+	const struct def_entry *e = def_find(t, id, DEF_LAYER);
+
+	return e ? &e->layer : NULL;
+}
+
 const struct trace_code *trace_code(const struct trace *t, uint32_t id)
 {
 	const struct def_entry *e = def_find(t, id, DEF_CODE);

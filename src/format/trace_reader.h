@@ -34,6 +34,7 @@ struct def_entry {
 		} stack;
 		struct trace_native native; /* DEF_NATIVE */
 		const struct trace_nvtx *nvtx;
+		struct trace_layer layer; /* DEF_LAYER */
 	};
 };
 

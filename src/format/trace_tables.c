@@ -272,6 +272,10 @@ static int load_def(struct trace *t, struct cursor *c)
 		e.native.library = take_u32(c);
 	} else if (e.kind == DEF_NVTX) {
 		e.nvtx = take_nvtx(t, c);
+	} else if (e.kind == DEF_LAYER) {
+		e.layer.root = take_u32(c);
+		e.layer.class_name = take_prefixed_text(t, c, NULL);
+		e.layer.name = take_rest(t, c);
 	} else if (e.kind == DEF_STRING) {
 		e.code.name = take_rest(t, c);
 	} else {

@@ -25,16 +25,18 @@ VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
 INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
-STRING, CODE, STACK, NATIVE, NVTX = 0x81, 0x82, 0x83, 0x85, 0x86
+STRING, CODE, STACK, NATIVE, NVTX, LAYER = 0x81, 0x82, 0x83, 0x85, 0x86, 0x87
 NATIVE_FLAG = 0x100  # of a sample
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
- RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING) = (
-     1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27)
+ RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING, LAYER_BEGIN, LAYER_END, LAYERS_FOLDED) = (
+     1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27, 28, 29, 30)
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
               UNWIND: "unwind", GC_BEGIN: "gc_begin", GC_END: "gc_end",
               SCOPE_BEGIN: "scope_begin", SCOPE_END: "scope_end", MARK: "mark",
               RUNNING: "running", COUNTER: "counter", LEFT_OUT: "left_out", PAUSED: "paused",
               UNWINDING: "unwinding"}
+LAYER_NAMES = {LAYER_BEGIN: "layer_begin", LAYER_END: "layer_end",
+               LAYERS_FOLDED: "layers_folded"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
@@ -239,6 +241,7 @@ class Trace:
         self.stacks = {}
         self.natives = {}
         self.nvtx = {}
+        self.layers = {}
         self.samples = []
         self.wall_ns = None
         self.exit_status = None
@@ -350,7 +353,7 @@ class Trace:
         if value is None:
             return
         tables = {STRING: self.strings, CODE: self.codes, STACK: self.stacks,
-                  NATIVE: self.natives, NVTX: self.nvtx}
+                  NATIVE: self.natives, NVTX: self.nvtx, LAYER: self.layers}
         for table in tables.values():
             table.pop(id, None)
         tables[kind][id] = value
@@ -461,6 +464,12 @@ def parse_definition(entry):
                               "category_name": cursor.text(), "name": to_text(cursor.rest())}
         except Broken:
             pass
+    if kind == LAYER:
+        try:
+            return kind, id, {"root": cursor.id(), "class": cursor.text(),
+                              "name": to_text(cursor.rest())}
+        except Broken:
+            pass
     return kind, id, None
 
 
@@ -528,7 +537,10 @@ def _json_value(value):
 
 def _json_event(trace, thread_id, event):
     line = {"thread": thread_id, "index": event.index, "time_ns": event.time_ns,
-            "kind": KIND_NAMES.get(event.kind, event.kind), "id": event.id}
+            "kind": KIND_NAMES.get(event.kind, LAYER_NAMES.get(event.kind, event.kind)),
+            "id": event.id}
+    if event.kind in LAYER_NAMES:
+        line["of"] = trace.layers.get(event.id)
     if event.kind in KIND_NAMES and event.kind not in (GC_BEGIN, GC_END, PAUSED, UNWINDING):
         line["of"] = (trace.name if event.kind & HAS_PAYLOAD else trace.codes.get)(event.id)
         if event.id in trace.nvtx:

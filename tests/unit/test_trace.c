@@ -68,6 +68,37 @@ static void everything_written_is_read_back(void **state)
 	close(f.fd);
 }
 
+static void a_layer_has_a_class_a_root_and_a_name(void **state)
+{
+	static const char root[] = "\0\4GPT2", attn[] = "\7\4Attnh.3.attn", cut[] = "\7\40Attn";
+	struct trace_end end = { .wall_ns = 1 };
+	struct memory_file f;
+	struct trace_writer *w;
+	struct trace *t;
+	struct err err;
+
+	(void)state;
+	memory_file_init(&f);
+	must(trace_writer_new(&w, f.fd, &err));
+	must(trace_write_def(w, DEF_LAYER, 7, root, sizeof(root) - 1, &err));
+	must(trace_write_def(w, DEF_LAYER, 8, attn, sizeof(attn) - 1, &err));
+	must(trace_write_def(w, DEF_LAYER, 9, cut, sizeof(cut) - 1, &err));
+	must(trace_write_end(w, &end, &err));
+	trace_writer_free(w);
+	must(trace_open(&t, f.path, &err));
+	assert_null(trace_damage(t));
+	assert_int_equal(trace_layer(t, 7)->root, 0);
+	assert_string_equal(trace_layer(t, 7)->class_name, "GPT2");
+	assert_string_equal(trace_layer(t, 7)->name, "");
+	assert_int_equal(trace_layer(t, 8)->root, 7);
+	assert_string_equal(trace_layer(t, 8)->class_name, "Attn");
+	assert_string_equal(trace_layer(t, 8)->name, "h.3.attn");
+	assert_null(trace_layer(t, 9));
+	assert_null(trace_string(t, 7));
+	trace_close(t);
+	close(f.fd);
+}
+
 static void events_come_back_in_batches_with_the_loss_between(void **state)
 {
 	static const uint8_t kinds[] = { RECORD_CALL,   RECORD_SCOPE_BEGIN, RECORD_GC_BEGIN,
@@ -371,6 +402,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_written_is_read_back),
+		cmocka_unit_test(a_layer_has_a_class_a_root_and_a_name),
 		cmocka_unit_test(events_come_back_in_batches_with_the_loss_between),
 		cmocka_unit_test(threads_that_write_by_turns_keep_their_own_order),
 		cmocka_unit_test(times_and_ids_at_their_limits_survive),
