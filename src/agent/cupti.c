@@ -70,6 +70,8 @@ int cupti_load(char *text, size_t bytes)
 		return -1;
 	}
 	*(void **)&cupti.GetStreamId = dlsym(library, "cuptiGetStreamIdEx");
+	*(void **)&cupti.GetGraphNodeId = dlsym(library, "cuptiGetGraphNodeId");
+	*(void **)&cupti.GetGraphId = dlsym(library, "cuptiGetGraphId");
 	missing = missing_symbol(library);
 	if (missing) {
 		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed",

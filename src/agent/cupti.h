@@ -28,9 +28,18 @@ enum cupti_activity_kind {
 	CUPTI_KIND_CONCURRENT_KERNEL = 10,
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_PEER_COPY = 22,
+	CUPTI_KIND_GRAPH = 51, /* while it is on, graphs come as a whole, without their nodes */
 };
 
-enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2 };
+enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_DOMAIN_RESOURCE = 3 };
+
+/* What happens to resources, as far as we listen. */
+enum cupti_resource {
+	CUPTI_GRAPH_NODE_CREATED = 13,
+	CUPTI_GRAPH_EXEC_CREATED = 18,
+	CUPTI_GRAPH_NODE_CLONED = 20,
+};
+
 enum cupti_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
 #define CUPTI_FLUSH_FORCED 1u
@@ -94,6 +103,13 @@ struct cupti_memset { /* CUpti_ActivityMemset4 */
 	uint32_t graph;
 };
 
+struct cupti_graph { /* CUpti_ActivityGraphTrace, 2 */
+	uint32_t kind;
+	uint32_t correlation;
+	uint64_t start, end;
+	uint32_t device, graph, context, stream;
+};
+
 struct cupti_overhead { /* CUpti_ActivityOverhead, 3 */
 	uint32_t kind;
 	uint32_t overhead;
@@ -123,6 +139,20 @@ struct cupti_callback_data { /* CUpti_CallbackData */
 	uint32_t context_uid;
 	uint64_t *correlation_data;
 	uint32_t correlation;
+};
+
+struct cupti_resource_data { /* CUpti_ResourceData */
+	void *context;
+	void *stream;
+	const void *descriptor; /* of graphs: struct cupti_graph_data */
+};
+
+struct cupti_graph_data { /* CUpti_GraphData */
+	void *graph, *original_graph;
+	void *node, *original_node;
+	int32_t node_type;
+	void *dependency;
+	void *exec;
 };
 
 typedef void *cupti_subscriber;
@@ -155,6 +185,9 @@ struct cupti {
 #undef FIELD
 	/* Optional: the number of a stream, as activities have it. */
 	int (*GetStreamId)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
+	/* Optional: the numbers of a graph and of a node, as activities have them. */
+	int (*GetGraphNodeId)(void *node, uint64_t *id);
+	int (*GetGraphId)(void *graph, uint32_t *id);
 	uint32_t version;
 	bool tells_driver_calls; /* false: those must not be enabled, only the runtime's */
 };

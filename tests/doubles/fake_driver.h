@@ -21,6 +21,7 @@ enum fake_kind {
 	FAKE_KERNEL = 10,
 	FAKE_OVERHEAD = 17,
 	FAKE_PEER_COPY = 22,
+	FAKE_GRAPH = 51,
 	FAKE_STRANGE = 999, /* of a CUPTI to come */
 };
 

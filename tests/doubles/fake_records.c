@@ -10,13 +10,14 @@ static const struct {
 	{ FAKE_KERNEL, { 200, 200, 208, 216 } }, { FAKE_COPY, { 88, 88, 96, 96 } },
 	{ FAKE_PEER_COPY, { 96, 96, 96, 96 } },  { FAKE_MEMSET, { 88, 88, 88, 88 } },
 	{ FAKE_OVERHEAD, { 40, 40, 56, 56 } },   { FAKE_DEVICE, { 176, 176, 184, 184 } },
-	{ FAKE_STRANGE, { 24, 24, 24, 24 } },
+	{ FAKE_GRAPH, { 48, 48, 56, 56 } },      { FAKE_STRANGE, { 24, 24, 24, 24 } },
 };
 
 _Static_assert(sizeof(struct kernel_record) == 216, "CUpti_ActivityKernel10");
 _Static_assert(sizeof(struct copy_record) == 96, "CUpti_ActivityMemcpy6");
 _Static_assert(sizeof(struct peer_copy_record) == 96, "CUpti_ActivityMemcpyPtoP4");
 _Static_assert(sizeof(struct memset_record) == 88, "CUpti_ActivityMemset4");
+_Static_assert(sizeof(struct graph_record) == 56, "CUpti_ActivityGraphTrace2");
 _Static_assert(sizeof(struct overhead_record) == 56, "CUpti_ActivityOverhead3");
 _Static_assert(sizeof(struct device_record) == 184, "CUpti_ActivityDevice5");
 
@@ -100,6 +101,17 @@ static void write_memset(struct memset_record *r, const struct fake_activity *a)
 	r->graphId = a->graph;
 }
 
+static void write_graph(struct graph_record *r, const struct fake_activity *a)
+{
+	r->correlationId = a->correlation;
+	r->start = a->start;
+	r->end = a->end;
+	r->deviceId = a->device;
+	r->graphId = a->graph;
+	r->contextId = a->context;
+	r->streamId = a->stream;
+}
+
 static void write_overhead(struct overhead_record *r, const struct fake_activity *a)
 {
 	r->overheadKind = a->value;
@@ -127,6 +139,7 @@ void fake_record_write(void *to, enum fake_version version, const struct fake_ac
 		struct copy_record copy;
 		struct peer_copy_record peer_copy;
 		struct memset_record set;
+		struct graph_record graph;
 		struct overhead_record overhead;
 		struct device_record device;
 	} r;
@@ -141,6 +154,8 @@ void fake_record_write(void *to, enum fake_version version, const struct fake_ac
 		write_peer_copy(&r.peer_copy, a);
 	else if (a->kind == FAKE_MEMSET)
 		write_memset(&r.set, a);
+	else if (a->kind == FAKE_GRAPH)
+		write_graph(&r.graph, a);
 	else if (a->kind == FAKE_OVERHEAD)
 		write_overhead(&r.overhead, a);
 	else if (a->kind == FAKE_DEVICE)
@@ -160,6 +175,8 @@ static uint64_t *times(void *record)
 		return &((struct copy_record *)record)->start;
 	if (kind == FAKE_MEMSET)
 		return &((struct memset_record *)record)->start;
+	if (kind == FAKE_GRAPH)
+		return &((struct graph_record *)record)->start;
 	return NULL;
 }
 

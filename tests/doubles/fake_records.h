@@ -72,6 +72,14 @@ struct memset_record {
 	uint32_t graphId, channelID, channelType, pad2;
 };
 
+struct graph_record {
+	uint32_t kind, correlationId;
+	uint64_t start, end;
+	uint32_t deviceId, graphId, contextId, streamId;
+	void *reserved; /* the last one of 11.8 */
+	uint32_t endDeviceId, endContextId;
+};
+
 struct overhead_record {
 	uint32_t kind, overheadKind, objectKind;
 	uint32_t deviceId, contextId, streamId; /* objectId */

@@ -42,6 +42,9 @@ MEMSET = {
     "value": "value", "bytes": "bytes", "start": "start", "end": "end", "device": "deviceId",
     "context": "contextId", "stream": "streamId", "correlation": "correlationId",
     "flags": "flags", "memory": "memoryKind", "graph_node": "graphNodeId", "graph": "graphId"}
+GRAPH = {
+    "correlation": "correlationId", "start": "start", "end": "end", "device": "deviceId",
+    "graph": "graphId", "context": "contextId", "stream": "streamId"}
 OVERHEAD = {"overhead": "overheadKind", "object_kind": "objectKind", "object": "objectId",
             "start": "start", "end": "end"}
 DEVICE = {
@@ -56,18 +59,26 @@ CALLBACK = {
     "result": "functionReturnValue", "symbol": "symbolName", "context": "context",
     "context_uid": "contextUid", "correlation_data": "correlationData",
     "correlation": "correlationId"}
+RESOURCE = {"context": "context", "stream": "resourceHandle", "descriptor": "resourceDescriptor"}
+GRAPH_DATA = {
+    "graph": "graph", "original_graph": "originalGraph", "node": "node",
+    "original_node": "originalNode", "node_type": "nodeType", "dependency": "dependency",
+    "exec": "graphExec"}
 
 # By version: which of NVIDIA's records the library of that version delivers.
 RECORDS = {
     "11.8": {"kernel": "Kernel8", "copy": "Memcpy5", "peer_copy": "MemcpyPtoP4",
-             "memset": "Memset4", "overhead": "Overhead", "device": "Device4"},
+             "memset": "Memset4", "overhead": "Overhead", "device": "Device4",
+             "graph": "GraphTrace"},
     "12.9": {"kernel": "Kernel9", "copy": "Memcpy6", "peer_copy": "MemcpyPtoP4",
-             "memset": "Memset4", "overhead": "Overhead3", "device": "Device5"},
+             "memset": "Memset4", "overhead": "Overhead3", "device": "Device5",
+             "graph": "GraphTrace2"},
     "13.0": {"kernel": "Kernel10", "copy": "Memcpy6", "peer_copy": "MemcpyPtoP4",
-             "memset": "Memset4", "overhead": "Overhead3", "device": "Device5"},
+             "memset": "Memset4", "overhead": "Overhead3", "device": "Device5",
+             "graph": "GraphTrace2"},
 }
 FIELDS = {"kernel": KERNEL, "copy": COPY, "peer_copy": PEER, "memset": MEMSET,
-          "overhead": OVERHEAD, "device": DEVICE}
+          "overhead": OVERHEAD, "device": DEVICE, "graph": GRAPH}
 
 NUMBERS = {
     "CUPTI_OK": "CUPTI_SUCCESS", "CUPTI_NO_MORE_RECORDS": "CUPTI_ERROR_MAX_LIMIT_REACHED",
@@ -79,6 +90,11 @@ NUMBERS = {
     "CUPTI_KIND_CONCURRENT_KERNEL": "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL",
     "CUPTI_KIND_OVERHEAD": "CUPTI_ACTIVITY_KIND_OVERHEAD",
     "CUPTI_KIND_PEER_COPY": "CUPTI_ACTIVITY_KIND_MEMCPY2",
+    "CUPTI_KIND_GRAPH": "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "CUPTI_DOMAIN_RESOURCE": "CUPTI_CB_DOMAIN_RESOURCE",
+    "CUPTI_GRAPH_NODE_CREATED": "CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED",
+    "CUPTI_GRAPH_NODE_CLONED": "CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED",
+    "CUPTI_GRAPH_EXEC_CREATED": "CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED",
     "CUPTI_DOMAIN_DRIVER": "CUPTI_CB_DOMAIN_DRIVER_API",
     "CUPTI_DOMAIN_RUNTIME": "CUPTI_CB_DOMAIN_RUNTIME_API",
     "CUPTI_ENTER": "CUPTI_API_ENTER", "CUPTI_EXIT": "CUPTI_API_EXIT",
@@ -194,7 +210,9 @@ def test_fields_lie_where_ours_do(headers, compile_with):
     version, _ = headers
     rows = [("struct cupti_" + ours, "CUpti_Activity" + theirs, FIELDS[ours])
             for ours, theirs in RECORDS[version].items()]
-    rows.append(("struct cupti_callback_data", "CUpti_CallbackData", CALLBACK))
+    rows += [("struct cupti_callback_data", "CUpti_CallbackData", CALLBACK),
+             ("struct cupti_resource_data", "CUpti_ResourceData", RESOURCE),
+             ("struct cupti_graph_data", "CUpti_GraphData", GRAPH_DATA)]
     body = ""
     for ours, theirs, fields in rows:
         for mine, real in fields.items():
@@ -232,7 +250,7 @@ def test_the_doubles_lay_records_out_as_the_real_ones(headers, compile_with):
             body += ('\tprintf("%s.%s %%d\\n", offsetof(struct %s_record, %s) '
                      "== offsetof(%s, %s));\n" % (name, field, name, field, theirs, field))
         kind = {"kernel": "KERNEL", "copy": "COPY", "peer_copy": "PEER_COPY", "memset": "MEMSET",
-                "overhead": "OVERHEAD", "device": "DEVICE"}[name]
+                "overhead": "OVERHEAD", "device": "DEVICE", "graph": "GRAPH"}[name]
         body += '\tprintf("%s %%d\\n", fake_record_bytes(FAKE_%s, FAKE_%s) == sizeof(%s));\n' % (
             theirs, version.replace(".", "_"), kind, theirs)
     lines = compile_with(body, "tests/doubles/fake_records.c").splitlines()
