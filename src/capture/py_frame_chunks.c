@@ -1,7 +1,7 @@
 /*
  * CPython 3.11 and later: a thread's frames lie in chunks of memory, each right
  * behind the one that was pushed before it, only those of generators and of C
- * code that calls Python lie apart.
+ * code that calls Python lie apart (py_frame_apart.c).
  *
  * To ask for the newest frame and then to read it takes longer than many a
  * function runs.  But a chunk is copied in one go, and the copy tells by itself
@@ -11,8 +11,13 @@
  * its beginning, frame by frame, up to the last one that has -1.  Beyond that one
  * lie those that C code called and that have called others, or, far more often,
  * the remains of calls that are over: these stand at a return.
- * What lies apart is found by the links of those behind it, or, where it is
- * itself the newest, by asking after all: it must run before and after.
+ *
+ * The chunk comes first of all that a look reads of a thread.  What has been
+ * read is in our core's cache, and the thread has to wait for it when it writes
+ * there next, half a microsecond at times: whatever is read after the first hot
+ * line finds the thread more often than by chance at such a write, that is at a
+ * call or a return.  Shares of short functions were wrong by up to ten points when the
+ * newest frame was asked for before.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,40 +26,24 @@
 
 #define CHUNK_BYTES_MAX (64u << 10) /* of one chunk; CPython makes them of 16 kB */
 #define CHUNK_SLACK 2048u           /* frames that may be pushed before we read */
+#define REACH_FADES 64u             /* a stack that was deep once is expected for so many looks */
+#define PAUSE_PIECES 4u             /* read for the time that it takes: two microseconds */
 #define FRAME_WORDS_MAX 4096u
-#define BETWEEN_MAX 64u /* frames in a row that lie apart */
-
-/* One look. */
-struct chunk_look {
-	struct py_reader *reader;
-	const struct py_process *process;
-	const struct py_layout *layout;
-	struct py_thread *thread;
-	uint64_t top;     /* the newest frame when it was asked for; 0: unknown */
-	unsigned running; /* steps up to the last frame that runs */
-	bool certain;     /* that is the newest one */
-	bool cut;         /* outer frames are missing */
-};
-
-/* Or is about to begin: then it has called nobody either. */
-static bool is_running(const struct py_layout *l, const uint8_t *frame)
-{
-	int64_t offset =
-		(int64_t)(remote_word(frame, l->instruction) - frame_code(l, frame) - l->bytecode);
-
-	return (int32_t)remote_word(frame, l->depth) == -1 || offset <= 0;
-}
-
 /* Called by C code. */
 static bool is_entered(const struct py_layout *l, const uint8_t *frame)
 {
 	return l->entry && frame[l->entry] == 1;
 }
 
-/* In bytes; 0: unknown.  By the address of the code, as long as that proves right. */
-static uint64_t size_of_frames(const struct chunk_look *k, uint64_t code)
+/* By the address of the code, as long as that proves right. */
+static struct frame_size *size_slot(const struct chunk_look *k, uint64_t code)
 {
-	struct frame_size *known = &k->reader->sizes[(code >> 4 ^ code >> 16) % FRAME_SIZES];
+	return &k->reader->sizes[(code >> 4 ^ code >> 16) % FRAME_SIZES];
+}
+
+uint64_t look_frame_size(const struct chunk_look *k, uint64_t code)
+{
+	struct frame_size *known = size_slot(k, code);
 	uint32_t words = k->layout->frame_size_fixed;
 	uint8_t head[96];
 	pid_t pid = k->process->memory.pid;
@@ -72,13 +61,57 @@ static uint64_t size_of_frames(const struct chunk_look *k, uint64_t code)
 	return known->bytes;
 }
 
-/* A code object is gone and another one lies in its place. */
-static void forget_size(const struct chunk_look *k, uint64_t code)
+static struct known_place *place_slot(const struct chunk_look *k, uint64_t instruction)
 {
-	k->reader->sizes[(code >> 4 ^ code >> 16) % FRAME_SIZES].code = 0;
+	return &k->reader->places[(instruction >> 1 ^ instruction >> 13) % FRAME_PLACES];
 }
 
-static bool add_piece(struct py_reader *r, struct piece *to, uint64_t at, size_t bytes)
+/* The one before it is looked at where an instruction may be followed by a word of its own. */
+static enum frame_place place_of(const struct py_layout *l, uint8_t before, uint8_t instruction)
+{
+	if (before && l->resumes_behind && memchr(l->resumes, before, sizeof(l->resumes)))
+		return PLACE_RESUMES;
+	/* In 3.11 and 3.12 a call stands at the last of the words behind it, mostly a 0. */
+	if (!instruction)
+		return PLACE_OTHER;
+	if (memchr(l->leaves, instruction, sizeof(l->leaves)))
+		return PLACE_LEAVES;
+	if (memchr(l->waits, instruction, sizeof(l->waits)))
+		return PLACE_WAITS;
+	return memchr(l->resumes, instruction, sizeof(l->resumes)) ? PLACE_RESUMES : PLACE_OTHER;
+}
+
+/* By the instruction's address: CPython may replace it, but by one that does the same. */
+struct known_place *look_known_place(const struct chunk_look *k, const uint8_t *frame)
+{
+	uint64_t at = remote_word(frame, k->layout->instruction);
+	struct known_place *known = place_slot(k, at);
+	pid_t pid = k->process->memory.pid;
+	uint8_t words[3];
+
+	if (known->instruction == at && known->pid == pid)
+		return known;
+	*known = (struct known_place){ .pid = pid, .place = PLACE_LEAVES }; /* its code is gone */
+	if (!remote_copy(&k->process->memory, words, at - 2, sizeof(words))) {
+		known->instruction = at;
+		known->place = (uint8_t)place_of(k->layout, words[0], words[2]);
+	}
+	return known;
+}
+
+enum frame_place look_place(const struct chunk_look *k, const uint8_t *frame)
+{
+	return (enum frame_place)look_known_place(k, frame)->place;
+}
+
+/* A code object is gone and another one may lie in its place. */
+static void forget(const struct chunk_look *k, const uint8_t *frame)
+{
+	size_slot(k, frame_code(k->layout, frame))->code = 0;
+	place_slot(k, remote_word(frame, k->layout->instruction))->instruction = 0;
+}
+
+bool look_add_piece(struct py_reader *r, struct piece *to, uint64_t at, size_t bytes)
 {
 	uint8_t *copy = reader_memory(r, bytes);
 
@@ -86,20 +119,25 @@ static bool add_piece(struct py_reader *r, struct piece *to, uint64_t at, size_t
 	return copy && remote_add(&r->remote, copy, at, bytes);
 }
 
-/*
- * The newest chunk, up to where it is filled and a little more, and those before it.
- * What they say of each other may be anything.
- */
+/* Up to where the newest chunk is filled, or was lately, and a little more. */
+static uint64_t newest_end(const struct py_thread *t)
+{
+	uint64_t end = t->chunk_top;
+
+	if (t->reach > end && t->reach < t->chunk_end)
+		end = t->reach;
+	return end + CHUNK_SLACK < t->chunk_end ? end + CHUNK_SLACK : t->chunk_end;
+}
+
+/* The newest chunk and those before it.  What they say of each other may be anything. */
 static void add_chunks(const struct chunk_look *k)
 {
 	const struct py_thread *t = k->thread;
 	struct py_reader *r = k->reader;
-	uint64_t at = t->chunk, head[2];
-	uint64_t end = t->chunk_top + CHUNK_SLACK < t->chunk_end ? t->chunk_top + CHUNK_SLACK
-								 : t->chunk_end;
+	uint64_t at = t->chunk, end = newest_end(t), head[2];
 
 	while (at && end > at && end - at <= CHUNK_BYTES_MAX && r->chunk_count < PY_STACK_CHUNKS &&
-	       add_piece(r, &r->chunks[r->chunk_count], at, end - at)) {
+	       look_add_piece(r, &r->chunks[r->chunk_count], at, end - at)) {
 		r->chunk_count++;
 		/* Only deep stacks have more than one; those of others are known not to. */
 		if (at == t->only_chunk ||
@@ -126,110 +164,89 @@ static void learn_cframe(struct py_thread *t, uint64_t cframe)
 	t->cframes[t->cframe_count - 1] = cframe;
 }
 
-/* The one system call. */
-static int copy_all(struct chunk_look *k)
+/* What the newest frame is asked of. */
+struct top_answer {
+	uint64_t cframe, tops[PY_THREAD_CFRAMES];
+};
+
+static void add_top(struct chunk_look *k, struct top_answer *a)
 {
 	const struct py_layout *l = k->layout;
+	const struct py_thread *t = k->thread;
+	struct remote *remote = &k->reader->remote;
+
+	if (!l->has_cframe) {
+		remote_add(remote, &k->top, t->state + l->frame, sizeof(k->top));
+		return;
+	}
+	remote_add(remote, &a->cframe, t->state + l->frame, sizeof(a->cframe));
+	for (unsigned i = 0; i < t->cframe_count; i++)
+		remote_add(remote, &a->tops[i], t->cframes[i] + l->cframe_frame,
+			   sizeof(a->tops[i]));
+}
+
+static void take_top(struct chunk_look *k, const struct top_answer *a)
+{
+	struct py_thread *t = k->thread;
+
+	for (unsigned i = 0; i < t->cframe_count; i++) {
+		if (t->cframes[i] == a->cframe)
+			k->top = a->tops[i];
+	}
+	if (a->cframe)
+		learn_cframe(t, a->cframe);
+}
+
+/*
+ * The one system call.  Of a thread that is known to have frames apart, the newest is asked for
+ * after a pause, so that it is not found where it waits for what was read before.
+ */
+static int copy_all(struct chunk_look *k)
+{
 	struct py_thread *t = k->thread;
 	struct py_reader *r = k->reader;
-	uint64_t cframe = 0, tops[PY_THREAD_CFRAMES] = { 0 };
+	struct top_answer answer = { 0 };
+	uint64_t unused[PAUSE_PIECES];
 
 	r->used = 0;
 	r->chunk_count = r->apart_count = 0;
+	r->again = (struct piece){ 0 };
 	k->top = 0;
+	k->learnt = false;
 	remote_clear(&r->remote);
-	for (unsigned i = 0; i < t->apart_count; i++) {
-		struct piece before;
-
-		if (!add_piece(r, &before, t->apart[i], frame_bytes(l)))
-			return -1;
-		r->apart_before[i] = before.copy;
-	}
-	if (l->has_cframe) {
-		remote_add(&r->remote, &cframe, t->state + l->frame, sizeof(cframe));
-		for (unsigned i = 0; i < t->cframe_count; i++)
-			remote_add(&r->remote, &tops[i], t->cframes[i] + l->cframe_frame,
-				   sizeof(tops[i]));
-	} else {
-		remote_add(&r->remote, &k->top, t->state + l->frame, sizeof(k->top));
-	}
 	add_chunks(k);
-	for (unsigned i = 0; i < t->apart_count; i++) {
-		if (!add_piece(r, &r->apart[i], t->apart[i], frame_bytes(l)))
-			break;
-		r->apart_count++;
-	}
+	for (unsigned i = 0; t->apart_count && i < PAUSE_PIECES; i++)
+		remote_add(&r->remote, &unused[i], t->chunk, sizeof(unused[i]));
+	add_top(k, &answer);
+	if (!apart_add(k) || (t->apart_count && r->chunk_count &&
+			      !look_add_piece(r, &r->again, r->chunks[0].at, r->chunks[0].bytes)))
+		return -1;
 	if (remote_read(&r->remote, &k->process->memory))
 		return -1;
-	for (unsigned i = 0; i < t->cframe_count; i++) {
-		if (t->cframes[i] == cframe)
-			k->top = tops[i];
-	}
-	if (cframe)
-		learn_cframe(t, cframe);
+	take_top(k, &answer);
 	if (r->chunk_count == 1)
 		t->only_chunk = remote_word(r->chunks[0].copy, PY_CHUNK_PREVIOUS) ? 0 : t->chunk;
 	return 0;
 }
 
-static const uint8_t *find_in_chunks(const struct chunk_look *k, uint64_t at)
+bool look_in_chunks(const struct chunk_look *k, uint64_t at, struct step *out)
 {
 	const struct py_reader *r = k->reader;
 
 	for (unsigned i = 0; i < r->chunk_count; i++) {
 		uint64_t offset = at - r->chunks[i].at;
 
-		if (offset >= PY_CHUNK_DATA && offset < r->chunks[i].bytes &&
-		    r->chunks[i].bytes - offset >= frame_bytes(k->layout))
-			return r->chunks[i].copy + offset;
+		if (offset < PY_CHUNK_DATA || offset >= r->chunks[i].bytes ||
+		    r->chunks[i].bytes - offset < frame_bytes(k->layout))
+			continue;
+		*out = (struct step){ at, r->chunks[i].copy + offset, r->chunks[i].bytes - offset };
+		return true;
 	}
-	return NULL;
-}
-
-/* A frame that lies apart is read now where it was not copied; the next look will copy it. */
-static const uint8_t *find_apart(const struct chunk_look *k, uint64_t at)
-{
-	struct py_thread *t = k->thread;
-	struct py_reader *r = k->reader;
-	uint8_t *copy;
-
-	for (unsigned i = 0; i < r->apart_count; i++) {
-		if (r->apart[i].at == at)
-			return r->apart[i].copy;
-	}
-	copy = reader_memory(r, frame_bytes(k->layout));
-	if (!copy || remote_copy(&k->process->memory, copy, at, frame_bytes(k->layout)))
-		return NULL;
-	if (t->apart_count == PY_THREAD_APART)
-		t->apart_count = PY_THREAD_APART / 2; /* the oldest stay: they are the outer ones */
-	t->apart[t->apart_count++] = at;
-	return copy;
-}
-
-/*
- * Follows the links from `at` over frames that lie apart to the one at `to`: `found`
- * gets them, outermost last.  Returns how many, -1: they do not lead there.
- */
-static int between(const struct chunk_look *k, uint64_t at, uint64_t to, struct step *found)
-{
-	int n = 0;
-
-	while (at != to) {
-		const uint8_t *copy;
-
-		if (!at || n == (int)BETWEEN_MAX || find_in_chunks(k, at))
-			return -1;
-		copy = find_apart(k, at);
-		if (!copy)
-			return -1;
-		found[n++] = (struct step){ at, copy };
-		at = frame_previous(k->layout, copy);
-	}
-	return n;
+	return false;
 }
 
 /* Of a stack that is too deep the outermost frames go. */
-static void push(struct chunk_look *k, const struct step *s)
+void look_push(struct chunk_look *k, const struct step *s)
 {
 	const unsigned half = READER_STEPS / 2;
 	struct py_reader *r = k->reader;
@@ -237,38 +254,28 @@ static void push(struct chunk_look *k, const struct step *s)
 	if (r->step_count == READER_STEPS) {
 		memmove(r->steps, r->steps + half, half * sizeof(r->steps[0]));
 		r->step_count -= half;
-		k->running -= k->running < half ? k->running : half;
+		k->live -= k->live < half ? k->live : half;
 		k->cut = true;
 	}
 	r->steps[r->step_count++] = *s;
 }
 
-static void push_between(struct chunk_look *k, const struct step *found, int count)
-{
-	while (count-- > 0)
-		push(k, &found[count]);
-}
-
-/*
- * Can `frame`, the next one in the chunk, have been called by the last one?  Pushes
- * what lies apart between them.
- */
-static bool link_to_last(struct chunk_look *k, const uint8_t *frame)
+/* Can this one, the next in the chunk, have been called by the last one? */
+static bool link_to_last(struct chunk_look *k, const struct step *s)
 {
 	struct py_reader *r = k->reader;
-	const struct step *last = r->step_count ? &r->steps[r->step_count - 1] : NULL;
-	struct step found[BETWEEN_MAX];
-	uint64_t previous = frame_previous(k->layout, frame);
-	int count;
+	const struct py_layout *l = k->layout;
+	uint64_t previous = frame_previous(l, s->copy);
+	struct step last;
 
-	if (!last)
+	if (!r->step_count)
 		return true; /* what C code has called first */
+	last = r->steps[r->step_count - 1];
 	/* One that has called C code has called no Python itself. */
-	if (previous == last->at)
-		return !is_running(k->layout, last->copy) || is_entered(k->layout, frame);
-	count = between(k, previous, last->at, found);
-	push_between(k, found, count);
-	return count >= 0;
+	if (previous == last.at)
+		return !frame_runs(l, last.copy) || is_entered(l, s->copy);
+	/* No frame that was left has -1. */
+	return apart_link(k, previous, last.at, frame_runs(l, s->copy));
 }
 
 /* From the beginning of the oldest chunk, as long as one frame follows the other. */
@@ -278,7 +285,7 @@ static void scan(struct chunk_look *k)
 	unsigned chunk = r->chunk_count;
 
 	r->step_count = 0;
-	k->running = 0;
+	k->live = 0;
 	while (chunk-- > 0) {
 		const struct piece *c = &r->chunks[chunk];
 		/* The first word of the first chunk is not used. */
@@ -286,137 +293,95 @@ static void scan(struct chunk_look *k)
 			c->at + PY_CHUNK_DATA + (remote_word(c->copy, PY_CHUNK_PREVIOUS) ? 0 : 8);
 
 		for (;;) {
-			struct step s = { at, find_in_chunks(k, at) };
+			struct step s;
 			uint64_t size;
 
-			if (!s.copy)
+			if (!look_in_chunks(k, at, &s))
 				break; /* the end of what was copied: on to the next chunk */
-			size = size_of_frames(k, frame_code(k->layout, s.copy));
-			if (!size || !link_to_last(k, s.copy)) {
+			size = look_frame_size(k, frame_code(k->layout, s.copy));
+			if (!size || !link_to_last(k, &s)) {
 				if (!chunk)
 					return;
 				break;
 			}
-			push(k, &s);
-			if (is_running(k->layout, s.copy))
-				k->running = r->step_count;
+			look_push(k, &s);
+			if (frame_runs(k->layout, s.copy))
+				k->live = r->step_count;
 			at += size;
 		}
 	}
 }
 
-static bool is_left(const struct py_layout *l, uint8_t instruction)
+/* It has been made, and has run no instruction. */
+static bool is_new(const struct py_layout *l, const uint8_t *frame)
 {
-	/* In 3.11 and 3.12 a call stands at the last of the words behind it, mostly a 0. */
-	return instruction && memchr(l->leaves, instruction, sizeof(l->leaves));
-}
-
-/* The instructions of the steps from `first` on; a return where they cannot be read. */
-static void read_instructions(const struct chunk_look *k, unsigned first, uint8_t *out)
-{
-	struct py_reader *r = k->reader;
-
-	memset(out, k->layout->leaves[0], r->step_count);
-	remote_clear(&r->remote);
-	for (unsigned i = first; i < r->step_count; i++)
-		remote_add(&r->remote, &out[i],
-			   remote_word(r->steps[i].copy, k->layout->instruction), 1);
-	remote_read(&r->remote, &k->process->memory);
+	return (int64_t)(remote_word(frame, l->instruction) - frame_code(l, frame) - l->bytecode) <=
+	       0;
 }
 
 /*
- * Behind the last frame that runs: what a frame that has called Python is followed
- * by is what it called, and what stands at a return is the end of it.
+ * Behind the last frame that runs: what a frame that has called Python is followed by is
+ * what it called, until it goes on itself: one that stands at a return is then being
+ * cleared away.  Whether it is still called the newest while that lasts depends on the version.
  */
 static void follow_calls(struct chunk_look *k)
 {
 	struct py_reader *r = k->reader;
-	uint8_t instructions[READER_STEPS];
-	bool called = !k->running;
+	bool called = !k->live;
 
-	k->certain = k->running > 0;
-	if (k->running == r->step_count)
-		return;
-	read_instructions(k, k->running, instructions);
-	for (unsigned i = k->running; i < r->step_count; i++) {
-		const uint8_t *frame = r->steps[i].copy;
-		bool left = is_left(k->layout, instructions[i]);
+	k->certain = k->live > 0;
+	for (unsigned i = k->live; i < r->step_count; i++) {
+		const struct step *s = &r->steps[i];
+		enum frame_place place;
 
-		if (frame_is_entry(k->layout, frame))
+		if (frame_is_entry(k->layout, s->copy))
 			continue;
-		if (left && !called)
-			return;
-		k->running = i + 1;
-		k->certain = left; /* it is returning */
-		if (left)
-			return;
+		place = look_place(k, s->copy);
+		if (place == PLACE_LEAVES && !called)
+			break;
+		k->live = i + 1;
+		k->certain = place == PLACE_LEAVES || is_new(k->layout, s->copy);
+		/* Behind one that runs a generator the chunk has nothing that it called. */
+		if (k->certain || (place == PLACE_RESUMES && i + 1 < r->step_count &&
+				   frame_previous(k->layout, s[1].copy) == s->at))
+			break;
 		called = true;
 	}
+	r->step_count = k->live;
 }
 
-/* Of the frame at `at`: how many steps there are up to it; 0: it is not among them. */
-static unsigned steps_to(const struct py_reader *r, uint64_t at)
-{
-	for (unsigned i = r->step_count; i > 0; i--) {
-		if (r->steps[i - 1].at == at)
-			return i;
-	}
-	return 0;
-}
-
-/* Of a frame that lies apart: before the chunks were copied and after. */
-static bool ran_all_the_while(const struct chunk_look *k, const struct step *s)
+/* How much of the newest chunk to copy the next time. */
+static void learn_reach(const struct chunk_look *k)
 {
 	const struct py_reader *r = k->reader;
+	struct py_thread *t = k->thread;
+	uint64_t at = r->step_count ? r->steps[r->step_count - 1].at : 0;
 
-	for (unsigned i = 0; i < r->apart_count; i++) {
-		const uint8_t *before = r->apart_before[i];
-
-		if (r->apart[i].at == s->at)
-			return is_running(k->layout, before) && is_running(k->layout, s->copy) &&
-			       frame_code(k->layout, before) == frame_code(k->layout, s->copy) &&
-			       frame_previous(k->layout, before) ==
-				       frame_previous(k->layout, s->copy);
+	if (at - t->chunk >= t->chunk_end - t->chunk)
+		at = t->chunk;
+	if (at > t->reach || t->reach >= t->chunk_end || t->reach < t->chunk ||
+	    ++t->reach_age > REACH_FADES) {
+		t->reach = at;
+		t->reach_age = 0;
 	}
-	return false;
 }
 
-/*
- * The newest frame may lie apart, a generator's: then it was called by one of the
- * steps, and not by one before the last that runs.  True: the steps end with it now.
- */
-static bool end_with_top(struct chunk_look *k)
+static int look(struct chunk_look *k)
 {
-	struct py_reader *r = k->reader;
-	struct step found[BETWEEN_MAX];
-	uint64_t at = k->top;
-	unsigned n = 0, steps;
+	struct py_thread *t = k->thread;
 
-	while (at && n < BETWEEN_MAX && !find_in_chunks(k, at)) {
-		found[n].at = at;
-		found[n].copy = find_apart(k, at);
-		if (!found[n].copy)
-			return false;
-		at = frame_previous(k->layout, found[n++].copy);
+	if (copy_all(k)) {
+		if (errno != EFAULT)
+			return -1;
+		t->apart_count = t->cframe_count = 0; /* what lay there is gone */
+		if (copy_all(k))
+			return -1;
 	}
-	steps = at ? steps_to(r, at) : 0;
-	if (!n || !ran_all_the_while(k, &found[0]) || steps < k->running || !steps)
-		return false;
-	r->step_count = steps;
-	push_between(k, found, (int)n);
-	return true;
-}
-
-static void end_with_running(struct chunk_look *k, struct py_stack *out)
-{
-	struct py_reader *r = k->reader;
-
-	if (!k->certain) { /* what it called lies apart, or is another one's by now */
-		out->unstable = true;
-		if (r->step_count)
-			forget_size(k, frame_code(k->layout, r->steps[r->step_count - 1].copy));
-	}
-	r->step_count = k->running;
+	scan(k);
+	follow_calls(k);
+	learn_reach(k);
+	apart_end(k);
+	return 0;
 }
 
 int frame_chunks_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
@@ -424,17 +389,13 @@ int frame_chunks_read(struct py_reader *r, const struct py_process *p, struct py
 {
 	struct chunk_look k = { .reader = r, .process = p, .layout = p->layout, .thread = t };
 
-	if (copy_all(&k)) {
-		if (errno != EFAULT)
-			return -1;
-		t->apart_count = t->cframe_count = 0; /* what lay there is gone */
-		if (copy_all(&k))
-			return -1;
-	}
-	scan(&k);
-	follow_calls(&k);
-	if (!end_with_top(&k))
-		end_with_running(&k, out);
+	/* Once more with what it has taught, but only once: that is another moment. */
+	if (look(&k) || (k.learnt && look(&k)))
+		return -1;
+	apart_fade(t);
+	if (!k.certain && r->step_count) /* what it called lies apart, or is another one's by now */
+		forget(&k, r->steps[r->step_count - 1].copy);
+	out->unstable = !k.certain;
 	for (unsigned i = r->step_count; i-- > 0;)
 		stack_add(out, p->layout, r->steps[i].copy);
 	out->cut |= k.cut;

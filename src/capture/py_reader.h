@@ -7,6 +7,7 @@
 #define READER_MEMORY (512u << 10)
 #define STATE_BYTES 320u /* no field of a thread state that we read lies behind */
 #define FRAME_SIZES 4096u
+#define FRAME_PLACES 4096u
 #define READER_STEPS (2 * PY_STACK_FRAMES) /* entry frames of C code are among them */
 
 /* A piece of the workload's memory, copied. */
@@ -20,6 +21,7 @@ struct piece {
 struct step {
 	uint64_t at;
 	const uint8_t *copy;
+	size_t bytes; /* of the copy; its values may lie behind */
 };
 
 /* Of the frames of a function, in bytes. */
@@ -29,17 +31,34 @@ struct frame_size {
 	uint32_t bytes;
 };
 
+/* What the instruction that a frame stands at tells of it. */
+enum frame_place {
+	PLACE_OTHER,
+	PLACE_LEAVES,  /* unless it runs, the call is over */
+	PLACE_WAITS,   /* likewise, it is a generator's and waits to go on */
+	PLACE_RESUMES, /* what it has called may be a generator */
+};
+
+struct known_place {
+	uint64_t instruction; /* address */
+	pid_t pid;
+	uint8_t place;     /* enum frame_place */
+	uint8_t generator; /* which of the values it runs there, from 1 on; 0: unknown */
+	uint8_t misses;
+};
+
 struct py_reader {
 	struct remote remote;
 	struct piece chunks[PY_STACK_CHUNKS]; /* newest first */
 	unsigned chunk_count;
+	struct piece again; /* the newest one, copied after all else; no bytes: it was not */
 	struct piece apart[PY_THREAD_APART];
-	const uint8_t *apart_before[PY_THREAD_APART]; /* the same, copied before all else */
 	unsigned apart_count;
 	struct step steps[READER_STEPS];
 	unsigned step_count;
 	struct frame_size sizes[FRAME_SIZES]; /* by the address of the code */
-	size_t used;                          /* of `memory` */
+	struct known_place places[FRAME_PLACES];
+	size_t used; /* of `memory` */
 	uint8_t memory[READER_MEMORY];
 	uint8_t states[PY_THREADS_MAX][STATE_BYTES];
 };
@@ -75,6 +94,39 @@ void stack_add(struct py_stack *out, const struct py_layout *l, const uint8_t *f
 /* Frames are objects: CPython 3.8 to 3.10. */
 int frame_objects_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
 		       struct py_stack *out);
+
+/* A look at a thread whose frames lie in chunks. */
+struct chunk_look {
+	struct py_reader *reader;
+	const struct py_process *process;
+	const struct py_layout *layout;
+	struct py_thread *thread;
+	uint64_t top;  /* the newest frame, asked for after the chunks; 0: unknown */
+	unsigned live; /* steps that are in use, as far as the chunks tell */
+	bool certain;  /* so far and no farther */
+	bool cut;      /* outer frames are missing */
+	bool learnt;   /* of frames apart that were not copied with the others */
+};
+
+/* Has called no Python function of which it knows; one that has called C code runs. */
+static inline bool frame_runs(const struct py_layout *l, const uint8_t *frame)
+{
+	return (int32_t)remote_word(frame, l->depth) == -1;
+}
+
+/* In bytes; 0: unknown, or no code object. */
+uint64_t look_frame_size(const struct chunk_look *k, uint64_t code);
+struct known_place *look_known_place(const struct chunk_look *k, const uint8_t *frame);
+enum frame_place look_place(const struct chunk_look *k, const uint8_t *frame);
+bool look_add_piece(struct py_reader *r, struct piece *to, uint64_t at, size_t bytes);
+bool look_in_chunks(const struct chunk_look *k, uint64_t at, struct step *out);
+void look_push(struct chunk_look *k, const struct step *s);
+
+/* Those in no chunk; see py_frame_apart.c. */
+bool apart_add(struct chunk_look *k);
+bool apart_link(struct chunk_look *k, uint64_t from, uint64_t to, bool in_use);
+void apart_end(struct chunk_look *k);
+void apart_fade(struct py_thread *t);
 
 /* Frames lie one after the other: 3.11 and later. */
 int frame_chunks_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,

@@ -9,7 +9,7 @@
  *
  *   3.11 and later (py_frame_chunks.c): the frames of a thread lie in memory one
  *   after the other and are copied within some tens of nanoseconds; which of
- *   them runs is seen in the copy.
+ *   them runs is seen in the copy.  Generators lie apart (py_frame_apart.c).
  *   3.8 to 3.10 (py_frame_objects.c): frames are objects, linked to their
  *   callers; they are read twice, and those that ran both times are kept.
  *
@@ -53,12 +53,15 @@ struct py_thread {
 	uint64_t top;   /* its newest frame, or (has_cframe) what holds it */
 	uint64_t chunk, chunk_top, chunk_end;
 	uint64_t only_chunk; /* has none before it, when it was read last */
+	uint64_t reach;      /* up to there that chunk was in use at one of the last looks */
+	unsigned reach_age;
 	uint32_t tid;
 	bool has_gil;
 	/* Where frames lay that are in no chunk, and what has held the newest frame. */
 	unsigned apart_count, cframe_count;
 	unsigned stack_count; /* 3.8 to 3.10: so many of those are the stack of the last look */
 	uint64_t apart[PY_THREAD_APART], cframes[PY_THREAD_CFRAMES];
+	uint8_t apart_age[PY_THREAD_APART]; /* looks that had no use for it */
 };
 
 struct py_process {

@@ -33,9 +33,12 @@ struct py_layout {
 	 * frames that C code called have a byte of 1; later they have an entry frame below them.
 	 */
 	uint8_t depth, entry;
-	uint8_t leaves[8]; /* instructions with which a function is left or waits; 0: no more */
-	uint8_t tags;      /* low bits of `code` that say how it is counted */
-	uint8_t unit;      /* of an instruction that is an index: so many bytes */
+	/* Instructions that leave a function, let a generator wait, and run one; 0: no more. */
+	uint8_t leaves[7], waits[2], resumes[4];
+	bool resumes_behind; /* a frame that has run one stands at the word behind that */
+	uint8_t locals;      /* its variables and, behind them, its stack of values */
+	uint8_t tags;        /* low bits of `code` that say how it is counted */
+	uint8_t unit;        /* of an instruction that is an index: so many bytes */
 
 	/* In a code object. */
 	uint8_t name; /* the qualified one where it has that */
@@ -43,6 +46,8 @@ struct py_layout {
 	uint8_t bytecode; /* where it starts; 0: `instruction` is an index */
 	/* Its frames take that many words: the sum of two ints (0: one only) and a constant. */
 	uint8_t frame_size[2], frame_size_fixed;
+
+	uint8_t generator; /* in a generator: its frame */
 
 	/* In a thread state: the newest frame, or (has_cframe) what holds it. */
 	uint8_t frame;
@@ -124,7 +129,11 @@ static const struct py_layout py_layouts[] = {
 	  .previous = 48,
 	  .instruction = 56,
 	  .depth = 64,
-	  .leaves = { 83, 75, 119, 86 },
+	  .leaves = { 83, 75, 119, 130 },
+	  .waits = { 86 },
+	  .resumes = { 93, 123 },
+	  .locals = 72,
+	  .generator = 80,
 	  .entry = 68,
 	  .frame_size = { 76, 68 },
 	  .frame_size_fixed = 9,
@@ -151,7 +160,12 @@ static const struct py_layout py_layouts[] = {
 	  .instruction = 56,
 	  .owner = 70,
 	  .depth = 64,
-	  .leaves = { 83, 121, 75, 119, 150, 242, 247, 243 },
+	  .leaves = { 83, 121, 75, 119, 130, 242, 247 },
+	  .waits = { 150, 243 },
+	  .resumes = { 93, 123, 65, 168 },
+	  .resumes_behind = true,
+	  .locals = 72,
+	  .generator = 72,
 	  .frame_size = { 76 },
 	  .name = 128,
 	  .file = 112,
@@ -175,7 +189,11 @@ static const struct py_layout py_layouts[] = {
 	  .instruction = 56,
 	  .owner = 70,
 	  .depth = 64,
-	  .leaves = { 36, 103, 35, 102, 118, 239, 240, 241 },
+	  .leaves = { 36, 103, 35, 102, 101, 239, 240 },
+	  .waits = { 118, 241 },
+	  .resumes = { 72, 104, 187, 208 },
+	  .locals = 72,
+	  .generator = 72,
 	  .frame_size = { 76 },
 	  .name = 128,
 	  .file = 112,
@@ -252,6 +270,7 @@ enum {
 	PY_GIL_SWITCHES = 24, /* how often another thread took it */
 	PY_GIL_BYTES = 208,   /* two condition variables and two mutexes are all of it */
 
+	PY_OWNED_BY_GENERATOR = 1,
 	PY_OWNED_BY_C_STACK = 3, /* owner of an entry frame without code of its own */
 };
 

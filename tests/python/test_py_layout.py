@@ -89,14 +89,22 @@ int main(void)
 	SAME(l->bytecode, PyCodeObject, co_code_adaptive);
 	SAME(l->previous, _PyInterpreterFrame, previous);
 	SAME(l->depth, _PyInterpreterFrame, stacktop);
-	const uint8_t leaves[8] = { RETURN_VALUE,
+	const uint8_t leaves[7] = { RETURN_VALUE,
 #if PY_VERSION_HEX >= 0x030c0000
-		RETURN_CONST, RETURN_GENERATOR, RERAISE, YIELD_VALUE, INSTRUMENTED_RETURN_VALUE,
-		INSTRUMENTED_RETURN_CONST, INSTRUMENTED_YIELD_VALUE };
+		RETURN_CONST, RETURN_GENERATOR, RERAISE, RAISE_VARARGS,
+		INSTRUMENTED_RETURN_VALUE, INSTRUMENTED_RETURN_CONST };
+	const uint8_t waits[2] = { YIELD_VALUE, INSTRUMENTED_YIELD_VALUE };
+	const uint8_t resumes[4] = { FOR_ITER, SEND, FOR_ITER_GEN, SEND_GEN };
 #else
-		RETURN_GENERATOR, RERAISE, YIELD_VALUE };
+		RETURN_GENERATOR, RERAISE, RAISE_VARARGS };
+	const uint8_t waits[2] = { YIELD_VALUE };
+	const uint8_t resumes[4] = { FOR_ITER, SEND };
 #endif
 	same("leaves", memcmp(leaves, l->leaves, sizeof(leaves)), 0);
+	same("waits", memcmp(waits, l->waits, sizeof(waits)), 0);
+	same("resumes", memcmp(resumes, l->resumes, sizeof(resumes)), 0);
+	SAME(l->locals, _PyInterpreterFrame, localsplus);
+	SAME(l->generator, PyGenObject, gi_iframe);
 	same("state", l->state, 0);
 #if PY_VERSION_HEX >= 0x030c0000
 	SAME(l->frame_size[0], PyCodeObject, co_framesize);
@@ -138,6 +146,7 @@ int main(void)
 #endif
 #if PY_VERSION_HEX >= 0x030c0000
 	SAME(l->owner, _PyInterpreterFrame, owner);
+	same("PY_OWNED_BY_GENERATOR", PY_OWNED_BY_GENERATOR, FRAME_OWNED_BY_GENERATOR);
 	same("PY_OWNED_BY_C_STACK", PY_OWNED_BY_C_STACK, FRAME_OWNED_BY_CSTACK);
 #endif
 	return differences != 0;
