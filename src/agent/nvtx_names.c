@@ -118,7 +118,7 @@ void nvtx_narrow(char out[NVTX_NAME_MAX + 1], const wchar_t *wide)
 {
 	size_t n = 0;
 
-	while (*wide && n + 4 <= NVTX_NAME_MAX)
+	while (wide && *wide && n + 4 <= NVTX_NAME_MAX)
 		n += put_utf8(out + n, (uint32_t)*wide++);
 	out[n] = '\0';
 }

@@ -19,7 +19,10 @@
 /* The number of a name, the same for the same name; 0 only for NULL.  At most `max` bytes count. */
 uint32_t nvtx_name_number(const char *name, size_t max);
 
-/* A wide string as UTF-8, cut where it does not fit; what is no character becomes U+FFFD. */
+/*
+ * A wide string as UTF-8, cut where it does not fit; what is no character becomes U+FFFD.
+ * NULL gives "".
+ */
 void nvtx_narrow(char out[NVTX_NAME_MAX + 1], const wchar_t *wide);
 
 /* From here on this category of this domain (numbers, 0: the default one) is called so. */

@@ -86,10 +86,8 @@ static void describe(struct nvtx_event *e, const struct nvtx_attributes *a,
 		e->registered = number_of(a->message.registered);
 		break;
 	case NVTX_MESSAGE_WIDE:
-		if (a->message.wide) {
-			nvtx_narrow(wide, a->message.wide);
-			e->text = wide;
-		}
+		nvtx_narrow(wide, a->message.wide);
+		e->text = wide;
 		break;
 	default:
 		break;
@@ -376,11 +374,10 @@ static int pop_newest(void)
 }
 
 /* Calls one of the functions for text with a wide one. */
-#define WITH_WIDE(what, text)                \
-	char narrow[NVTX_NAME_MAX + 1] = ""; \
-                                             \
-	if (text)                            \
-		nvtx_narrow(narrow, text);   \
+#define WITH_WIDE(what, text)           \
+	char narrow[NVTX_NAME_MAX + 1]; \
+                                        \
+	nvtx_narrow(narrow, text);      \
 	what(narrow)
 
 static void mark_wide(const wchar_t *text)
@@ -407,10 +404,9 @@ static void name_category_in(nvtx_domain domain, uint32_t category, const char *
 
 static void name_category_wide_in(nvtx_domain domain, uint32_t category, const wchar_t *name)
 {
-	char narrow[NVTX_NAME_MAX + 1] = "";
+	char narrow[NVTX_NAME_MAX + 1];
 
-	if (name)
-		nvtx_narrow(narrow, name);
+	nvtx_narrow(narrow, name);
 	name_category_in(domain, category, narrow);
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "analyze/census.h"
+#include "analyze/gpu_steps.h"
+#include "analyze/nvtx_figures.h"
 #include "analyze/sample_census.h"
 #include "analyze/steps.h"
 #include "analyze/thread_states.h"
@@ -130,6 +132,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct timeline *tl = NULL;
 	struct timeline_visitor visitor;
 	struct sample_census samples = { 0 };
+	struct gpu_steps gpu_steps = { 0 };
 	struct census census;
 	int rc = -1;
 
@@ -139,12 +142,12 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err) ||
 	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err))
 		goto out;
-	if (gpu_sections_collect(&a->gpu, t, err))
+	if (gpu_sections_collect(&a->gpu, t, err) || gpu_steps_init(&gpu_steps, &a->gpu, tl))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
-	    census_finish(&census, a, tl, &samples, t) || steps_collect(a, tl, t) ||
-	    trust_collect(a, tl, &samples, t))
+	    census_finish(&census, a, tl, &samples, t) || steps_collect(a, tl, &gpu_steps, t) ||
+	    nvtx_figures_collect(a, tl, &gpu_steps) || trust_collect(a, tl, &samples, t))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
 	*out = a;
@@ -152,6 +155,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	rc = 0;
 out:
 	census_release(&census);
+	gpu_steps_release(&gpu_steps);
 	sample_census_release(&samples);
 	timeline_free(tl);
 	analysis_free(a);
@@ -171,6 +175,7 @@ void analysis_free(struct analysis *a)
 	free(a->functions);
 	free(a->lines);
 	free(a->steps);
+	free(a->nvtx);
 	free(a->marks);
 	free(a->counters);
 	free(a->gil.items);

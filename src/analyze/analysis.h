@@ -89,11 +89,12 @@ struct analysis_verdict {
 	const char *because; /* a sentence without its full stop */
 };
 
-enum step_source { STEP_SCOPE, STEP_WHOLE_RUN };
+enum step_source { STEP_SCOPE, STEP_NVTX, STEP_WHOLE_RUN };
 
-/* The scopes of one name in one process; or, without any, the whole run. */
+/* The scopes or NVTX ranges of one name in one process; or, without any, the whole run. */
 struct analysis_step {
 	const char *name;
+	const char *domain; /* of NVTX, "": the default one; NULL: it is none of NVTX's */
 	enum step_source source;
 	uint32_t pid;
 	uint32_t depth;   /* typical number of scopes around it */
@@ -106,8 +107,22 @@ struct analysis_step {
 	struct gpu_step_figures gpu;
 };
 
+/* NVTX ranges of one name, domain, category and kind, in all processes. */
+struct analysis_nvtx_range {
+	const struct trace_nvtx *what;
+	uint64_t count;   /* that ended */
+	uint64_t unended; /* not in any figure */
+	int64_t total_ns; /* of all that ended */
+	int64_t self_ns;  /* without the ranges and scopes inside it */
+	int64_t longest_ns;
+	/* Device time of what was launched inside, of those of which it is known; 0: of none. */
+	uint64_t gpu_count;
+	int64_t gpu_ns;
+};
+
 struct analysis_mark {
 	const char *name;
+	const char *domain; /* as in analysis_step */
 	uint64_t count;
 };
 
@@ -180,6 +195,8 @@ struct analysis {
 	struct analysis_line *lines;         /* of all functions; those of one most samples first */
 	size_t step_count;
 	struct analysis_step *steps; /* most important first: outermost, longest in total */
+	size_t nvtx_count;
+	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;
 	struct analysis_mark *marks; /* most frequent first */
 	size_t counter_count;

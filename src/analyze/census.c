@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare_texts.h"
 #include "analyze/stats.h"
 #include "analyze/waits.h"
 #include "base/array.h"
@@ -139,8 +140,10 @@ static int most_self_first(const void *a, const void *b)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct analysis_mark *)a)->name,
-		      ((const struct analysis_mark *)b)->name);
+	const struct analysis_mark *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : compare_texts(x->domain, y->domain);
 }
 
 static int most_frequent_first(const void *a, const void *b)
@@ -149,7 +152,7 @@ static int most_frequent_first(const void *a, const void *b)
 
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return by_name(a, b);
 }
 
 /* Ids of different processes may stand for one name. */
@@ -159,7 +162,7 @@ static size_t merge_names(struct analysis_mark *marks, size_t count)
 
 	qsort(marks, count, sizeof(*marks), by_name);
 	for (size_t i = 0; i < count; i++) {
-		if (n && !strcmp(marks[n - 1].name, marks[i].name))
+		if (n && !by_name(&marks[n - 1], &marks[i]))
 			marks[n - 1].count += marks[i].count;
 		else
 			marks[n++] = marks[i];
@@ -176,8 +179,10 @@ static int finish_marks(struct census *c, struct analysis *a, const struct trace
 		return -1;
 	for (size_t i = 0; i < c->mark_count; i++) {
 		const char *name = trace_string(t, c->marks[i].name);
+		const struct trace_nvtx *nvtx = trace_nvtx(t, c->marks[i].name);
 
 		a->marks[i].name = name ? name : "(unknown)";
+		a->marks[i].domain = nvtx ? nvtx->domain : NULL;
 		a->marks[i].count = c->marks[i].count;
 	}
 	a->mark_count = merge_names(a->marks, c->mark_count);

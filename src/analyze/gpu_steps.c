@@ -18,16 +18,19 @@ static bool is_part(const struct timeline *tl, size_t outer, size_t inner)
 {
 	const struct scope *o = timeline_scope(tl, outer), *i = timeline_scope(tl, inner);
 
+	if (scope_is_apart(o))
+		return i->end_ns <= o->end_ns;
 	/* What runs in no task goes on only when the event loop inside it is done. */
 	return i->parent == outer || (!o->task && i->task && i->end_ns <= o->end_ns);
 }
 
 /*
  * Scopes that overlap on a thread without one being inside the other belong to
- * several asyncio tasks: all that touch each other are marked.  `open` is room for
+ * several asyncio tasks: all that touch each other are marked.  Those that stand
+ * apart are compared with each other only.  `open` is room for
  * as many as there are scopes: a stack of those around the moment, by index.
  */
-static void mark_interleaved(bool *marks, size_t *open, const struct timeline *tl)
+static void mark_interleaved(bool *marks, size_t *open, const struct timeline *tl, bool apart)
 {
 	size_t n = timeline_scope_count(tl);
 
@@ -36,12 +39,17 @@ static void mark_interleaved(bool *marks, size_t *open, const struct timeline *t
 		size_t depth = 1;
 		bool mixed = false;
 
+		next = i + 1;
+		if (scope_is_apart(timeline_scope(tl, i)) != apart)
+			continue;
 		open[0] = i;
-		for (next = i + 1; next < n; next++) {
+		for (; next < n; next++) {
 			const struct scope *s = timeline_scope(tl, next);
 
 			if (s->thread != timeline_scope(tl, i)->thread || s->start_ns >= end_ns)
 				break;
+			if (scope_is_apart(s) != apart)
+				continue;
 			while (depth && timeline_scope(tl, open[depth - 1])->end_ns <= s->start_ns)
 				depth--;
 			mixed |= depth && !is_part(tl, open[depth - 1], next);
@@ -50,7 +58,7 @@ static void mark_interleaved(bool *marks, size_t *open, const struct timeline *t
 				end_ns = s->end_ns;
 		}
 		for (size_t k = i; mixed && k < next; k++)
-			marks[k] = true;
+			marks[k] |= scope_is_apart(timeline_scope(tl, k)) == apart;
 	}
 }
 
@@ -96,7 +104,8 @@ int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const st
 	if (open && s->before && s->interleaved) {
 		rc = 0;
 		sum_launches(s->before, calls, gpu->timeline);
-		mark_interleaved(s->interleaved, open, tl);
+		mark_interleaved(s->interleaved, open, tl, false);
+		mark_interleaved(s->interleaved, open, tl, true);
 	}
 	free(open);
 	return rc;
@@ -211,6 +220,20 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series
 	fill(out, &sheet);
 	free(values);
 	return 0;
+}
+
+bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, int64_t *device_ns)
+{
+	const struct gpu_section *section = gpu_section_find(s->gpu, scope->process);
+	const struct gpu_timeline *g = s->gpu->timeline;
+
+	*device_ns = 0;
+	if (!section || s->interleaved[scope - timeline_scope(s->timeline, 0)] ||
+	    gpu_paused_between(section, scope->start_ns, scope->end_ns))
+		return false;
+	*device_ns = s->before[call_at(g, scope->thread, scope->end_ns)].device_ns -
+		     s->before[call_at(g, scope->thread, scope->start_ns)].device_ns;
+	return true;
 }
 
 void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,

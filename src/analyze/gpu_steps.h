@@ -36,6 +36,12 @@ void gpu_steps_release(struct gpu_steps *s);
 int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series, size_t n,
 		      size_t skip, struct gpu_step_figures *out);
 
+/*
+ * Device time of all that the scope's thread launched while it lasted.  False: it is not known,
+ * as in struct gpu_step_figures.
+ */
+bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, int64_t *device_ns);
+
 /* The figures of a whole run of a process. */
 void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
 			   struct gpu_step_figures *out);

@@ -3,13 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/gpu_steps.h"
+#include "analyze/compare_texts.h"
 #include "analyze/stats.h"
 #include "base/array.h"
 #include "timeline/process_position.h"
 
 #define WARMUP_SERIES 10
 #define WARMUP_FACTOR 3
+
+static const char *domain_of(const struct scope *s)
+{
+	return s->nvtx ? s->nvtx->domain : NULL;
+}
+
+static int compare_names(const struct scope *x, const struct scope *y)
+{
+	int order = compare_texts(domain_of(x), domain_of(y));
+
+	return order ? order : compare_texts(x->name, y->name);
+}
 
 static int by_series(const void *a, const void *b)
 {
@@ -19,7 +31,7 @@ static int by_series(const void *a, const void *b)
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
-	order = x->name == y->name ? 0 : strcmp(x->name, y->name);
+	order = compare_names(x, y);
 	if (order)
 		return order;
 	if (x->start_ns != y->start_ns)
@@ -29,7 +41,7 @@ static int by_series(const void *a, const void *b)
 
 static bool same_series(const struct scope *x, const struct scope *y)
 {
-	return x->process == y->process && !strcmp(x->name, y->name);
+	return x->process == y->process && !compare_names(x, y);
 }
 
 static int most_important_first(const void *a, const void *b)
@@ -39,9 +51,13 @@ static int most_important_first(const void *a, const void *b)
 
 	if (x->depth != y->depth)
 		return x->depth < y->depth ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
 	if (x->total_ns != y->total_ns)
 		return x->total_ns > y->total_ns ? -1 : 1;
 	order = strcmp(x->name, y->name);
+	if (!order)
+		order = compare_texts(x->domain, y->domain);
 	return order ? order : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
@@ -91,7 +107,11 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 	int64_t busy_until_ns = INT64_MIN;
 	uint64_t depths = 0;
 
-	*s = (struct analysis_step){ .name = scopes[0].scope->name, .source = STEP_SCOPE };
+	*s = (struct analysis_step){
+		.name = scopes[0].scope->name,
+		.domain = domain_of(scopes[0].scope),
+		.source = scopes[0].scope->nvtx ? STEP_NVTX : STEP_SCOPE,
+	};
 	for (size_t i = 0; i < n; i++) {
 		const struct scope *scope = scopes[i].scope;
 
@@ -165,29 +185,28 @@ static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const stru
 	return 0;
 }
 
-int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t)
+int steps_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu,
+		  const struct trace *t)
 {
 	size_t n = timeline_scope_count(tl);
 	struct step_scope *scopes = calloc(n + 1, sizeof(*scopes));
 	int64_t *durations = calloc(n + 1, sizeof(*durations));
 	int64_t *scratch = calloc(n + 1, sizeof(*scratch));
-	struct gpu_steps gpu;
 	int rc = -1;
 
-	if (gpu_steps_init(&gpu, &a->gpu, tl) || !scopes || !durations || !scratch)
+	if (!scopes || !durations || !scratch)
 		goto out;
 	for (size_t i = 0; i < n; i++)
 		scopes[i].scope = timeline_scope(tl, i);
 	qsort(scopes, n, sizeof(*scopes), by_series);
-	if (collect_series(a, scopes, n, durations, scratch, &gpu, t))
+	if (collect_series(a, scopes, n, durations, scratch, gpu, t))
 		goto out;
 	if (a->step_count)
 		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
-	else if (whole_run(a, &gpu, t))
+	else if (whole_run(a, gpu, t))
 		goto out;
 	rc = 0;
 out:
-	gpu_steps_release(&gpu);
 	free(scopes);
 	free(durations);
 	free(scratch);

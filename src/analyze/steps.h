@@ -1,6 +1,7 @@
 /*
- * Steps: what the user waits for, once per request or batch.  Here the scopes of
- * one name in one process, or the whole run where there are none.
+ * Steps: what the user waits for, once per request or batch.  Here the scopes,
+ * or NVTX's ranges of a domain, of one name in one process; or the whole run where there are
+ * none.
  *
  * Warm-up: the leading steps that last more than three times the median, in a
  * series of at least ten of which no two overlap.  They are left out of the
@@ -10,9 +11,11 @@
 #define ANALYZE_STEPS_H
 
 #include "analyze/analysis.h"
+#include "analyze/gpu_steps.h"
 #include "timeline/timeline.h"
 
-/* Fills in a->steps; needs a->run, a->processes and a->gpu.  -1: out of memory. */
-int steps_collect(struct analysis *a, const struct timeline *tl, const struct trace *t);
+/* Fills in a->steps; needs a->run and a->processes.  -1: out of memory. */
+int steps_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu,
+		  const struct trace *t);
 
 #endif

@@ -28,4 +28,10 @@ void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail 
 /* The chapters about what threads did and waited for, by samples; likewise. */
 void markdown_waits(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* The chapter about NVTX ranges; likewise. */
+void markdown_nvtx(struct buf *out, const struct analysis *a, enum report_detail detail);
+
+/* What stands behind a name: that it is NVTX's, and its domain.  NULL: it is not. */
+void markdown_domain(struct buf *out, const char *domain);
+
 #endif

@@ -61,6 +61,11 @@ static void put_processes(struct json *j, const struct analysis *a)
 
 static void put_steps(struct json *j, const struct analysis *a, enum report_detail detail)
 {
+	static const char *const sources[] = {
+		[STEP_SCOPE] = "scope",
+		[STEP_NVTX] = "nvtx",
+		[STEP_WHOLE_RUN] = "whole-run",
+	};
 	size_t rows = report_rows(detail, a->step_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 
 	put_uint(j, "step_count", a->step_count);
@@ -70,7 +75,9 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 
 		json_object_begin(j);
 		put_string(j, "name", s->name);
-		put_string(j, "source", s->source == STEP_SCOPE ? "scope" : "whole-run");
+		put_string(j, "source", sources[s->source]);
+		if (s->domain)
+			put_string(j, "domain", s->domain);
 		put_uint(j, "pid", s->pid);
 		put_uint(j, "depth", s->depth);
 		put_uint(j, "count", s->count);
@@ -196,10 +203,41 @@ static void put_marks(struct json *j, const struct analysis *a, enum report_deta
 	for (size_t i = 0; i < rows; i++) {
 		json_object_begin(j);
 		put_string(j, "name", a->marks[i].name);
+		if (a->marks[i].domain)
+			put_string(j, "domain", a->marks[i].domain);
 		put_uint(j, "count", a->marks[i].count);
 		json_object_end(j);
 	}
 	json_array_end(j);
+}
+
+static void put_nvtx(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, a->nvtx_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+
+	begin_object(j, "nvtx");
+	put_uint(j, "range_count", a->nvtx_count);
+	begin_array(j, "ranges");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_nvtx_range *r = &a->nvtx[i];
+
+		json_object_begin(j);
+		put_string(j, "name", r->what->name);
+		put_string(j, "domain", r->what->domain);
+		put_string(j, "kind", r->what->kind == NVTX_STARTED ? "start" : "push");
+		put_uint(j, "category", r->what->category);
+		put_string(j, "category_name", r->what->category_name);
+		put_uint(j, "count", r->count);
+		put_uint(j, "unended", r->unended);
+		put_ms(j, "total_ms", r->total_ns);
+		put_ms(j, "self_ms", r->self_ns);
+		put_ms(j, "longest_ms", r->longest_ns);
+		put_known_ms(j, "gpu_ms", r->gpu_count > 0, r->gpu_ns);
+		put_uint(j, "gpu_count", r->gpu_count);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
 }
 
 static void put_counters(struct json *j, const struct analysis *a, enum report_detail detail)
@@ -314,6 +352,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_marks(&j, a, detail);
 	put_counters(&j, a, detail);
 	json_object_end(&j);
+	put_nvtx(&j, a, detail);
 	put_empty_object(&j, "memory");
 	put_trust(&j, a);
 	json_object_end(&j);

@@ -17,7 +17,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 		buf_add_str(out, "**This report is partial**: a part of the trace is missing, see "
 				 "[Trust](#trust).\n\n");
 	buf_printf(out, "End-to-end latency: %s", text_duration(figure, (double)first->p50_ns));
-	if (first->source == STEP_SCOPE) {
+	if (first->source != STEP_WHOLE_RUN) {
 		buf_printf(out, " (median of %zu ", first->count - first->warmup);
 		markdown_code(out, first->name, false);
 		buf_add_byte(out, ')');
@@ -67,10 +67,11 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 		const struct analysis_step *s = &a->steps[i];
 
 		buf_add_str(out, "| ");
-		if (s->source == STEP_SCOPE)
-			markdown_cell(out, s->name);
-		else
+		if (s->source == STEP_WHOLE_RUN)
 			buf_add_str(out, s->name);
+		else
+			markdown_cell(out, s->name);
+		markdown_domain(out, s->domain);
 		buf_printf(out, " | %" PRIu32 " | %zu | %zu | %s | %s | %s | %s | %s |\n", s->pid,
 			   s->count, s->warmup, text_duration(f[0], s->mean_ns),
 			   text_duration(f[1], (double)s->p50_ns),
@@ -233,6 +234,7 @@ static void add_marks(struct buf *out, const struct analysis *a, enum report_det
 	for (size_t i = 0; i < rows; i++) {
 		buf_add_str(out, "| ");
 		markdown_cell(out, a->marks[i].name);
+		markdown_domain(out, a->marks[i].domain);
 		buf_printf(out, " | %" PRIu64 " |\n", a->marks[i].count);
 	}
 	markdown_more(out, rows, a->mark_count);
@@ -293,6 +295,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_functions(out, a, detail);
 	add_waits(out, a, detail);
 	markdown_waits(out, a, detail);
+	markdown_nvtx(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);
 	add_counters(out, a, detail);

@@ -216,10 +216,11 @@ static void add_step(struct buf *out, const struct analysis_step *s)
 	char f[4][TEXT_FIGURE];
 
 	buf_add_str(out, "| ");
-	if (s->source == STEP_SCOPE)
+	if (s->source != STEP_WHOLE_RUN)
 		markdown_cell(out, s->name);
 	else
 		buf_add_str(out, s->name);
+	markdown_domain(out, s->domain);
 	buf_printf(out, " | %" PRIu32 " | %s | %s | ", s->pid,
 		   text_duration(f[0], (double)g->busy_ns),
 		   text_duration(f[1], (double)g->idle_ns));

@@ -67,9 +67,14 @@ static uint64_t chain_of(const struct scope *scope)
  */
 static int nest(struct scopes *s, struct scope *scope, size_t index)
 {
-	uint64_t chain = chain_of(scope), link = scope->task ? scope->task : scope->thread;
+	uint64_t chain = chain_of(scope);
+	uint64_t link = scope->task ? scope->task : scope->thread;
 	size_t parent = pair_map_find(&s->innermost, chain, link);
 
+	if (scope_is_apart(scope)) {
+		scope->parent = SCOPE_NONE;
+		return 0;
+	}
 	while (parent != SCOPE_NONE && s->items[parent].ended &&
 	       s->items[parent].end_ns <= scope->start_ns)
 		parent = s->items[parent].parent;
@@ -88,6 +93,7 @@ static int add_begin(struct scopes *s, const struct annotation *a)
 	scope += s->count;
 	*scope = (struct scope){
 		.name = name ? name : "(unknown)",
+		.nvtx = trace_nvtx(s->trace, a->name),
 		.start_ns = a->time_ns,
 		.task = a->task,
 		.instance = a->instance,

@@ -4,7 +4,8 @@
  *
  * A scope is known by its process and instance.  It nests inside the innermost
  * scope of its asyncio task that is open when it begins or, outside any task, of
- * its thread.  A scope whose end was lost in a gap surrounds nothing behind it.
+ * its thread; ranges that NVTX started lie inside nothing.  A scope whose end was lost in a gap
+ * surrounds nothing behind it.
  */
 #ifndef TIMELINE_SCOPES_H
 #define TIMELINE_SCOPES_H

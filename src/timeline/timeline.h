@@ -103,9 +103,10 @@ struct timeline_visitor {
 
 #define SCOPE_NONE SIZE_MAX
 
-/* A scope from its begin to its end, which may be on different threads. */
+/* A scope or a range of NVTX from its begin to its end, which may be on different threads. */
 struct scope {
-	const char *name; /* borrowed from the trace; "(unknown)" where it has none */
+	const char *name;              /* borrowed from the trace; "(unknown)" where it has none */
+	const struct trace_nvtx *nvtx; /* what NVTX was told of it; NULL: a scope of ours */
 	int64_t start_ns, end_ns;
 	uint64_t task, instance;
 	size_t parent;       /* index of the innermost scope open around it, or SCOPE_NONE */
@@ -116,6 +117,12 @@ struct scope {
 	uint32_t depth;   /* scopes around it */
 	bool ended;       /* else end_ns is the end of its thread, and no duration is known */
 };
+
+/* Does it lie inside nothing, and nothing inside it?  It may end in any thread. */
+static inline bool scope_is_apart(const struct scope *s)
+{
+	return s->nvtx && s->nvtx->kind == NVTX_STARTED;
+}
 
 struct thread_tally {
 	uint64_t events; /* stored and read */

@@ -27,7 +27,12 @@ static void require(int ok)
 		abort();
 }
 
-/* Half of the ids are defined, some of them twice as the same function. */
+static uint8_t kind_of(uint32_t id)
+{
+	return id <= NAMES / 2 ? DEF_CODE : id <= NAMES / 2 + NVTX_STARTED ? DEF_NVTX : DEF_STRING;
+}
+
+/* Half of the ids are functions, some of them twice the same; two are NVTX's, one of each kind. */
 static void write_definitions(struct trace_writer *w)
 {
 	static const char *const names[NAMES] = {
@@ -41,16 +46,19 @@ static void write_definitions(struct trace_writer *w)
 		const char *name = names[id - 1];
 
 		buf_clear(&b);
-		if (id <= NAMES / 2) {
+		if (kind_of(id) == DEF_CODE) {
 			buf_add_varint(&b, 7);
 			buf_add_varint(&b, strlen(name));
 			buf_add_str(&b, name);
 			buf_add_str(&b, "/w/a.py");
+		} else if (kind_of(id) == DEF_NVTX) {
+			buf_add_varint(&b, id - NAMES / 2);
+			buf_add(&b, "\0\3\1d\0", 5);
+			buf_add_str(&b, name);
 		} else {
 			buf_add_str(&b, name);
 		}
-		require(!trace_write_def(w, id <= NAMES / 2 ? DEF_CODE : DEF_STRING, id, b.data,
-					 b.len, &err));
+		require(!trace_write_def(w, kind_of(id), id, b.data, b.len, &err));
 	}
 	buf_release(&b);
 }
@@ -149,6 +157,17 @@ static void check(const struct analysis *a)
 	}
 }
 
+static void check_nvtx(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->nvtx_count; i++) {
+		const struct analysis_nvtx_range *r = &a->nvtx[i];
+
+		require(r->count + r->unended > 0 && r->gpu_count <= r->count);
+		require(r->self_ns >= 0 && r->self_ns <= r->total_ns);
+		require(r->longest_ns <= r->total_ns && r->gpu_ns >= 0);
+	}
+}
+
 static void check_gpu(const struct analysis_gpu *gpu)
 {
 	for (size_t i = 0; i < gpu->section_count; i++) {
@@ -199,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!trace_damage(t));
 	require(!analysis_new(&a, t, &err));
 	check(a);
+	check_nvtx(a);
 	check_gpu(&a->gpu);
 	render(a);
 	analysis_free(a);

@@ -105,7 +105,7 @@ static void add_text(struct buf *b, struct input *in)
 	free(text);
 }
 
-enum { CODE = 1, INNER, SCOPE, CALL, KERNEL };
+enum { CODE = 1, INNER, SCOPE, CALL, KERNEL, NVTX };
 
 static void write_scope(struct input *in, struct buf *b, uint64_t instance)
 {
@@ -142,6 +142,27 @@ static void write_gpu(struct input *in, struct buf *b)
 	free(text);
 }
 
+/* A range and a mark of NVTX, with domain and category. */
+static void write_nvtx(struct input *in, struct buf *b)
+{
+	char *name;
+	struct err err;
+
+	varints(b, (const uint64_t[]){ NVTX_PUSHED, 0xff00ff00, 7 }, 3);
+	add_text(b, in);
+	add_text(b, in);
+	name = next_text(in);
+	buf_add_str(b, name);
+	free(name);
+	require(!trace_write_def(writer, DEF_NVTX, NVTX, b->data, b->len, &err));
+	varints(b, (const uint64_t[]){ 4, 0 }, 2);
+	event(RECORD_SCOPE_BEGIN, NVTX, b);
+	varints(b, (const uint64_t[]){ 4 }, 1);
+	event(RECORD_SCOPE_END, NVTX, b);
+	varints(b, (const uint64_t[]){ 0 }, 1);
+	event(RECORD_MARK, NVTX, b);
+}
+
 static void write_events(struct input *in)
 {
 	struct buf b;
@@ -156,6 +177,7 @@ static void write_events(struct input *in)
 	add_text(&b, in);
 	event(RECORD_MARK, SCOPE, &b);
 	write_gpu(in, &b);
+	write_nvtx(in, &b);
 	event(RECORD_RETURN, CODE, NULL);
 	buf_release(&b);
 }

@@ -8,6 +8,8 @@
  *   code NAME FILE LINE        code ids are given in the order of first use;
  *                              without this line: app.py, line 10 * id;
  *                              f' is another id for the function f
+ *   nvtx KIND NAME DOMAIN CATEGORY CATEGORY_NAME   NAME is NVTX's (enum nvtx_kind; "-":
+ *                              empty); name' is another one that says the same
  *   ID: EVENT...               events of a thread, in order:
  *     +f@T >f@T *f@T           called, resumed, thrown into
  *     -f@T ~f@T !f@T           left by return, yield, exception
@@ -135,6 +137,35 @@ static uint32_t story_string(struct story *s, const char *text)
 		story_check(
 			s, trace_write_def(s->writer, DEF_STRING, id, text, strlen(text), &s->err));
 	return id;
+}
+
+static void story_nvtx(struct story *s, const char *line)
+{
+	char name[128], domain[128], category_name[128];
+	unsigned kind, category;
+	const char *text;
+	uint32_t id;
+	struct buf b;
+	bool is_new;
+
+	story_require(sscanf(line, "nvtx %u %127s %127s %u %127s", &kind, name, domain, &category,
+			     category_name) == 5,
+		      line);
+	id = story_find(s, 's', name, &is_new);
+	story_require(is_new, line);
+	buf_init(&b);
+	buf_add_varint(&b, kind);
+	buf_add_varint(&b, 0xff00ff00u + id); /* a colour */
+	buf_add_varint(&b, category);
+	text = strcmp(domain, "-") ? domain : "";
+	buf_add_varint(&b, strlen(text));
+	buf_add_str(&b, text);
+	text = strcmp(category_name, "-") ? category_name : "";
+	buf_add_varint(&b, strlen(text));
+	buf_add_str(&b, text);
+	buf_add(&b, name, strcspn(name, "'"));
+	story_check(s, trace_write_def(s->writer, DEF_NVTX, id, b.data, b.len, &s->err));
+	buf_release(&b);
 }
 
 static uint8_t story_call_kind(char c)
@@ -473,6 +504,8 @@ static void story_line(struct story *s, char *line)
 		story_thread(s, line, false);
 	else if (sscanf(line, "code %127s %255s %u", a, b, &number) == 3)
 		story_define_code(s, a, b, number);
+	else if (!strncmp(line, "nvtx ", 5))
+		story_nvtx(s, line);
 	else if (!strncmp(line, "stack ", 6))
 		story_stack(s, line);
 	else if (!strncmp(line, "look ", 5))

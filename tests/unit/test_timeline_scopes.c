@@ -75,6 +75,23 @@ static void scopes_of_a_thread_nest(void **state)
 	       "b#5 11-30\n");
 }
 
+static void pushed_ranges_nest_and_started_ones_stand_apart(void **state)
+{
+	(void)state;
+	expect(TWO_THREADS
+	       "nvtx 1 pushed - 0 -\nnvtx 1 other domain 0 -\nnvtx 2 started - 0 -\n"
+	       "1: [started#90/0@5 [pushed#1/0@10 [other#2/0@12 [started#91/0@13 ]#1@14\n"
+	       "1: [ours#3/0@15 ]#91@16 ]#2@17 [pushed#4/0@18 ]#3@19 ]#4@20\n"
+	       "2: [pushed#5/0@11 ]#90@15 ]#5@30\n",
+	       "started#90 5-15\n"
+	       "pushed#1 10-14\n"
+	       "other#2 12-17 in #1 depth 1\n"
+	       "started#91 13-16\n"
+	       "ours#3 15-19 in #2 depth 2\n"
+	       "pushed#4 18-20 in #3 depth 3\n"
+	       "pushed#5 11-30\n");
+}
+
 static void a_scope_may_begin_and_end_on_different_threads(void **state)
 {
 	(void)state;
@@ -205,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scopes_of_a_thread_nest),
+		cmocka_unit_test(pushed_ranges_nest_and_started_ones_stand_apart),
 		cmocka_unit_test(a_scope_may_begin_and_end_on_different_threads),
 		cmocka_unit_test(interleaved_tasks_keep_their_own_nesting),
 		cmocka_unit_test(a_task_nests_across_threads_and_not_across_processes),
