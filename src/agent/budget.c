@@ -6,13 +6,15 @@
 static struct {
 	bool bounded;
 	uint32_t ppm;
-	_Atomic uint32_t event_ps;
-	int64_t most_ns; /* credit is capped here */
+	_Atomic uint32_t event_ps; /* at best */
+	_Atomic uint32_t live_ps;  /* as it was seen last; 0: not seen */
+	double hook_ticks;         /* of it, timed; 0: not known */
+	int64_t most_ns;           /* credit is capped here */
 	_Atomic int64_t credit_ns;
 	_Atomic int64_t reserved_ns;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
-	_Atomic uint64_t recorder_ns;   /* of the recorder's CPU time, what is charged already */
+	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already */
 } bucket;
 
 void budget_start(const struct shm_header *h)
@@ -21,19 +23,20 @@ void budget_start(const struct shm_header *h)
 	bucket.ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_SHARE_PCT / 100u);
 	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * bucket.ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
+	atomic_store_explicit(&bucket.live_ps, 0, memory_order_relaxed);
+	bucket.hook_ticks = 0;
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
 	atomic_store_explicit(&bucket.reserved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
-	atomic_store_explicit(&bucket.recorder_ns,
-			      atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed),
-			      memory_order_relaxed);
+	atomic_store_explicit(&bucket.outside_ns, 0, memory_order_relaxed);
 }
 
-void budget_set_event_cost_ps(uint32_t ps)
+void budget_set_event_cost(uint32_t ps, double hook_ticks)
 {
 	struct shm_process *self = session_process();
 
+	bucket.hook_ticks = hook_ticks;
 	atomic_store_explicit(&bucket.event_ps, ps, memory_order_relaxed);
 	if (self)
 		atomic_store_explicit(&self->event_cost_ps, ps, memory_order_relaxed);
@@ -63,15 +66,16 @@ void budget_spend_ns(uint64_t ns)
 	spend(session_process(), ns);
 }
 
-/* With one core between us, what the recorder takes is taken from the workload. */
-static void charge_recorder(const struct shm_header *h, struct shm_process *account)
+/* What the recorder says stands in its own account. */
+static void charge_outside(const struct shm_process *account)
 {
-	uint64_t total = atomic_load_explicit(&h->recorder_cpu_ns, memory_order_relaxed);
+	uint64_t total = atomic_load_explicit(&account->outside_ns, memory_order_relaxed);
 	uint64_t charged =
-		atomic_exchange_explicit(&bucket.recorder_ns, total, memory_order_relaxed);
+		atomic_exchange_explicit(&bucket.outside_ns, total, memory_order_relaxed);
 
-	if (total > charged && atomic_load_explicit(&h->shares_core, memory_order_relaxed))
-		spend(account, total - charged);
+	if (total > charged)
+		atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)(total - charged),
+					  memory_order_relaxed);
 }
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
@@ -136,21 +140,45 @@ int64_t budget_credit_ns(void)
 	return bucket.bounded ? budget_credit_at(stamp_monotonic()) : INT64_MAX;
 }
 
-/*
- * What is measured at the start is the cost of events that follow each other at
- * once.  The more else runs between two of them, the less of our memory and code is
- * still in the nearest caches.
- */
-static uint64_t cost_ns(uint64_t events, uint64_t elapsed_ns)
+void budget_timed(struct ring *r, uint64_t start)
+{
+	uint64_t ticks = stamp_behind(r->clock) - start;
+	double most = bucket.hook_ticks * BUDGET_TIMED_MOST;
+
+	if (most > 0 && (double)ticks > most)
+		ticks = (uint64_t)most;
+	r->timed_ticks += ticks;
+	r->timed++;
+}
+
+/* Takes in what was timed since the last time: the latest counts most. */
+static void learn(struct ring *r)
+{
+	double best = bucket.hook_ticks, mean = r->timed ? (double)r->timed_ticks / r->timed : 0;
+	uint32_t before = r->event_ps ? r->event_ps
+				      : atomic_load_explicit(&bucket.live_ps, memory_order_relaxed);
+	double ps;
+
+	r->timed_ticks = r->timed = 0;
+	if (mean <= 0 || best <= 0)
+		return;
+	ps = budget_event_cost_ps() * mean / best;
+	if (before)
+		ps = before + (ps - before) / 8;
+	r->event_ps = (uint32_t)ps;
+	atomic_store_explicit(&bucket.live_ps, r->event_ps, memory_order_relaxed);
+}
+
+static uint64_t cost_ns(struct ring *r, uint64_t events)
 {
 	uint64_t ps = budget_event_cost_ps();
-	uint64_t gap_ns = elapsed_ns / events;
 
-	if (gap_ns > BUDGET_COLD_GAP_NS)
-		gap_ns = BUDGET_COLD_GAP_NS;
+	if (r->timed)
+		learn(r);
 	if (!ps)
 		ps = BUDGET_UNKNOWN_PS;
-	ps += ps * (BUDGET_COLD_PERCENT - 100) / 100 * gap_ns / BUDGET_COLD_GAP_NS;
+	else
+		ps = r->event_ps ? r->event_ps : ps * BUDGET_UNTIMED_PERCENT / 100;
 	return events * ps / 1000u;
 }
 
@@ -161,9 +189,8 @@ bool budget_settle(struct ring *r)
 	uint64_t events = (uint64_t)(r->lot - r->allowance), now_ns = stamp_monotonic();
 
 	if (events)
-		spend(account, cost_ns(events, now_ns - r->settled_ns));
+		spend(account, cost_ns(r, events));
 	r->lot = r->allowance = BUDGET_LOT;
-	r->settled_ns = now_ns;
-	charge_recorder(r->session->header, account);
+	charge_outside(account);
 	return budget_credit_at(now_ns) < 0;
 }

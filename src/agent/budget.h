@@ -8,7 +8,8 @@
  * one branch, the clock is read at the end of a lot.  What to do when the bucket
  * is overdrawn is for the hooks to know.  Where others have the CPUs as well, what
  * recording takes costs the program more than that: the recorder says how much
- * (shm_process.contention_percent).  The account is kept without a budget,
+ * (shm_process.contention_percent).  What it costs the program from outside is paid from
+ * the same credit (shm_process.outside_ns).  The account is kept without a budget,
  * too: the recorder reads it in the process's entry.
  *
  * Any thread, with or without the GIL.  A forked child goes on with its parent's
@@ -23,33 +24,36 @@
 #define BUDGET_FIRST_NS 5000000   /* of it there is so much at the start: a look at a program */
 #define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
 /*
- * Of the budget, what may be spent by this account.  The rest is for what it does not know:
- * samples, and the caches that we take from the program.
+ * Of the budget, what may be spent by this account: it was seen to be up to a fifth below what
+ * events really cost (bench/workloads, events on and off in turns in one process).
  */
-#define BUDGET_SHARE_PCT 40u
+#define BUDGET_SHARE_PCT 80u
 #define BUDGET_LOT 256 /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
 #define BUDGET_UNKNOWN_PS 200000u
 
+/* Of a hook's events so many-th are timed; a power of two, and less than a lot. */
+#define BUDGET_TIMED_EACH 64
+
+/* A timed event that took so many times what it takes at best was interrupted. */
+#define BUDGET_TIMED_MOST 24u
+
 /*
- * What an event costs in percent of what is measured at the start, where other code
- * runs between two of them for so long; in between it grows with the time.  Seen on
- * bench/workloads, --cpu trace against off, on 3.12 and 3.13: 80 to 90 at 40 ns (fib,
- * generators), 110 at 260 ns (exceptions), 160 at 300 ns (asyncio), 140 to 190 at 850 ns
- * (parsing).
+ * What an event costs, in percent of what it does at best, where none are timed.  Seen
+ * on bench/workloads, events on and off in turns, on 3.12: 80 (nothing but calls) to 200 (parsing).
  */
-#define BUDGET_COLD_PERCENT 160u
-#define BUDGET_COLD_GAP_NS 300u
+#define BUDGET_UNTIMED_PERCENT 150u
 
 /* A recording was joined: opens the account.  Before the first event. */
 void budget_start(const struct shm_header *h);
 
 /*
- * What one event costs on this machine and interpreter, in picoseconds; 0: not
- * known, see BUDGET_UNKNOWN_PS.  Measured by calibration.c.
+ * What one event costs on this machine and interpreter, in picoseconds, when events follow
+ * each other at once; 0: not known, see BUDGET_UNKNOWN_PS.  Of it the hook takes so many
+ * ticks as budget_timed() counts them, 0: none are timed.  Measured by calibration.c.
  */
-void budget_set_event_cost_ps(uint32_t ps);
+void budget_set_event_cost(uint32_t ps, double hook_ticks);
 uint32_t budget_event_cost_ps(void);
 
 /*
@@ -60,6 +64,19 @@ static inline bool budget_due(struct ring *r)
 {
 	return __builtin_expect(--r->allowance < 0, 0);
 }
+
+/* Is the event that was just counted one of those that are timed? */
+static inline bool budget_times(const struct ring *r)
+{
+	return __builtin_expect(!(r->allowance & (BUDGET_TIMED_EACH - 1)), 0);
+}
+
+/*
+ * The hook is done with it: it began at `start`.  So the account knows what an event costs here
+ * and now.  The more other code runs between two of them, the less of our memory and code is
+ * still in the nearest caches; what the interpreter does to call the hook suffers alike.
+ */
+void budget_timed(struct ring *r, uint64_t start);
 
 /*
  * Charges the events since the last one of these and gives the thread its next

@@ -6,6 +6,7 @@
 #include "agent/codes.h"
 
 #define REPEATS 7
+#define PAGE_BYTES 4096u /* or more */
 /* Each call's begin and end, and those of the loop around them; they fit one block. */
 #define EVENTS (2 * CALIBRATION_ROUNDS + 2)
 
@@ -26,11 +27,21 @@ uint64_t calibration_hooked_ns(enum calibration what)
 	return hooked_ns[what];
 }
 
+/* Of a timed event; 0: none were. */
+static double hook_ticks;
+
 static int by_size(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	double x = *(const double *)a, y = *(const double *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+/* The best but some. */
+static double choose(double *values, size_t but)
+{
+	qsort(values, REPEATS, sizeof(values[0]), by_size);
+	return values[but];
 }
 
 /* A name of the package: inferscope.NAME. */
@@ -41,12 +52,13 @@ static PyObject *of_package(const char *name)
 	return package ? py.GetAttr(package, name) : NULL;
 }
 
-/* What the program took, the second best: others may want the CPU; 0: it cannot be said. */
+/* What the program took; 0: it cannot be said. */
 static uint64_t measure(const char *program, struct ring *scratch, struct shm_block *blocks)
 {
 	PyObject *function = of_package(program);
 	PyObject *count = py.Long_From(CALIBRATION_ROUNDS);
-	uint64_t took[REPEATS], start;
+	double took[REPEATS], ticks[REPEATS] = { 0 };
+	uint64_t start;
 	size_t n = 0;
 
 	for (; function && count && n < REPEATS; n++) {
@@ -56,10 +68,14 @@ static uint64_t measure(const char *program, struct ring *scratch, struct shm_bl
 		if (scratch) {
 			scratch->events.block = &blocks[n];
 			scratch->events.head = 0;
+			scratch->timed = 0;
+			scratch->timed_ticks = 0;
 		}
 		start = stamp_monotonic();
 		result = py.CallWith(function, count, NULL);
-		took[n] = stamp_monotonic() - start;
+		took[n] = (double)(stamp_monotonic() - start);
+		if (scratch && scratch->timed)
+			ticks[n] = (double)scratch->timed_ticks / scratch->timed;
 		py_drop(result);
 		if (!result)
 			break;
@@ -67,8 +83,11 @@ static uint64_t measure(const char *program, struct ring *scratch, struct shm_bl
 	py_drop(function);
 	py_drop(count);
 	py.Err_Clear();
-	qsort(took, n, sizeof(took[0]), by_size);
-	return n == REPEATS ? took[1] : 0;
+	if (n < REPEATS)
+		return 0;
+	if (scratch)
+		hook_ticks = choose(ticks, REPEATS / 2);
+	return (uint64_t)choose(took, 1); /* others may want the CPU */
 }
 
 void calibration_without_hook(unsigned count)
@@ -90,6 +109,13 @@ static bool keep_out_of_the_trace(const char *name)
 	return kept;
 }
 
+/* So that no page has to be found, by us or by a hypervisor, while we measure. */
+static void touch(struct shm_block *blocks)
+{
+	for (size_t at = 0; at < REPEATS * sizeof(*blocks); at += PAGE_BYTES)
+		((volatile char *)blocks)[at] = 0;
+}
+
 /* On a ring like the thread's own, but what is written to it is read by nobody. */
 static void measure_with_hook(unsigned count)
 {
@@ -97,6 +123,7 @@ static void measure_with_hook(unsigned count)
 	struct shm_block *blocks = calloc(REPEATS, sizeof(*blocks));
 
 	if (scratch && blocks) {
+		touch(blocks);
 		ring_init(scratch, own->session, own->thread);
 		scratch->name_at = UINT64_MAX;
 		scratch->lot = scratch->allowance = INT32_MAX;
@@ -120,6 +147,6 @@ void calibration_with_hook(unsigned count)
 	if (kept && plain && !hooked_ns[CALIBRATION_CALLS])
 		measure_with_hook(count);
 	hooked = hooked_ns[CALIBRATION_CALLS];
-	budget_set_event_cost_ps(hooked > plain ? (uint32_t)((hooked - plain) * 1000u / EVENTS)
-						: 0);
+	budget_set_event_cost(hooked > plain ? (uint32_t)((hooked - plain) * 1000u / EVENTS) : 0,
+			      hook_ticks);
 }

@@ -79,12 +79,14 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 {
 	struct ring *r = session_ring();
 	struct code_note *note;
+	uint64_t start;
 
 	if (__builtin_expect(!r, 0)) {
 		if (!session_on()) /* over: no function costs anything from now on */
 			stop();
 		return py.None;
 	}
+	start = stamp_now(r->clock);
 	note = codes_note(r, code);
 	if (discovering)
 		return discovered(kind, note, can_disable);
@@ -92,7 +94,9 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 				     (note && (note->watch || note->left_out)),
 			     0))
 		return record_slow(r, kind, note, can_disable);
-	ring_push(r, kind, note ? note->id : 0);
+	ring_push_at(r, start, kind, note ? note->id : 0);
+	if (budget_times(r))
+		budget_timed(r, start);
 	return py.None;
 }
 

@@ -34,16 +34,18 @@ struct ring_chain {
 struct ring {
 	struct session *session;
 	uint32_t clock;
-	uint32_t thread;     /* index of our entry */
-	uint64_t produced;   /* event records so far, stored or not */
-	uint64_t name_at;    /* calls_look() when produced gets here */
-	int32_t allowance;   /* events until the next look at the budget: budget.h */
-	int32_t lot;         /* what it was at the last one */
-	uint64_t settled_ns; /* CLOCK_MONOTONIC at the last one */
-	uint32_t cuts;       /* of bursts.h: those that this thread knows of */
-	bool in_step;        /* the trace knows which functions the thread is in */
-	uint32_t heard;      /* of the log in leave_out.h */
-	uint64_t retry_at;   /* no block could be had: look for one again when produced gets here */
+	uint32_t thread;   /* index of our entry */
+	uint64_t produced; /* event records so far, stored or not */
+	uint64_t name_at;  /* calls_look() when produced gets here */
+	int32_t allowance; /* events until the next look at the budget: budget.h */
+	int32_t lot;       /* what it was at the last one */
+	uint32_t cuts;     /* of bursts.h: those that this thread knows of */
+	bool in_step;      /* the trace knows which functions the thread is in */
+	uint32_t heard;    /* of the log in leave_out.h */
+	uint32_t timed;    /* events since then that were timed: budget.h */
+	uint32_t event_ps; /* what one costs here, of late; 0: not known */
+	uint64_t timed_ticks;
+	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;
 	struct ring_chain defs;
@@ -91,17 +93,22 @@ static inline _Atomic uint64_t *ring_room(struct ring *r, uint32_t bytes)
 	return &r->events.block->words[r->events.head / 8u];
 }
 
-/* An event without payload. */
-static inline void ring_push(struct ring *r, uint8_t kind, uint32_t id)
+/* An event without payload, of now: no event of this thread came since the stamp was taken. */
+static inline void ring_push_at(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id)
 {
 	_Atomic uint64_t *w = ring_room(r, sizeof(struct record));
 
 	if (__builtin_expect(!w, 0))
 		return;
 	/* Release: see "Reading a block" in format/shm.h. */
-	atomic_store_explicit(&w[0], stamp_now(r->clock), memory_order_release);
+	atomic_store_explicit(&w[0], stamp, memory_order_release);
 	atomic_store_explicit(&w[1], ring_second_word(kind, id, 0), memory_order_release);
 	ring_publish(r, sizeof(struct record));
+}
+
+static inline void ring_push(struct ring *r, uint8_t kind, uint32_t id)
+{
+	ring_push_at(r, stamp_now(r->clock), kind, id);
 }
 
 /* An event with at most RECORD_PAYLOAD_MAX bytes of payload; more is cut. */

@@ -137,6 +137,7 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->no_lines, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->event_cost_ps, budget_event_cost_ps(), memory_order_relaxed);
 	atomic_store_explicit(&p->overhead_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->outside_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->contention_percent, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->left_out_functions, budget_left_out(), memory_order_relaxed);
 	atomic_store_explicit(&p->python_set, 0, memory_order_relaxed);

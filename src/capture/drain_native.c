@@ -59,6 +59,7 @@ static int write_sample(void *ctx, const struct native_sample *s)
 		.last_ns = time_ns,
 	};
 
+	drain_costs_interrupt(d, s->process);
 	return trace_write_sample(d->writer, s->process, &sample, c->err);
 }
 

@@ -2,7 +2,10 @@
 #ifndef CAPTURE_DRAIN_STATE_H
 #define CAPTURE_DRAIN_STATE_H
 
+#include <sched.h>
+
 #include "capture/drain.h"
+#include "capture/native.h"
 #include "capture/thread_state.h"
 
 #define DRAIN_BATCH \
@@ -28,6 +31,7 @@ struct drain_process {
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
 	bool noted_refusal, noted_displaced, noted_no_lines;
 	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
+	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c */
 	bool sampled;               /* the sampler was told of it, or refused it */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
@@ -54,6 +58,16 @@ struct sampled_thread {
 	int64_t expires_ns;        /* 0: not before it ends */
 	char name[32];
 	struct thread_times first, last; /* the kernel's; see drain_times.c */
+};
+
+/* What the recorder needs of the CPUs; see drain_costs.c. */
+struct drain_costs {
+	cpu_set_t cpus; /* that count */
+	bool idle_known;
+	int64_t since_ns;         /* the window's beginning */
+	uint64_t idle_ns, own_ns; /* CPU times then */
+	double own, busy;         /* CPUs, in the last window: that we had; that were not idle */
+	double taken_ns, used_ns; /* of late: CPU time that others missed, and all of ours */
 };
 
 /* A stretch of a block, copied out of the shared memory. */
@@ -85,7 +99,9 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	off_t notes_read;
-	int64_t times_due_ns;               /* when to ask the kernel again for CPU times */
+	int64_t times_due_ns;   /* when to ask the kernel again for CPU times */
+	int64_t times_asked_ns; /* when it was asked */
+	struct drain_costs costs;
 	uint32_t told_pids[DRAIN_TOLD_MAX]; /* whose shim left a note */
 	unsigned told;
 	char refusal[1024];                   /* the first one; "": none */
@@ -112,6 +128,17 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
  * a thread that is new.
  */
 void drain_times_update(struct drain *d);
+
+/* What recording costs from outside: now and then. */
+void drain_costs_cycle(struct drain *d, int64_t now_ns);
+
+/* A thread of the process ran and waited for a CPU in the time that has passed. */
+void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed_ns,
+			uint64_t ran_ns, uint64_t queued_ns);
+
+/* A thread of the process (its id in the trace) was looked at; was interrupted for a sample. */
+void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
+void drain_costs_interrupt(struct drain *d, uint32_t process);
 
 /* Put into a thread's entry what is known of its CPU times. */
 void drain_times_finish(struct drain *d, uint32_t slot);

@@ -395,7 +395,7 @@ static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 	return 0;
 }
 
-/* What its agent says; a time that no process can have is none. */
+/* What its agent says, and what we know besides; a time that no process can have is none. */
 static void read_account(struct drain_process *p, const struct shm_process *shared)
 {
 	uint64_t overhead = atomic_load_explicit(&shared->overhead_ns, memory_order_relaxed);
@@ -403,7 +403,7 @@ static void read_account(struct drain_process *p, const struct shm_process *shar
 		atomic_load_explicit(&shared->left_out_functions, memory_order_relaxed);
 
 	p->entry.accounted = overhead < OVERHEAD_MAX_NS && functions < UINT32_MAX;
-	p->entry.overhead_ns = (int64_t)overhead;
+	p->entry.overhead_ns = (int64_t)(overhead + p->outside_ns);
 	p->entry.event_cost_ps = atomic_load_explicit(&shared->event_cost_ps, memory_order_relaxed);
 	p->entry.left_out_functions = functions;
 }

@@ -44,29 +44,38 @@ static int64_t update_sampled(struct drain *d, bool due)
 	return asked;
 }
 
-static void ask_and_compare(struct drain_process *p, struct drain_thread *t)
+static void ask_and_compare(struct drain *d, struct drain_thread *t, int64_t now_ns)
 {
+	struct drain_process *p = &d->processes[t->slot];
 	struct thread_times before = t->last;
 	bool again = t->entry.timed;
+	uint64_t ran_ns, queued_ns;
 
 	ask(p->entry.pid, &t->entry, &t->first, &t->last);
 	if (!again)
 		return;
-	p->ran_ns += t->last.on_cpu_ns - before.on_cpu_ns;
-	p->queued_ns += t->last.queued_ns - before.queued_ns;
+	ran_ns = t->last.on_cpu_ns - before.on_cpu_ns;
+	queued_ns = t->last.queued_ns - before.queued_ns;
+	p->ran_ns += ran_ns;
+	p->queued_ns += queued_ns;
+	drain_costs_waited(d, p, now_ns - d->times_asked_ns, ran_ns, queued_ns);
 }
 
-/* What the agents' account needs; the latest counts most. */
-static void tell_contention(struct drain *d)
+/* What the agents' account needs; of contention the latest counts most. */
+static void tell_agents(struct drain *d)
 {
 	for (uint32_t i = 0; i < d->process_limit; i++) {
+		struct shm_process *shared = &d->area->processes[i];
 		struct drain_process *p = &d->processes[i];
 		uint64_t percent;
 
-		if (!p->known || p->ran_ns < WINDOW_NS)
+		if (!p->known)
+			continue;
+		atomic_store_explicit(&shared->outside_ns, p->outside_ns, memory_order_relaxed);
+		if (p->ran_ns < WINDOW_NS)
 			continue;
 		percent = 100 + 100 * p->queued_ns / p->ran_ns;
-		atomic_store_explicit(&d->area->processes[i].contention_percent,
+		atomic_store_explicit(&shared->contention_percent,
 				      percent < CONTENTION_MAX ? (uint32_t)percent : CONTENTION_MAX,
 				      memory_order_relaxed);
 		p->ran_ns /= 2;
@@ -85,13 +94,15 @@ void drain_times_update(struct drain *d)
 
 		if (!t->known || t->ended || (t->entry.timed && !due))
 			continue;
-		ask_and_compare(&d->processes[t->slot], t);
+		ask_and_compare(d, t, now_ns);
 		asked++;
 	}
-	if (due)
-		tell_contention(d);
-	if (due)
-		d->times_due_ns = now_ns + ASK_AFTER_NS + asked * ASK_EACH_NS;
+	if (!due)
+		return;
+	drain_costs_cycle(d, now_ns);
+	tell_agents(d);
+	d->times_asked_ns = now_ns;
+	d->times_due_ns = now_ns + ASK_AFTER_NS + asked * ASK_EACH_NS;
 }
 
 void drain_process_ends(struct drain *d, uint32_t pid)
@@ -100,7 +111,7 @@ void drain_process_ends(struct drain *d, uint32_t pid)
 		struct drain_thread *t = &d->threads[i];
 
 		if (t->known && d->processes[t->slot].entry.pid == pid)
-			ask(pid, &t->entry, &t->first, &t->last);
+			ask_and_compare(d, t, ticks_now_ns(d->ticks));
 	}
 	for (size_t i = 0; i < d->sampled_count; i++) {
 		struct sampled_thread *s = &d->sampled[i];

@@ -11,8 +11,9 @@
 #include "capture/perf_events.h"
 #include "capture/spare_files.h"
 
-/* Of CPU time.  An interrupt takes 2 us or so: half a thousandth. */
-#define NATIVE_HZ 250u
+#define NATIVE_HZ 250u   /* of CPU time, and */
+#define NATIVE_PPM 3000u /* interrupts are not to take more than that of it */
+#define NATIVE_HZ_LEAST 20u
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
@@ -42,6 +43,7 @@ struct native {
 	size_t count, cap;
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
+	uint32_t hz, interrupt_ns;
 	int refused;
 	uint64_t lost;
 };
@@ -106,6 +108,16 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 	return &grown[n->count++];
 }
 
+static void choose_rate(struct native *n)
+{
+	n->interrupt_ns = perf_events_cost_ns();
+	n->hz = NATIVE_HZ;
+	if (n->interrupt_ns > NATIVE_PPM * 1000u / NATIVE_HZ)
+		n->hz = NATIVE_PPM * 1000u / n->interrupt_ns;
+	if (n->hz < NATIVE_HZ_LEAST)
+		n->hz = NATIVE_HZ_LEAST;
+}
+
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 {
 	struct native_thread t = { .tid = tid, .there = true, .turns = true };
@@ -117,7 +129,9 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	if (!grown)
 		return;
 	p->threads = grown;
-	if (perf_events_open(&t.events, tid, NATIVE_HZ, t.turns)) {
+	if (!n->hz)
+		choose_rate(n);
+	if (perf_events_open(&t.events, tid, n->hz, t.turns)) {
 		/* A thread that is gone says nothing about the others. */
 		if (!n->works && errno != ESRCH)
 			n->refused = errno;
@@ -219,12 +233,12 @@ static void take_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
 }
 
 /* False: the thread is gone. */
-static bool stop_turns(struct native_thread *t)
+static bool stop_turns(const struct native *n, struct native_thread *t)
 {
 	perf_events_close(&t->events); /* what was lost were such records */
 	t->turns = false;
 	t->lost_cpu_ns = 0;
-	return !perf_events_open(&t->events, t->tid, NATIVE_HZ, false);
+	return !perf_events_open(&t->events, t->tid, n->hz, false);
 }
 
 static int read_process(struct reading *r)
@@ -239,7 +253,8 @@ static int read_process(struct reading *r)
 		r->thread = t;
 		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
-		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) && !stop_turns(t))
+		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
+		    !stop_turns(r->native, t))
 			t->there = false;
 		if (t->there && !p->ended)
 			p->threads[left++] = *t;
@@ -272,6 +287,11 @@ int native_read(struct native *n, int64_t now_ns, const struct native_reader *re
 int native_define(struct native *n, const struct native_definitions *d)
 {
 	return native_places_define(n->places, d);
+}
+
+uint32_t native_interrupt_ns(const struct native *n)
+{
+	return n->interrupt_ns;
 }
 
 int native_refused(const struct native *n)

@@ -57,6 +57,9 @@ void native_forget(struct native *n, uint32_t process);
 
 int native_define(struct native *n, const struct native_definitions *d);
 
+/* What a sample takes from the thread that it is of. */
+uint32_t native_interrupt_ns(const struct native *n);
+
 /* An errno; 0: the kernel has not refused. */
 int native_refused(const struct native *n);
 uint64_t native_lost(const struct native *n); /* samples that found no room */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,6 +15,11 @@
  * 25 threads fit into what an unprivileged user may lock (perf_event_mlock_kb).
  */
 #define DATA_PAGES 4u
+
+#define COST_HZ 20000u    /* how often we interrupt ourselves */
+#define COST_TURNS 250000 /* of a loop: a few of these periods */
+#define COST_ROUNDS 9
+#define COST_MOST_NS 100000000u /* per sample; what is above was something else */
 
 #define RECORD_MAX 256u /* longer ones are not of a kind that was asked for */
 
@@ -153,4 +159,62 @@ void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor)
 	}
 	/* Release: pairs with the kernel's load; we are done with the records. */
 	atomic_store_explicit(tail, end, memory_order_release);
+}
+
+static int64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* What a certain piece of work takes of this thread's time. */
+static __attribute__((noinline)) int64_t work_ns(void)
+{
+	int64_t start_ns = thread_cpu_ns();
+
+	for (volatile int i = 0; i < COST_TURNS; i++)
+		;
+	return thread_cpu_ns() - start_ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void count_sample(void *ctx, int64_t monotonic_ns, uint64_t address)
+{
+	(void)monotonic_ns;
+	(void)address;
+	++*(int64_t *)ctx;
+}
+
+uint32_t perf_events_cost_ns(void)
+{
+	int64_t costs[COST_ROUNDS], samples;
+	const struct perf_visitor counter = { .ctx = &samples, .sample = count_sample };
+	int n = 0;
+
+	work_ns(); /* a first time for code and caches */
+	for (int i = 0; i < COST_ROUNDS; i++) {
+		int64_t plain_ns = work_ns(), sampled_ns;
+		struct perf_events p;
+
+		if (perf_events_open(&p, 0, COST_HZ, false))
+			return 0;
+		sampled_ns = work_ns();
+		samples = 0;
+		perf_events_read(&p, &counter);
+		perf_events_close(&p);
+		if (samples)
+			costs[n++] = (sampled_ns - plain_ns) / samples;
+	}
+	if (!n)
+		return 0;
+	qsort(costs, (size_t)n, sizeof(costs[0]), by_size);
+	return costs[n / 2] > 0 && costs[n / 2] < COST_MOST_NS ? (uint32_t)costs[n / 2] : 0;
 }

@@ -29,6 +29,13 @@ struct perf_visitor {
 	void (*turn)(void *ctx, int64_t monotonic_ns, bool on, bool preempted);
 };
 
+/*
+ * What the interruption for one sample takes from a thread, measured on the calling one, in some
+ * milliseconds; 0: not permitted.  Two microseconds on bare metal, and six times as much where a
+ * hypervisor has to be asked for each tick of a timer.
+ */
+uint32_t perf_events_cost_ns(void);
+
 /* -1 with errno: the kernel refuses.  The thread may be anybody's whom we may trace. */
 int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns);
 void perf_events_close(struct perf_events *p); /* may be called again */

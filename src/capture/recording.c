@@ -172,20 +172,8 @@ void recording_begin(struct recording *r)
 	switch_agents(r, SHM_ON);
 }
 
-/* For the agents, who count what the recorder takes from them. */
-static void account_cpu(struct recording *r)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	atomic_store_explicit(&r->area.header->recorder_cpu_ns,
-			      (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec,
-			      memory_order_relaxed);
-}
-
 void recording_cycle(struct recording *r)
 {
-	account_cpu(r);
 	if (!r->failed &&
 	    (drain_cycle(r->drain, &r->trouble) ||
 	     shrink_cycle(&r->shrink, ticks_now_ns(&r->ticks), r->writer, &r->trouble)))

@@ -6,11 +6,12 @@
 #include "format/stamp.h"
 
 #define WINDOW_NS 100000000
-#define IDLE_NS 10000000         /* how soon a first process is noticed */
-#define SLOWEST_NS 100000000     /* ten looks a second are always made */
-#define SHARE_OF_FREE_CORE 0.08  /* promised is a tenth */
-#define SHARE_OF_ONLY_CORE 0.012 /* of the whole recorder; promised are 0.015 */
-#define LEAST_OF_ONLY_CORE 0.003 /* if the rest of the recorder takes more than all of that */
+#define IDLE_NS 10000000        /* how soon a first process is noticed */
+#define SLOWEST_NS 100000000    /* ten looks a second are always made */
+#define SHARE_OF_FREE_CORE 0.08 /* promised is a tenth */
+#define SHARE_OF_BUDGET 0.25    /* that the whole recorder may take from the workload */
+#define DEFAULT_BUDGET 0.05     /* where there is none, samples are still held to be cheap */
+#define LEAST_SHARE 0.003       /* if the rest of the recorder takes more than all of that */
 
 static int64_t cpu_ns(clockid_t clock)
 {
@@ -27,9 +28,11 @@ static void window_begin(struct sample_pace *p, int64_t now_ns)
 	p->window_all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-void sample_pace_init(struct sample_pace *p, uint32_t hz)
+void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 {
 	memset(p, 0, sizeof(*p));
+	p->may_take = SHARE_OF_BUDGET *
+		      (budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6);
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
 	p->random = stamp_monotonic() | 1;
 }
@@ -42,24 +45,24 @@ static uint64_t next_random(struct sample_pace *p)
 	return p->random;
 }
 
-/* Of a core, for the sampler alone. */
-static double allowed(const struct sample_pace *p, double others)
+/* Of a core, for the sampler alone: `others` is what the rest of the recorder has of it. */
+static double allowed(const struct sample_pace *p, double others, double taken)
 {
-	double left = SHARE_OF_ONLY_CORE - others;
+	double left = taken > 0 ? p->may_take / taken - others : SHARE_OF_FREE_CORE;
 
-	if (!p->shares)
+	if (left > SHARE_OF_FREE_CORE)
 		return SHARE_OF_FREE_CORE;
-	return left > LEAST_OF_ONLY_CORE ? left : LEAST_OF_ONLY_CORE;
+	return left > LEAST_SHARE ? left : LEAST_SHARE;
 }
 
 /* So slow that it costs what is allowed, and never faster than asked. */
-static void adjust(struct sample_pace *p, int64_t now_ns)
+static void adjust(struct sample_pace *p, int64_t now_ns, double taken)
 {
 	double wall = (double)(now_ns - p->window_ns);
 	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
 	int64_t all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - p->window_all_ns;
 	double share = (double)own_ns / wall;
-	double target = allowed(p, (double)(all_ns - own_ns) / wall);
+	double target = allowed(p, (double)(all_ns - own_ns) / wall, taken);
 	double period = (double)p->period_ns * share / target;
 
 	p->cpu_ns += own_ns;
@@ -73,11 +76,6 @@ static void adjust(struct sample_pace *p, int64_t now_ns)
 		p->held_back = true;
 }
 
-void sample_pace_share(struct sample_pace *p, bool shares)
-{
-	p->shares = shares;
-}
-
 static void sleep_until(int64_t ns)
 {
 	struct timespec t = { ns / 1000000000, ns % 1000000000 };
@@ -86,25 +84,22 @@ static void sleep_until(int64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-bool sample_pace_wait(struct sample_pace *p, bool active)
+void sample_pace_wait(struct sample_pace *p, bool active, uint32_t taken_ppm)
 {
 	int64_t now_ns = (int64_t)stamp_monotonic(), jitter_ns;
-	bool window = false;
 
 	if (!active) {
 		p->next_ns = 0;
 		sleep_until(now_ns + IDLE_NS);
-		return false;
+		return;
 	}
 	if (!p->next_ns) {
 		p->next_ns = p->began_ns = now_ns;
 		window_begin(p, now_ns);
-		window = true;
 	}
 	if (now_ns - p->window_ns >= WINDOW_NS) {
-		adjust(p, now_ns);
+		adjust(p, now_ns, (double)taken_ppm / 1e6);
 		window_begin(p, now_ns);
-		window = true;
 	}
 	p->rounds++;
 	p->active_ns += now_ns - p->began_ns;
@@ -115,5 +110,4 @@ bool sample_pace_wait(struct sample_pace *p, bool active)
 	/* A quarter of the period at most, either way. */
 	jitter_ns = (int64_t)(next_random(p) % (uint64_t)(p->period_ns / 2 + 1)) - p->period_ns / 4;
 	sleep_until(p->next_ns + jitter_ns);
-	return window;
 }

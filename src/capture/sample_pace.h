@@ -1,6 +1,7 @@
 /*
  * When the sampler looks next: at the rate it was asked for, as long as that costs
- * no more than it may.
+ * no more than it may: a part of a CPU that is free; or, if the workload has to wait while
+ * the recorder has a CPU, a part of the overhead budget.
  *
  * Deadlines are absolute, so that the rate does not drift, and each is moved a
  * little at random, so that it does not keep step with a program that is periodic.
@@ -16,7 +17,7 @@ struct sample_pace {
 	int64_t period_ns; /* that the cost allows */
 	int64_t next_ns;   /* CLOCK_MONOTONIC; 0: not begun */
 	uint64_t random;
-	bool shares;                                     /* one core, with the workload */
+	double may_take;                                 /* of the workload's time */
 	int64_t window_ns, window_cpu_ns, window_all_ns; /* since when the cost is looked at */
 	uint64_t rounds;
 	int64_t active_ns, cpu_ns;
@@ -24,13 +25,13 @@ struct sample_pace {
 	bool held_back;
 };
 
-void sample_pace_init(struct sample_pace *p, uint32_t hz);
+/* budget_ppm: of shm_header. */
+void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm);
 
 /*
- * Waits for the next round.  Without anything to look at (active) none is due.
- * True now and then, when it is time to look whether the core is shared.
+ * Waits for the next round.  Without anything to look at (active) none is due.  taken_ppm: of the
+ * recorder's CPU time, so much was the workload's loss.
  */
-bool sample_pace_wait(struct sample_pace *p, bool active);
-void sample_pace_share(struct sample_pace *p, bool shares);
+void sample_pace_wait(struct sample_pace *p, bool active, uint32_t taken_ppm);
 
 #endif

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +105,7 @@ int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
 	s->header = header;
 	s->origin_ns = origin_ns;
 	windows_init(&s->windows, windows);
-	sample_pace_init(&s->pace, hz);
+	sample_pace_init(&s->pace, hz, header->budget_ppm);
 	pthread_mutex_init(&s->lock, NULL);
 	*out = s;
 	return 0;
@@ -475,21 +474,6 @@ static void publish(struct sampler *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Has the workload, and have we with it, a single core? */
-static bool shares_core(const struct sampler *s)
-{
-	cpu_set_t ours, theirs;
-
-	if (sched_getaffinity(0, sizeof(ours), &ours) || !s->target_count)
-		return false;
-	for (size_t i = 0; i < s->target_count; i++) {
-		if (sched_getaffinity(s->targets[i].python.memory.pid, sizeof(theirs), &theirs))
-			continue;
-		CPU_OR(&ours, &ours, &theirs);
-	}
-	return CPU_COUNT(&ours) == 1;
-}
-
 static void *run(void *context)
 {
 	struct sampler *s = context;
@@ -501,13 +485,8 @@ static void *run(void *context)
 			visit(s, &s->targets[i]);
 		publish(s);
 		windows_tell(&s->windows, s->header);
-		if (sample_pace_wait(&s->pace, s->target_count > 0)) {
-			bool shares = shares_core(s);
-
-			sample_pace_share(&s->pace, shares);
-			atomic_store_explicit(&s->header->shares_core, shares,
-					      memory_order_relaxed);
-		}
+		sample_pace_wait(&s->pace, s->target_count > 0,
+				 atomic_load_explicit(&s->header->taken_ppm, memory_order_relaxed));
 	}
 	while (s->target_count)
 		target_remove(s, s->targets[0].process, (int64_t)stamp_monotonic() - s->origin_ns);

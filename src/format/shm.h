@@ -138,13 +138,8 @@ struct shm_header {
 	_Alignas(64) _Atomic uint32_t next_id;
 	/* Processes that found no entry; counted by themselves. */
 	_Alignas(64) _Atomic uint32_t no_process;
-	/*
-	 * Of the recorder, for the agents' account of what recording costs: the CPU
-	 * time that it has used so far; and 1 while the workload and it have one core
-	 * between them, so that this time is taken from the workload.
-	 */
-	_Alignas(64) _Atomic uint64_t recorder_cpu_ns;
-	_Atomic uint32_t shares_core;
+	/* Of the recorder's CPU time, what the workload had to wait for: by it, for itself. */
+	_Alignas(64) _Atomic uint32_t taken_ppm;
 };
 
 /* Of a process or thread entry. */
@@ -192,7 +187,8 @@ struct shm_process {
 	_Atomic uint32_t no_lines;  /* GPU work has no Python lines: unknown frames */
 
 	_Atomic uint32_t event_cost_ps;      /* of one call event; 0: it was not measured */
-	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account */
+	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account; */
+	_Atomic uint64_t outside_ns;         /* by the recorder's: from outside, in addition */
 	_Atomic uint64_t left_out_functions; /* no longer traced, for the budget's sake */
 	/*
 	 * By the recorder: how long its threads have to wait for a CPU, and run, in percent
@@ -204,7 +200,7 @@ struct shm_process {
 	struct shm_python python;
 	/* By the recorder: 1 + the index of the window that is lent to it; 0: none.  A futex. */
 	_Atomic uint32_t window;
-	char spare[200];
+	char spare[192];
 };
 
 #define SHM_WINDOW_PIECES 512u

@@ -34,6 +34,19 @@ static inline uint64_t stamp_counter(void)
 #endif
 }
 
+/* Not before all that was asked of the memory has come: for who measures what that takes. */
+static inline uint64_t stamp_behind(uint32_t clock)
+{
+	if (clock != SHM_CLOCK_COUNTER)
+		return stamp_monotonic();
+#if defined(__x86_64__)
+	__builtin_ia32_lfence();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory");
+#endif
+	return stamp_counter();
+}
+
 static inline uint64_t stamp_now(uint32_t clock)
 {
 	return clock == SHM_CLOCK_COUNTER ? stamp_counter() : stamp_monotonic();

@@ -21,6 +21,7 @@
 #define FIVE_PERCENT 50000u
 #define EARNED (50 * MS * BUDGET_SHARE_PCT / 100) /* in a second */
 #define EVENT_PS 100000u                          /* 100 ns */
+#define HOOK_TICKS 50                             /* of it */
 
 static struct recording *recording;
 static int trace_fd;
@@ -45,7 +46,7 @@ static struct ring *join(enum shm_cpu mode, uint32_t ppm)
 	trace_fd = memfd_create("trace", MFD_CLOEXEC);
 	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
 	assert_int_equal(session_join(recording_where(recording), 0), 0);
-	budget_set_event_cost_ps(EVENT_PS);
+	budget_set_event_cost(EVENT_PS, HOOK_TICKS);
 	return session_ring();
 }
 
@@ -56,11 +57,6 @@ static int leave(void **state)
 	recording_free(recording);
 	close(trace_fd);
 	return 0;
-}
-
-static struct shm_header *header(void)
-{
-	return session_on()->header;
 }
 
 static uint64_t account_ns(void)
@@ -88,8 +84,8 @@ static void credit_lasts_for_as_many_events_as_it_pays(void **state)
 	earned = (now() - start) * FIVE_PERCENT / 1000000;
 	assert_true(budget_over());
 	/* 5 ms at 100 ns each, and what time earned meanwhile. */
-	assert_in_range(n, 50000 * 100 / BUDGET_COLD_PERCENT, 50000 + earned / 100 + BUDGET_LOT);
-	assert_in_range(account_ns(), (n - BUDGET_LOT) * 100ull, n * BUDGET_COLD_PERCENT);
+	assert_in_range(n, 50000 * 100 / BUDGET_UNTIMED_PERCENT, 50000 + earned / 100 + BUDGET_LOT);
+	assert_in_range(account_ns(), (n - BUDGET_LOT) * 100ull, n * BUDGET_UNTIMED_PERCENT);
 }
 
 static void time_earns_the_share_and_debts_are_paid_first(void **state)
@@ -163,39 +159,38 @@ static void without_a_bound_it_is_never_overdrawn_but_accounted(void **state)
 		assert_int_equal(emit(r, 1000000), 1000000);
 		assert_int_equal(budget_credit_ns(), INT64_MAX);
 		assert_in_range(account_ns(), (1000000 - BUDGET_LOT) * 100ull,
-				1000000 * BUDGET_COLD_PERCENT);
+				1000000 * BUDGET_UNTIMED_PERCENT);
 		if (i == 0)
 			leave(state);
 	}
 }
 
-static void the_recorder_counts_only_where_it_takes_the_workloads_core(void **state)
+static void what_the_recorder_costs_is_paid_from_the_same_credit_once(void **state)
 {
 	struct ring *r = join(SHM_CPU_AUTO, FIVE_PERCENT);
-	uint64_t before;
+	uint64_t start = now() + SECOND, before;
+	int64_t credit;
 
 	(void)state;
 	budget_settle(r);
 	before = account_ns();
-	atomic_store(&header()->recorder_cpu_ns, 7 * MS);
+	credit = budget_credit_at(start);
+	atomic_store(&session_process()->outside_ns, 5 * MS);
 	budget_settle(r);
-	assert_int_equal(account_ns(), before);
-	atomic_store(&header()->shares_core, 1);
-	atomic_store(&header()->recorder_cpu_ns, 12 * MS);
+	assert_int_equal(budget_credit_at(start), credit - 5 * MS);
 	budget_settle(r);
-	assert_int_equal(account_ns(), before + 5 * MS);
+	assert_int_equal(budget_credit_at(start), credit - 5 * MS);
+	atomic_store(&session_process()->outside_ns, 6 * MS);
 	budget_settle(r);
-	assert_int_equal(account_ns(), before + 5 * MS);
+	assert_int_equal(budget_credit_at(start), credit - 6 * MS);
+	assert_int_equal(account_ns(), before); /* it stands in the recorder's account */
 }
 
-/* For a thousand events that took so long. */
-static uint64_t charged_ns(struct ring *r, uint64_t elapsed_ns)
+static uint64_t charged_for_a_thousand_ns(struct ring *r)
 {
 	uint64_t before;
 
-	budget_settle(r);
 	r->allowance = r->lot - 1000;
-	r->settled_ns = now() - elapsed_ns;
 	before = account_ns();
 	budget_settle(r);
 	return account_ns() - before;
@@ -206,21 +201,47 @@ static void an_unknown_cost_is_taken_to_be_high(void **state)
 	struct ring *r = join(SHM_CPU_TRACE, FIVE_PERCENT);
 
 	(void)state;
-	budget_set_event_cost_ps(0);
-	assert_true(charged_ns(r, 0) >= 1000ull * BUDGET_UNKNOWN_PS / 1000);
+	budget_set_event_cost(0, 0);
+	budget_settle(r);
+	assert_true(charged_for_a_thousand_ns(r) >= 1000ull * BUDGET_UNKNOWN_PS / 1000);
 }
 
-static void events_with_other_code_between_them_cost_more(void **state)
+/* What its hook took, by its own clock. */
+static void time_events(struct ring *r, unsigned count, uint64_t ticks)
+{
+	for (unsigned i = 0; i < count; i++) {
+		budget_timed(r, stamp_now(r->clock)); /* the clock goes on meanwhile */
+		r->timed_ticks = (i + 1) * ticks;
+	}
+}
+
+static void events_cost_what_their_hook_is_seen_to_take(void **state)
 {
 	struct ring *r = join(SHM_CPU_TRACE, FIVE_PERCENT);
-	const uint64_t cold = 1000ull * BUDGET_COLD_PERCENT;
 
 	(void)state;
-	assert_int_equal(charged_ns(r, 1000ull * BUDGET_COLD_GAP_NS), cold);
-	assert_int_equal(charged_ns(r, SECOND), cold);
-	/* The clock goes on while we look. */
-	assert_in_range(charged_ns(r, 1000 * BUDGET_COLD_GAP_NS / 2), (100000 + cold) / 2 - 1000,
-			cold);
+	budget_settle(r);
+	assert_int_equal(charged_for_a_thousand_ns(r), 1000 * BUDGET_UNTIMED_PERCENT);
+	time_events(r, 4, 2 * HOOK_TICKS);
+	assert_int_equal(charged_for_a_thousand_ns(r), 2 * 1000 * 100);
+	/* Other code runs now: the latest counts most, but not alone. */
+	time_events(r, 4, HOOK_TICKS);
+	assert_in_range(charged_for_a_thousand_ns(r), 150 * 1000, 199 * 1000);
+	for (int i = 0; i < 100; i++) {
+		time_events(r, 4, HOOK_TICKS);
+		charged_for_a_thousand_ns(r);
+	}
+	assert_in_range(charged_for_a_thousand_ns(r), 100 * 1000, 101 * 1000);
+}
+
+static void an_interruption_is_no_cost_of_the_hook(void **state)
+{
+	struct ring *r = join(SHM_CPU_TRACE, FIVE_PERCENT);
+
+	(void)state;
+	budget_settle(r);
+	budget_timed(r, stamp_now(r->clock) - (1ull << 40));
+	assert_int_equal(r->timed_ticks, BUDGET_TIMED_MOST * HOOK_TICKS);
 }
 
 int main(void)
@@ -233,9 +254,10 @@ int main(void)
 		TEST(what_is_put_aside_is_nobody_elses),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
-		TEST(the_recorder_counts_only_where_it_takes_the_workloads_core),
+		TEST(what_the_recorder_costs_is_paid_from_the_same_credit_once),
 		TEST(an_unknown_cost_is_taken_to_be_high),
-		TEST(events_with_other_code_between_them_cost_more),
+		TEST(events_cost_what_their_hook_is_seen_to_take),
+		TEST(an_interruption_is_no_cost_of_the_hook),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static struct ring *join(void **state, enum shm_cpu mode)
 	trace_fd = memfd_create("trace", MFD_CLOEXEC);
 	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
 	assert_int_equal(session_join(recording_where(recording), 0), 0);
-	budget_set_event_cost_ps(EVENT_PS);
+	budget_set_event_cost(EVENT_PS, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		*notes[i] = (struct code_note){ .id = i + 1 };
 		if (!code_table_find(keys[i]))
@@ -82,8 +82,9 @@ static void the_frequent_go_and_the_rare_stay(void **state)
 	assert_true(hot.left_out);
 	assert_false(rare.left_out || watched.left_out);
 	assert_int_equal(budget_left_out(), 1 + warm.left_out);
-	/* 5 ms at 100 to 160 ns, a census and a purge; time earns some more. */
-	assert_true(seen > BUDGET_FIRST_NS / 160);
+	/* 5 ms at 5/4 events each, then a census and a purge; time earns some more. */
+	assert_true(seen >
+		    BUDGET_FIRST_NS / (EVENT_PS / 1000 * BUDGET_UNTIMED_PERCENT / 100 * 5 / 4));
 	/* One event in 5000 is none in a census. */
 	for (unsigned i = 0; i < MANY; i++) {
 		event(r, &hot, RECORD_CALL, orders);

@@ -140,10 +140,25 @@ static void test_samples_and_turns(void **state)
 	perf_events_close(&p);
 }
 
+static void what_a_sample_costs_is_measured(void **state)
+{
+	uint32_t ns = perf_events_cost_ns();
+
+	(void)state;
+	if (!ns) {
+		printf("skipped: not permitted, or the machine is too busy to say\n");
+		skip();
+		return;
+	}
+	/* An interrupt, and not a time slice. */
+	assert_in_range(ns, 200, 1000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples_and_turns),
+		cmocka_unit_test(what_a_sample_costs_is_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
