@@ -11,7 +11,8 @@ import tempfile
 import cupti_versions
 import kit
 
-SCENARIOS = ["numbers", "switches", "races", "costs"]
+SCENARIOS = ["numbers", "pauses", "races", "costs", "whole_first", "whole_unseen",
+             "whole_late"]
 
 
 def build(folder):
