@@ -39,7 +39,7 @@ static void end_sleeper(pid_t child)
 	}
 }
 
-static enum sample_state state_when_asleep(const struct thread_watch *w)
+static enum sample_state state_when_asleep(struct thread_watch *w)
 {
 	const struct address_range no_gil = { 0, 0 };
 	enum sample_state state = SAMPLE_UNKNOWN;

@@ -1,5 +1,6 @@
 #include "capture/thread_state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -118,12 +119,13 @@ static int open_file(const char *root, pid_t pid, pid_t tid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The whole file as text, "" where there is none (any more). */
-static void read_text(int fd, char *text, size_t size)
+/* The whole file as text, "" where there is none (any more); false: it is refused. */
+static bool read_text(int fd, char *text, size_t size)
 {
 	ssize_t n = fd < 0 ? 0 : pread(fd, text, size - 1, 0);
 
 	text[n > 0 ? n : 0] = '\0';
+	return n >= 0 || (errno != EPERM && errno != EACCES);
 }
 
 static bool is_readable(int fd)
@@ -137,8 +139,7 @@ static bool is_readable(int fd)
 void thread_watch_open(struct thread_watch *w, struct thread_watches *all, const char *root,
 		       pid_t pid, pid_t tid)
 {
-	w->refused = false;
-	w->fd = -1;
+	*w = (struct thread_watch){ .fd = -1, .root = root, .pid = pid, .tid = tid };
 	if (all->open >= spare_files(WATCHES_MAX))
 		return;
 	w->fd = open_file(root, pid, tid, "syscall");
@@ -218,11 +219,20 @@ static struct thread_state state_of_call(const char *text, struct address_range 
 	return state_of_futex(arguments, gil);
 }
 
-struct thread_state thread_watch_state(const struct thread_watch *w, struct address_range gil)
+struct thread_state thread_watch_state(struct thread_watch *w, struct address_range gil)
 {
 	char text[512];
 
-	read_text(w->fd, text, sizeof(text));
+	if (!read_text(w->fd, text, sizeof(text)) && !w->refused) {
+		int fd = open_file(w->root, w->pid, w->tid, "stat");
+
+		if (fd >= 0) {
+			close(w->fd);
+			w->fd = fd;
+			w->refused = true;
+			read_text(fd, text, sizeof(text));
+		}
+	}
 	if (w->refused)
 		return (struct thread_state){ state_of_letter(text), 0 };
 	return state_of_call(text, gil);

@@ -23,6 +23,8 @@
 struct thread_watch {
 	int fd;       /* -1: nothing can be read */
 	bool refused; /* of the two files only the one without system calls is readable */
+	const char *root;
+	pid_t pid, tid;
 };
 
 /* How many there are: what threads beyond some hundred do is unknown (spare_files.h). */
@@ -44,13 +46,17 @@ struct thread_state {
 	uint64_t lock;
 };
 
-/* root: where /proc is, "" but in tests.  A thread that is gone has a watch that knows nothing. */
+/* root: where /proc is, "" but in tests, and borrowed.  A thread that is gone has a watch that
+ * knows nothing. */
 void thread_watch_open(struct thread_watch *w, struct thread_watches *all, const char *root,
 		       pid_t pid, pid_t tid);
 void thread_watch_close(struct thread_watch *w, struct thread_watches *all);
 
-/* gil: where the interpreter's lock lies, with its mutexes and conditions. */
-struct thread_state thread_watch_state(const struct thread_watch *w, struct address_range gil);
+/*
+ * gil: where the interpreter's lock lies, with its mutexes and conditions.  A process
+ * that gives up rights while it is watched may become one whose system calls are hidden.
+ */
+struct thread_state thread_watch_state(struct thread_watch *w, struct address_range gil);
 
 /* What the kernel has counted for a thread since it began. */
 struct thread_times {

@@ -134,7 +134,7 @@ static void all_of_it_is_read(void **state)
 		at += bytes;
 		bytes = i * i % 1021;
 	}
-	assert_true(r->count > 2 * SHM_WINDOW_PIECES - 100 && r->bytes > 3 * SHM_WINDOW_BYTES);
+	assert_true(r->count > 2 * SHM_WINDOW_PIECES - 100 && r->bytes > (size_t)3 * SHM_WINDOW_BYTES);
 	do
 		wait_until_idle(memory.window);
 	while (remote_read(r, &memory) && errno == ETIMEDOUT);
