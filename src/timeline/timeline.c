@@ -7,6 +7,7 @@
 #include "base/varint.h"
 #include "timeline/callstack.h"
 #include "timeline/functions.h"
+#include "timeline/layer_stack.h"
 #include "timeline/process_position.h"
 #include "timeline/scopes.h"
 
@@ -22,6 +23,7 @@ struct walk {
 	struct timeline *tl;
 	const struct timeline_visitor *visitor;
 	struct callstack stack;
+	struct layer_stack layers;
 	struct event_batch batch;
 	size_t thread;
 	struct thread_tally *tally;
@@ -252,6 +254,15 @@ static int walk_batch(struct walk *w)
 		case RECORD_DISPLACED:
 			rc = displaced_begin(w, b->ids[i], now_ns);
 			break;
+		case RECORD_LAYER_BEGIN:
+			layer_stack_begin(&w->layers, b->ids[i], now_ns);
+			break;
+		case RECORD_LAYER_END:
+			layer_stack_end(&w->layers, b->ids[i], now_ns);
+			break;
+		case RECORD_LAYERS_FOLDED:
+			layer_stack_fold(&w->layers, b->ids[i]);
+			break;
 		case RECORD_GC_BEGIN:
 			/* What ran since is unknown; that this collection runs is not. */
 			if (w->displaced_ns != NEVER)
@@ -279,6 +290,7 @@ static int handle_gap(struct walk *w, uint64_t lost, int64_t end_ns)
 	w->tally->gaps++;
 	w->gap_lost += lost;
 	callstack_gap(&w->stack, g.end_ns);
+	layer_stack_gap(&w->layers, g.start_ns);
 	if (w->visitor->gap)
 		w->visitor->gap(w->visitor->ctx, &g);
 	w->last_ns = g.end_ns;
@@ -342,6 +354,7 @@ static int walk_thread(struct walk *w, size_t position)
 	w->last_ns = w->tally->start_ns;
 	w->displaced_ns = w->paused_ns = NEVER;
 	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
+	layer_stack_start(&w->layers, position, w->tally);
 	rc = walk_batches(w);
 	w->tally->end_ns = thread_end(w);
 	/* What was produced behind the last readable event was overwritten, or cannot be read. */
@@ -349,6 +362,7 @@ static int walk_thread(struct walk *w, size_t position)
 		rc = handle_gap(w, thread->produced - w->next_index, w->tally->end_ns);
 	recording_goes_on(w, w->tally->end_ns);
 	callstack_finish(&w->stack, w->tally->end_ns);
+	layer_stack_finish(&w->layers, w->tally->end_ns);
 	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;
 }
@@ -360,6 +374,7 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 	int rc = 0;
 
 	callstack_init(&w.stack, &tl->functions, v);
+	layer_stack_init(&w.layers, v);
 	event_batch_init(&w.batch);
 	for (size_t i = 0; i < threads && !rc; i++)
 		rc = walk_thread(&w, i);

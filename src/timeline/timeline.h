@@ -62,6 +62,16 @@ struct span {
 	int64_t self_ns; /* without the spans inside it, collections and gaps included */
 };
 
+/* A layer of a model at work: a module's forward call. */
+struct layer_span {
+	size_t thread;  /* position */
+	uint32_t id;    /* for trace_layer() */
+	uint32_t depth; /* layers around it in its thread */
+	uint32_t flags; /* SPAN_REPAIRED, SPAN_GAP, SPAN_OPEN_END: its end is missing; else 0 */
+	int64_t start_ns, end_ns;
+	int64_t self_ns; /* without the layers inside it */
+};
+
 /* Events of a thread that were not stored. */
 struct gap {
 	size_t thread;
@@ -99,6 +109,12 @@ struct timeline_visitor {
 	void (*pause)(void *ctx, const struct pause *p);
 	void (*left_out)(void *ctx, uint32_t function); /* is not traced from here on; repeats */
 	void (*annotation)(void *ctx, const struct annotation *a);
+	/* A layer begins with `depth` others around it; it ends; layer_stack.h tells the rest. */
+	void (*layer_begin)(void *ctx, size_t thread, uint32_t depth, uint32_t id, int64_t time_ns);
+	void (*layer)(void *ctx, const struct layer_span *s);
+	/* An open layer goes without a span: those inside it are one less deep from here on. */
+	void (*layer_dropped)(void *ctx, size_t thread, uint32_t depth);
+	void (*layer_folded)(void *ctx, size_t thread, uint32_t id); /* no more recorded; repeats */
 };
 
 #define SCOPE_NONE SIZE_MAX
@@ -142,6 +158,7 @@ struct thread_tally {
 	uint64_t pauses;
 	int64_t paused_ns;
 	uint64_t unwound; /* spans left by exceptions that were not recorded, likewise */
+	uint64_t unended_layers;
 };
 
 /* The trace is borrowed and must outlive the timeline. */

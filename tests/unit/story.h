@@ -33,6 +33,8 @@
  *     graph:G#C@T:B+D/Q        a whole graph launch
  *     dropped:N@T              by CUPTI
  *     overhead:B+D@T           CUPTI's own
+ *     <L@T </L@T <-L@T         layer L begins, ends, is folded from here on (0: none is)
+ *   layer L ROOT CLASS NAME    below layer ROOT; of a root ROOT is 0 and NAME "-"
  *   stack S NAME:LINE...       the lines of stack S, innermost first
  *   look ID S FIRST LAST N FLAGS [LOCK]   N looks at a thread that found stack S (0: none);
  *                              enum sample_flag, hexadecimal
@@ -194,6 +196,7 @@ static uint8_t story_call_kind(char c)
 
 #define STORY_STACKS 1000u   /* ids of stacks begin behind it */
 #define STORY_PLACES 200000u /* likewise of places in native code */
+#define STORY_LAYERS 300000u /* likewise of layers */
 #define STORY_LINES 120u     /* of a function */
 
 /* As CPython 3.9 has it: each instruction, of two bytes, is on the line after the one before it. */
@@ -352,6 +355,46 @@ static bool story_gpu_line(struct story *s, const char *line)
 	return true;
 }
 
+static void story_layer(struct story *s, const char *line)
+{
+	uint32_t id, root;
+	char class_name[128], name[256];
+	struct buf b;
+
+	story_require(sscanf(line, "layer %u %u %127s %255s", &id, &root, class_name, name) == 4,
+		      line);
+	buf_init(&b);
+	buf_add_varint(&b, root ? STORY_LAYERS + root : 0);
+	buf_add_varint(&b, strlen(class_name));
+	buf_add_str(&b, class_name);
+	if (strcmp(name, "-"))
+		buf_add_str(&b, name);
+	story_check(s, trace_write_def(s->writer, DEF_LAYER, STORY_LAYERS + id, b.data, b.len,
+				       &s->err));
+	buf_release(&b);
+}
+
+/* 0: it is none. */
+static uint8_t story_layer_event(const char *token, uint32_t *id, int64_t *time_ns)
+{
+	static const struct {
+		const char *pattern;
+		uint8_t kind;
+	} kinds[] = {
+		{ "</%u@%" SCNd64, RECORD_LAYER_END },
+		{ "<-%u@%" SCNd64, RECORD_LAYERS_FOLDED },
+		{ "<%u@%" SCNd64, RECORD_LAYER_BEGIN },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (sscanf(token, kinds[i].pattern, id, time_ns) == 2) {
+			*id += *id ? STORY_LAYERS : 0;
+			return kinds[i].kind;
+		}
+	}
+	return 0;
+}
+
 static void story_event(struct story *s, uint32_t thread, const char *token)
 {
 	uint64_t instance = 0, task = 0, freed = 0;
@@ -370,7 +413,10 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	if (story_gpu_event(s, thread, token))
 		return;
 	buf_init(&b);
-	if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
+	if (token[0] == '<') {
+		kind = story_layer_event(token, &id, &time_ns);
+		story_require(kind, token);
+	} else if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		id = story_code(s, name);
 	} else if (sscanf(token, "|%u@%" SCNd64, &id, &time_ns) == 2) {
 		kind = RECORD_PAUSED;
@@ -508,6 +554,8 @@ static void story_line(struct story *s, char *line)
 		story_nvtx(s, line);
 	else if (!strncmp(line, "stack ", 6))
 		story_stack(s, line);
+	else if (!strncmp(line, "layer ", 6))
+		story_layer(s, line);
 	else if (!strncmp(line, "look ", 5))
 		story_look(s, line);
 	else if (!strncmp(line, "native ", 7))

@@ -87,6 +87,30 @@ static void on_annotation(void *ctx, const struct annotation *a)
 			   trace_string(r->trace, a->name), a->task, a->time_ns);
 }
 
+static void on_layer(void *ctx, const struct layer_span *s)
+{
+	struct recorded *r = ctx;
+	const struct trace_layer *layer = trace_layer(r->trace, s->id);
+
+	buf_printf(&r->text, "layer %s %" PRId64 "-%" PRId64 " self %" PRId64 " depth %u",
+		   layer ? layer->class_name : "?", s->start_ns, s->end_ns, s->self_ns, s->depth);
+	add_flags(&r->text, s->flags);
+}
+
+static void on_layer_dropped(void *ctx, size_t thread, uint32_t depth)
+{
+	(void)thread;
+	buf_printf(&((struct recorded *)ctx)->text, "dropped at %u\n", depth);
+}
+
+static void on_layer_folded(void *ctx, size_t thread, uint32_t id)
+{
+	struct recorded *r = ctx;
+
+	(void)thread;
+	buf_printf(&r->text, "folded %s\n", trace_layer(r->trace, id)->class_name);
+}
+
 static void record(struct recorded *r, const char *story)
 {
 	const struct timeline_visitor v = {
@@ -97,6 +121,9 @@ static void record(struct recorded *r, const char *story)
 		.pause = on_pause,
 		.left_out = on_left_out,
 		.annotation = on_annotation,
+		.layer = on_layer,
+		.layer_dropped = on_layer_dropped,
+		.layer_folded = on_layer_folded,
 	};
 	struct err err;
 
