@@ -136,13 +136,17 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct census census;
 	int rc = -1;
 
-	census_init(&census, t);
+	if (!a)
+		return err_set(err, "out of memory");
+	census_init(&census, t, &a->gpu);
 	visitor = census_visitor(&census);
-	err_set(err, "out of memory");
-	if (!a || timeline_new(&tl, t, err) || timeline_walk(tl, &visitor, err) ||
+	/* The walk hands what was launched to the layers. */
+	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err) ||
+	    timeline_walk(tl, &visitor, err) ||
 	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err))
 		goto out;
-	if (gpu_sections_collect(&a->gpu, t, err) || gpu_steps_init(&gpu_steps, &a->gpu, tl))
+	err_set(err, "out of memory");
+	if (gpu_steps_init(&gpu_steps, &a->gpu, tl))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
@@ -182,6 +186,7 @@ void analysis_free(struct analysis *a)
 	free(a->locks.items);
 	free(a->native.rows);
 	arena_release(&a->native.texts);
+	analysis_layers_release(&a->layers);
 	gpu_sections_release(&a->gpu);
 	free(a);
 }

@@ -15,6 +15,7 @@
 
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
+#include "analyze/layer_figures.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
 #include "format/trace.h"
@@ -206,6 +207,7 @@ struct analysis {
 	struct analysis_native native;
 	struct analysis_gc gc;
 	struct analysis_gpu gpu;
+	struct analysis_layers layers;
 	struct analysis_trust trust;
 };
 

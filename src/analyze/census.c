@@ -8,10 +8,11 @@
 #include "analyze/waits.h"
 #include "base/array.h"
 
-void census_init(struct census *c, const struct trace *t)
+void census_init(struct census *c, const struct trace *t, const struct analysis_gpu *gpu)
 {
 	memset(c, 0, sizeof(*c));
 	counters_init(&c->counters, t);
+	layer_census_init(&c->layers, t, gpu);
 	idmap_init(&c->mark_at);
 }
 
@@ -20,6 +21,7 @@ void census_release(struct census *c)
 	free(c->functions);
 	free(c->marks);
 	counters_release(&c->counters);
+	layer_census_release(&c->layers);
 	idmap_release(&c->mark_at);
 	memset(c, 0, sizeof(*c));
 }
@@ -110,6 +112,28 @@ static void count_annotation(void *ctx, const struct annotation *a)
 		c->failed = true;
 }
 
+static void count_layer_begin(void *ctx, size_t thread, uint32_t depth, uint32_t id,
+			      int64_t time_ns)
+{
+	layer_census_begin(&((struct census *)ctx)->layers, thread, depth, id, time_ns);
+}
+
+static void count_layer(void *ctx, const struct layer_span *s)
+{
+	layer_census_end(&((struct census *)ctx)->layers, s);
+}
+
+static void drop_layer(void *ctx, size_t thread, uint32_t depth)
+{
+	(void)thread;
+	layer_census_drop(&((struct census *)ctx)->layers, depth);
+}
+
+static void fold_layer(void *ctx, size_t thread, uint32_t id)
+{
+	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
+}
+
 struct timeline_visitor census_visitor(struct census *c)
 {
 	return (struct timeline_visitor){
@@ -118,6 +142,10 @@ struct timeline_visitor census_visitor(struct census *c)
 		.gc = count_gc,
 		.left_out = mark_left_out,
 		.annotation = count_annotation,
+		.layer_begin = count_layer_begin,
+		.layer = count_layer,
+		.layer_dropped = drop_layer,
+		.layer_folded = fold_layer,
 	};
 }
 
@@ -272,7 +300,8 @@ int census_finish(struct census *c, struct analysis *a, const struct timeline *t
 	size_t n = timeline_function_count(tl);
 	bool paused = calls_paused(a, tl);
 
-	if (c->failed || finish_marks(c, a, t) || counters_finish(&c->counters, a))
+	if (c->failed || finish_marks(c, a, t) || counters_finish(&c->counters, a) ||
+	    layer_census_finish(&c->layers, &a->layers))
 		return -1;
 	a->gc = c->gc;
 	if (!n)

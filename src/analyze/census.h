@@ -1,12 +1,13 @@
 /*
  * Counts what the walk over the timeline passes by: functions, collections,
- * marks and the values of counters.
+ * marks, the values of counters and layers.
  */
 #ifndef ANALYZE_CENSUS_H
 #define ANALYZE_CENSUS_H
 
 #include "analyze/analysis.h"
 #include "analyze/counters.h"
+#include "analyze/layer_census.h"
 #include "analyze/sample_census.h"
 #include "base/idmap.h"
 #include "timeline/timeline.h"
@@ -23,12 +24,13 @@ struct census {
 	struct mark_tally *marks; /* one for each name's id */
 	size_t mark_count, mark_cap;
 	struct counters counters;
+	struct layer_census layers;
 	struct idmap mark_at; /* id -> position in marks */
 	bool failed;          /* out of memory */
 };
 
-/* The trace is borrowed. */
-void census_init(struct census *c, const struct trace *t);
+/* Both are borrowed; the GPU's sections are filled in before the walk. */
+void census_init(struct census *c, const struct trace *t, const struct analysis_gpu *gpu);
 void census_release(struct census *c);
 
 /* Borrows the census until the walk is over. */

@@ -185,19 +185,29 @@ static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const stru
 	return 0;
 }
 
+/* What the agent tells about a framework ("torch: compile") is a part of steps, and none. */
+static bool is_of_the_agent(const struct scope *scope)
+{
+	static const char prefix[] = "torch: ";
+
+	return !scope->nvtx && !strncmp(scope->name, prefix, sizeof(prefix) - 1);
+}
+
 int steps_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu,
 		  const struct trace *t)
 {
-	size_t n = timeline_scope_count(tl);
-	struct step_scope *scopes = calloc(n + 1, sizeof(*scopes));
-	int64_t *durations = calloc(n + 1, sizeof(*durations));
-	int64_t *scratch = calloc(n + 1, sizeof(*scratch));
+	size_t all = timeline_scope_count(tl), n = 0;
+	struct step_scope *scopes = calloc(all + 1, sizeof(*scopes));
+	int64_t *durations = calloc(all + 1, sizeof(*durations));
+	int64_t *scratch = calloc(all + 1, sizeof(*scratch));
 	int rc = -1;
 
 	if (!scopes || !durations || !scratch)
 		goto out;
-	for (size_t i = 0; i < n; i++)
-		scopes[i].scope = timeline_scope(tl, i);
+	for (size_t i = 0; i < all; i++) {
+		if (!is_of_the_agent(timeline_scope(tl, i)))
+			scopes[n++].scope = timeline_scope(tl, i);
+	}
 	qsort(scopes, n, sizeof(*scopes), by_series);
 	if (collect_series(a, scopes, n, durations, scratch, gpu, t))
 		goto out;

@@ -9,11 +9,12 @@
 #include "analyze/stats.h"
 #include "analyze/verified.h"
 
-static void count_threads(struct analysis_trust *trust, const struct timeline *tl, size_t threads)
+static void count_threads(struct analysis *a, const struct timeline *tl)
 {
+	struct analysis_trust *trust = &a->trust;
 	int64_t lived_ns = 0, paused_ns = 0;
 
-	for (size_t i = 0; i < threads; i++) {
+	for (size_t i = 0; i < a->thread_count; i++) {
 		const struct thread_tally *tally = timeline_thread(tl, i);
 
 		trust->events += tally->events;
@@ -26,6 +27,7 @@ static void count_threads(struct analysis_trust *trust, const struct timeline *t
 		trust->backwards += tally->backwards;
 		trust->unwound += tally->unwound;
 		trust->pauses += tally->pauses;
+		a->layers.unended += tally->unended_layers;
 		paused_ns = stats_add(paused_ns, tally->paused_ns);
 		lived_ns = stats_add(lived_ns, tally->end_ns - tally->start_ns);
 	}
@@ -137,6 +139,22 @@ static void note_left_out(struct notes *n, const struct analysis_trust *trust)
 			  trust->unwound, notes_plural(trust->unwound));
 }
 
+static void note_layers(struct notes *n, const struct analysis_layers *l)
+{
+	if (l->folded)
+		notes_add(
+			n,
+			"%zu layer%s called too often for --max-overhead %s folded into the layer "
+			"around after the calls that are shown; --max-overhead 100 records all "
+			"of them",
+			l->folded, notes_plural(l->folded), l->folded == 1 ? "was" : "were");
+	if (l->unended)
+		notes_add(n,
+			  "%" PRIu64 " call%s of layers without a recorded end: ended by what "
+			  "followed",
+			  l->unended, notes_plural(l->unended));
+}
+
 static void note_pauses(struct notes *n, const struct analysis_trust *trust)
 {
 	if (trust->pauses)
@@ -223,7 +241,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 {
 	struct notes n = { 0 };
 
-	count_threads(&a->trust, tl, a->thread_count);
+	count_threads(a, tl);
 	note_missing_parts(&n, &a->trust, tl, samples, t);
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
@@ -235,6 +253,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
 	measure_overhead(a, t);
 	note_left_out(&n, &a->trust);
+	note_layers(&n, &a->layers);
 	note_losses(&n, &a->trust);
 	note_samples(&n, &a->trust, samples, t);
 	gpu_trust_collect(a, t, &n);

@@ -55,7 +55,7 @@ static void span_times(struct json *j, const struct span *s)
 	key_us(j, "end_us", s->end_ns);
 }
 
-static void span_flags(struct json *j, const struct span *s)
+static void span_flags(struct json *j, uint32_t flags)
 {
 	static const struct {
 		enum span_flag flag;
@@ -67,7 +67,7 @@ static void span_flags(struct json *j, const struct span *s)
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (s->flags & keys[i].flag)
+		if (flags & keys[i].flag)
 			key_true(j, keys[i].key);
 }
 
@@ -86,7 +86,7 @@ static void visit_function(void *ctx, const struct span *s)
 	export_event_thread(x, s->thread);
 	if (!(s->flags & SPAN_CALL))
 		key_true(j, "resumed");
-	span_flags(j, s);
+	span_flags(j, s->flags);
 	export_event_end(x);
 }
 
@@ -100,7 +100,28 @@ static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
 	span_times(&x->json, s);
 	key_uint(&x->json, "depth", s->depth);
 	export_event_thread(x, s->thread);
-	span_flags(&x->json, s);
+	span_flags(&x->json, s->flags);
+	export_event_end(x);
+}
+
+static void visit_layer(void *ctx, const struct layer_span *s)
+{
+	struct exported *x = ctx;
+	const struct trace_layer *l = trace_layer(x->trace, s->id);
+	const struct trace_layer *root = l && l->root ? trace_layer(x->trace, l->root) : l;
+	const char *class_name = l ? l->class_name : "(unknown)";
+	struct json *j = &x->json;
+
+	export_event_begin(x, "layer", l && *l->name ? l->name : class_name);
+	key_string(j, "class", class_name);
+	key_string(j, "root", root ? root->class_name : "(unknown)");
+	key_uint(j, "layer_id", s->id);
+	key_us(j, "start_us", s->start_ns);
+	key_us(j, "end_us", s->end_ns);
+	key_us(j, "self_us", s->self_ns);
+	key_uint(j, "depth", s->depth);
+	export_event_thread(x, s->thread);
+	span_flags(j, s->flags);
 	export_event_end(x);
 }
 
@@ -403,6 +424,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 		.gap = visit_gap,
 		.pause = visit_pause,
 		.annotation = visit_annotation,
+		.layer = visit_layer,
 	};
 	int rc = -1;
 

@@ -5,6 +5,7 @@
  */
 #include "report/json_put.h"
 #include "report/report_json_gpu.h"
+#include "report/report_json_layers.h"
 #include "report/report_json_waits.h"
 
 #define REPORT_SCHEMA 1
@@ -343,7 +344,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_verdict(&j, &a->verdict);
 	put_empty_array(&j, "findings");
 	json_put_gpu(&j, &a->gpu, detail);
-	put_empty_array(&j, "layers");
+	json_put_layers(&j, &a->layers, detail);
 	begin_object(&j, "cpu");
 	put_functions(&j, a, detail);
 	put_threads(&j, a);

@@ -15,6 +15,7 @@ GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH, GPU_OVERHEAD, GPU_STATE = range(0x8
 GPU_DROPPED, GPU_DEVICE = 21, 0x96
 COUNTER = 0x97
 PAUSED = 26
+LAYER_BEGIN, LAYER_END, LAYERS_FOLDED = 28, 29, 30
 HAS_DETAILS = 0x80  # of a sample
 MONOTONIC_NS = 1  # at the start of every trace made here
 
@@ -96,6 +97,10 @@ def stack(id, *frames):
 
 def lines(code_id, minor, table):
     return entries(DEFS, b"\x84" + varint(code_id) + varint(minor) + table)
+
+
+def layer(id, root, class_name, name=""):
+    return entries(DEFS, b"\x87" + varints(id, root) + text(class_name) + name.encode())
 
 
 def string(id, value):

@@ -14,12 +14,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analyze/stats.h"
 #include "base/buf.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
 
 #define THREADS 3u
 #define NAMES 8u
+#define LAYERS 100u /* ids of layers begin here */
 
 static void require(int ok)
 {
@@ -63,6 +65,43 @@ static void write_definitions(struct trace_writer *w)
 	buf_release(&b);
 }
 
+/* Two models, one of them incomplete, a module without any, and one whose root is none. */
+static void write_layers(struct trace_writer *w)
+{
+	static const struct {
+		uint32_t root;
+		const char *class_name, *name;
+	} layers[] = {
+		{ 0, "Net", "" },      { LAYERS, "Block", "h.0" }, { LAYERS, "Fc|", "h.0.fc" },
+		{ 0, "Net", "" },      { LAYERS + 3, "X", "a" },   { LAYERS + 9, "Y", "a.b" },
+		{ 0, "Soft`max", "" },
+	};
+	struct buf b;
+	struct err err;
+
+	buf_init(&b);
+	for (uint32_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
+		buf_clear(&b);
+		buf_add_varint(&b, layers[i].root);
+		buf_add_varint(&b, strlen(layers[i].class_name));
+		buf_add_str(&b, layers[i].class_name);
+		buf_add_str(&b, layers[i].name);
+		require(!trace_write_def(w, DEF_LAYER, LAYERS + i, b.data, b.len, &err));
+	}
+	buf_release(&b);
+}
+
+static void write_layer_event(struct trace_writer *w, uint32_t thread, uint64_t index,
+			      int64_t time_ns, const uint8_t *data)
+{
+	static const uint8_t kinds[] = { RECORD_LAYER_BEGIN, RECORD_LAYER_BEGIN, RECORD_LAYER_END,
+					 RECORD_LAYERS_FOLDED };
+	struct err err;
+
+	require(!trace_write_event(w, thread, index, kinds[data[0] & 3], LAYERS + (data[1] & 7),
+				   time_ns, NULL, 0, &err));
+}
+
 /* What this order takes of the data. */
 static size_t write_gpu_event(struct trace_writer *w, uint32_t thread, uint64_t *index,
 			      int64_t time_ns, const uint8_t *data, size_t size)
@@ -101,6 +140,10 @@ static void write_events(struct trace_writer *w, const uint8_t *data, size_t siz
 		}
 		kind |= kind >= 8 ? RECORD_PAYLOAD : 0;
 		now_ns[thread] += data[3] - 8;
+		if (data[0] & 32) {
+			write_layer_event(w, thread, index[thread]++, now_ns[thread], data);
+			continue;
+		}
 		if (data[0] & 16) {
 			used = write_gpu_event(w, thread, &index[thread], now_ns[thread], data,
 					       size);
@@ -130,6 +173,7 @@ static void write_trace(int fd, const uint8_t *data, size_t size)
 		require(!trace_write_thread(w, &t, &err));
 	}
 	write_definitions(w);
+	write_layers(w);
 	write_events(w, data, size);
 	require(!trace_write_end(w, &end, &err));
 	trace_writer_free(w);
@@ -187,6 +231,34 @@ static void check_gpu(const struct analysis_gpu *gpu)
 	}
 }
 
+/* Nothing that the device did is counted twice, and nothing is missing. */
+static void check_layers(const struct analysis *a)
+{
+	const struct analysis_layers *l = &a->layers;
+	int64_t sum_ns = l->outside_gpu_ns, all_ns = 0;
+	uint64_t sum = l->outside_kernels, all = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct layer_figures *f = &l->items[i].sum;
+
+		require(f->self_cpu_ns >= 0 && f->launch_gap_ns >= 0 && f->gpu_ns >= 0);
+		require(l->items[i].depth ? l->items[i].parent < i
+					  : l->items[i].parent == LAYER_NONE);
+		sum_ns = stats_add(sum_ns, f->self_gpu_ns);
+		sum += f->self_kernels;
+	}
+	for (size_t i = 0; i < a->gpu.section_count; i++) {
+		const struct gpu_section *s = &a->gpu.sections[i];
+
+		all_ns = stats_add(all_ns, s->kernel_sum.total_ns);
+		all_ns = stats_add(all_ns, s->copy_sum.total_ns);
+		all_ns = stats_add(all_ns, s->memset_sum.total_ns);
+		all_ns = stats_add(all_ns, s->graph_sum.total_ns);
+		all += s->kernel_sum.count;
+	}
+	require(sum_ns == all_ns && sum == all);
+}
+
 static void render(const struct analysis *a)
 {
 	static const struct report_backend *const backends[] = { &report_markdown, &report_json };
@@ -220,6 +292,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(a);
 	check_nvtx(a);
 	check_gpu(&a->gpu);
+	check_layers(a);
 	render(a);
 	analysis_free(a);
 	trace_close(t);

@@ -60,7 +60,40 @@ def known_events(trace, thread):
         if event.kind in FRAMES:
             latest_frame = latest
         known[event_of_trace(trace, event, latest)] += 1
+    known.update(known_layers(trace, thread))
     return known
+
+
+def known_layers(trace, thread):
+    """The calls of layers, nested by the rules of docs/FORMAT.md; end None: it has none."""
+    latest = thread.fields["start_ns"]
+    index = 0
+    calls = []
+    open_ones = []
+    for event in thread.events:
+        if event.index != index:
+            open_ones = []
+        index = event.index + 1
+        latest = max(latest, event.time_ns)
+        if event.kind == isc.LAYER_BEGIN:
+            calls.append({"id": event.id, "start": latest, "end": None})
+            open_ones.append(calls[-1])
+        elif event.kind == isc.LAYER_END and any(c["id"] == event.id for c in open_ones):
+            while open_ones[-1]["id"] != event.id:
+                open_ones.pop()
+            open_ones.pop()["end"] = latest
+        elif event.kind == isc.LAYERS_FOLDED:
+            folded = [c for c in open_ones if c["id"] == event.id]
+            open_ones = [c for c in open_ones if c["id"] != event.id]
+            calls = [c for c in calls if not any(c is f for f in folded)]
+    return [("layer", c["start"], c["end"], c["id"]) + layer_of(trace, c["id"]) for c in calls]
+
+
+def layer_of(trace, id):
+    layer = trace.layers.get(id)
+    if layer is None:
+        return "(unknown)", "(unknown)"
+    return layer["name"] or layer["class"], layer["class"]
 
 
 def known_end(time_ns):
@@ -204,6 +237,9 @@ def events_of_export(event):
             yield "gc_end", end, event["collected"]
     elif kind == "calls_paused":
         yield kind, start
+    elif kind == "layer":
+        yield (kind, start, end if ends and not event.get("gap") else None, event["layer_id"],
+               event["name"], event["class"])
     elif kind == "scope_exit":
         yield kind, start, event["name"], event["instance"]
     elif kind == "counter":

@@ -374,25 +374,16 @@ static void story_layer(struct story *s, const char *line)
 	buf_release(&b);
 }
 
-/* 0: it is none. */
 static uint8_t story_layer_event(const char *token, uint32_t *id, int64_t *time_ns)
 {
-	static const struct {
-		const char *pattern;
-		uint8_t kind;
-	} kinds[] = {
-		{ "</%u@%" SCNd64, RECORD_LAYER_END },
-		{ "<-%u@%" SCNd64, RECORD_LAYERS_FOLDED },
-		{ "<%u@%" SCNd64, RECORD_LAYER_BEGIN },
-	};
+	uint8_t kind = token[1] == '/'   ? RECORD_LAYER_END
+		       : token[1] == '-' ? RECORD_LAYERS_FOLDED
+					 : RECORD_LAYER_BEGIN;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (sscanf(token, kinds[i].pattern, id, time_ns) == 2) {
-			*id += *id ? STORY_LAYERS : 0;
-			return kinds[i].kind;
-		}
-	}
-	return 0;
+	story_require(sscanf(token + strcspn(token, "0123456789"), "%u@%" SCNd64, id, time_ns) == 2,
+		      token);
+	*id += *id ? STORY_LAYERS : 0;
+	return kind;
 }
 
 static void story_event(struct story *s, uint32_t thread, const char *token)
@@ -415,7 +406,6 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	buf_init(&b);
 	if (token[0] == '<') {
 		kind = story_layer_event(token, &id, &time_ns);
-		story_require(kind, token);
 	} else if (kind && sscanf(token + 1, "%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		id = story_code(s, name);
 	} else if (sscanf(token, "|%u@%" SCNd64, &id, &time_ns) == 2) {

@@ -1,0 +1,65 @@
+/*
+ * Adds up what each layer did while the timeline is walked.
+ *
+ * CUDA calls and layers are both in order of thread and time: one cursor runs through
+ * the calls beside the walk, and each goes to the innermost layer that is open when it
+ * begins.  Memory grows with the number of layers, not of their calls.
+ */
+#ifndef ANALYZE_LAYER_CENSUS_H
+#define ANALYZE_LAYER_CENSUS_H
+
+#include "analyze/gpu_sections.h"
+#include "analyze/layer_figures.h"
+#include "timeline/layer_stack.h"
+#include "timeline/pair_map.h"
+
+/* One module object of one process. */
+struct layer_tally {
+	uint32_t process; /* id */
+	uint32_t id;
+	size_t around; /* the layer that was open around it when first seen; LAYER_NONE */
+	int64_t first_ns;
+	struct layer_figures sum;
+	uint32_t open; /* its calls that have not ended, in the thread that is walked */
+	bool folded;
+};
+
+/* A call of a layer that has not ended. */
+struct layer_call {
+	size_t tally;
+	int64_t gpu_ns, self_gpu_ns;
+	uint64_t kernels, self_kernels;
+	size_t first, last; /* of the activities it started, in order of start; GPU_NONE: none */
+};
+
+struct layer_census {
+	const struct trace *trace;
+	const struct analysis_gpu *gpu;
+	struct layer_tally *items;
+	size_t count, cap;
+	struct pair_map index;                    /* (process, layer id) */
+	struct layer_call calls[LAYER_DEPTH_MAX]; /* open, by depth */
+	uint32_t depth;
+	size_t thread;    /* whose they are */
+	size_t next_call; /* the first CUDA call that was not looked at */
+	int64_t *idle_ns; /* by activity: idle time before it, in its process; NULL: not needed */
+	struct layer_call outside;
+	bool failed; /* out of memory */
+};
+
+/* Both are borrowed; the GPU's sections may be filled in up to the walk. */
+void layer_census_init(struct layer_census *c, const struct trace *t,
+		       const struct analysis_gpu *gpu);
+void layer_census_release(struct layer_census *c);
+
+/* For the visitor: see timeline.h. */
+void layer_census_begin(struct layer_census *c, size_t thread, uint32_t depth, uint32_t id,
+			int64_t time_ns);
+void layer_census_end(struct layer_census *c, const struct layer_span *s);
+void layer_census_drop(struct layer_census *c, uint32_t depth);
+void layer_census_fold(struct layer_census *c, size_t thread, uint32_t id);
+
+/* After the walk: names, orders and moves all into the result.  -1: out of memory. */
+int layer_census_finish(struct layer_census *c, struct analysis_layers *out);
+
+#endif
