@@ -376,14 +376,12 @@ static void story_layer(struct story *s, const char *line)
 
 static uint8_t story_layer_event(const char *token, uint32_t *id, int64_t *time_ns)
 {
-	uint8_t kind = token[1] == '/'   ? RECORD_LAYER_END
-		       : token[1] == '-' ? RECORD_LAYERS_FOLDED
-					 : RECORD_LAYER_BEGIN;
+	bool ends = token[1] == '/', folds = token[1] == '-';
 
-	story_require(sscanf(token + strcspn(token, "0123456789"), "%u@%" SCNd64, id, time_ns) == 2,
-		      token);
+	token += 1 + ends + folds;
+	story_require(sscanf(token, "%u@%" SCNd64, id, time_ns) == 2, token);
 	*id += *id ? STORY_LAYERS : 0;
-	return kind;
+	return ends ? RECORD_LAYER_END : folds ? RECORD_LAYERS_FOLDED : RECORD_LAYER_BEGIN;
 }
 
 static void story_event(struct story *s, uint32_t thread, const char *token)
