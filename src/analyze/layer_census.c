@@ -39,6 +39,18 @@ void analysis_layers_release(struct analysis_layers *l)
 	memset(l, 0, sizeof(*l));
 }
 
+void layer_figures_add(struct layer_figures *to, const struct layer_figures *more)
+{
+	to->calls += more->calls;
+	to->kernels += more->kernels;
+	to->self_kernels += more->self_kernels;
+	to->cpu_ns = stats_add(to->cpu_ns, more->cpu_ns);
+	to->self_cpu_ns = stats_add(to->self_cpu_ns, more->self_cpu_ns);
+	to->gpu_ns = stats_add(to->gpu_ns, more->gpu_ns);
+	to->self_gpu_ns = stats_add(to->self_gpu_ns, more->self_gpu_ns);
+	to->launch_gap_ns = stats_add(to->launch_gap_ns, more->launch_gap_ns);
+}
+
 /*
  * Activities lie in order of their start, process by process.  Between the first and the
  * last of any set of them the device was idle for the difference of these two sums: from

@@ -49,4 +49,6 @@ struct analysis_layers {
 
 void analysis_layers_release(struct analysis_layers *l);
 
+void layer_figures_add(struct layer_figures *to, const struct layer_figures *more);
+
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/stats.h"
 #include "timeline/process_position.h"
 
 /* A file may choose names: so many are looked at for the sake of one, and so deep is a tree. */
@@ -144,14 +143,7 @@ static void share_row(struct tree *t, size_t node, size_t with)
 	w->folded |= n->folded;
 	if (n->first_ns < w->first_ns)
 		w->first_ns = n->first_ns;
-	w->sum.calls += n->sum.calls;
-	w->sum.kernels += n->sum.kernels;
-	w->sum.self_kernels += n->sum.self_kernels;
-	w->sum.cpu_ns = stats_add(w->sum.cpu_ns, n->sum.cpu_ns);
-	w->sum.self_cpu_ns = stats_add(w->sum.self_cpu_ns, n->sum.self_cpu_ns);
-	w->sum.gpu_ns = stats_add(w->sum.gpu_ns, n->sum.gpu_ns);
-	w->sum.self_gpu_ns = stats_add(w->sum.self_gpu_ns, n->sum.self_gpu_ns);
-	w->sum.launch_gap_ns = stats_add(w->sum.launch_gap_ns, n->sum.launch_gap_ns);
+	layer_figures_add(&w->sum, &n->sum);
 }
 
 /* Places: those inside a root have its number, those of roots have a bit of their own. */

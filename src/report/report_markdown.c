@@ -291,6 +291,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 {
 	add_head(out, a);
 	add_steps(out, a, detail);
+	markdown_layers(out, a, detail);
 	markdown_gpu(out, a, detail);
 	add_functions(out, a, detail);
 	add_waits(out, a, detail);

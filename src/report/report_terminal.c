@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/layer_rows.h"
 #include "report/plain_text.h"
 #include "report/report.h"
 
@@ -16,6 +17,7 @@
 #define FUNCTION_ROWS 7
 #define NATIVE_ROWS 3u
 #define NOTE_ROWS 3
+#define TABLE_HEAD 2u      /* an empty line, and the titles */
 #define COLUMN ((size_t)9) /* of a figure */
 
 #define BOLD "1"
@@ -179,13 +181,40 @@ static size_t gpu_lines(const struct analysis *a)
 				    : 0;
 }
 
-static void add_functions(struct screen *s, const struct analysis *a, enum report_detail detail)
+/* Rows of the two tables whose length depends on what else there is to say. */
+struct table_rows {
+	size_t functions, layers;
+};
+
+static size_t at_most(size_t n, size_t limit)
 {
-	/* Lines on other things take the place of functions: it all stays on one screen. */
+	return n < limit ? n : limit;
+}
+
+/* Lines on other things take the place of functions: it all stays on one screen. */
+static struct table_rows share_lines(const struct analysis *a, enum report_detail detail)
+{
 	size_t others = gpu_lines(a) + (a->working_count < a->function_count) + !!a->gil.count +
 			!!a->locks.count + !!a->native.count;
-	size_t limit = detail == DETAIL_SHORT ? 3 : FUNCTION_ROWS - others;
-	size_t rows = a->working_count < limit ? a->working_count : limit;
+	size_t spare = STEP_ROWS - at_most(a->step_count, STEP_ROWS) + !a->gc.count + NOTE_ROWS -
+		       at_most(a->trust.note_count, NOTE_ROWS);
+	size_t room = FUNCTION_ROWS > others ? FUNCTION_ROWS - others : 0;
+	size_t functions;
+
+	if (!a->layers.count)
+		return (struct table_rows){ detail == DETAIL_SHORT ? 3 : room, 0 };
+	/* A second table needs a head of its own; what others leave unused is theirs. */
+	room += spare;
+	room = room > TABLE_HEAD ? room - TABLE_HEAD : 0;
+	if (detail == DETAIL_SHORT)
+		room = at_most(room, 5);
+	functions = at_most(room * 2 / 5, a->working_count);
+	return (struct table_rows){ functions, room - functions };
+}
+
+static void add_functions(struct screen *s, const struct analysis *a, size_t limit)
+{
+	size_t rows = at_most(a->working_count, limit);
 	size_t columns = s->width - 2 - 4 * COLUMN;
 	double all_ns = 0;
 
@@ -204,6 +233,101 @@ static void add_functions(struct screen *s, const struct analysis *a, enum repor
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)
 		add_function(s, a, i, columns, all_ns);
+}
+
+static void add_layer(struct screen *s, const struct layer_rows *rows, size_t i, size_t columns,
+		      double all_ns)
+{
+	const struct layer_row *r = &rows->items[i];
+	size_t indent = 2 * at_most(layer_row_indent(rows, i), 6), width;
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")];
+	int64_t ns = rows->by_gpu ? r->sum.gpu_ns : r->sum.cpu_ns;
+	struct buf name;
+
+	buf_init(&name);
+	layer_row_name(&name, rows, i);
+	if (r->layers > 1)
+		buf_printf(&name, " ×%zu", r->layers);
+	width = text_width(buf_string(&name));
+	text_add_padding(&s->out, 2 + indent);
+	columns -= indent;
+	if (width + 3 < columns && strcmp(buf_string(&name), r->class_name) != 0) {
+		text_add_clean(&s->out, buf_string(&name));
+		buf_add_str(&s->out, "  ");
+		colour(s, DIM);
+		add_left(s, r->class_name, columns - width - 2);
+		plain(s);
+	} else {
+		add_left(s, buf_string(&name), columns);
+	}
+	snprintf(calls, sizeof(calls), "%s%s", r->folded ? "≥" : "", text_count(f, r->sum.calls));
+	add_right(s, calls, COLUMN);
+	if (rows->by_gpu)
+		add_right(s, text_count(f, r->sum.kernels), COLUMN);
+	add_right(s, text_duration(f, (double)ns), COLUMN);
+	add_right(s, text_share(f, (double)ns, all_ns), COLUMN);
+	add_right(s, text_duration(f, (double)(rows->by_gpu ? r->sum.cpu_ns : r->sum.self_cpu_ns)),
+		  COLUMN);
+	buf_add_byte(&s->out, '\n');
+	s->out.failed |= name.failed;
+	buf_release(&name);
+}
+
+static void add_outside(struct screen *s, const struct analysis_layers *l, size_t columns,
+			double all_ns)
+{
+	char f[TEXT_FIGURE];
+
+	buf_add_str(&s->out, "  ");
+	add_left(s, "(outside of all layers)", columns + COLUMN);
+	add_right(s, text_count(f, l->outside_kernels), COLUMN);
+	add_right(s, text_duration(f, (double)l->outside_gpu_ns), COLUMN);
+	add_right(s, text_share(f, (double)l->outside_gpu_ns, all_ns), COLUMN);
+	buf_add_byte(&s->out, '\n');
+}
+
+/* Of what their shares are: all GPU time, or the CPU time of the outermost layers. */
+static double all_layers_ns(const struct analysis_layers *l, bool gpu)
+{
+	double all_ns = gpu ? (double)l->outside_gpu_ns : 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		all_ns += (double)(gpu ? l->items[i].sum.self_gpu_ns : l->items[i].sum.self_cpu_ns);
+	return all_ns;
+}
+
+static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
+{
+	static const char *const titles[2][5] = { { "calls", "CPU", "share", "self" },
+						  { "calls", "kernels", "GPU", "share", "CPU" } };
+	bool outside = a->layers.outside_gpu_ns > 0;
+	struct layer_rows rows;
+	size_t columns;
+	double all_ns;
+
+	if (!a->layers.count || limit <= outside)
+		return;
+	if (layer_rows_collect(&rows, &a->layers, limit - outside)) {
+		s->out.failed = true;
+		layer_rows_release(&rows);
+		return;
+	}
+	columns = s->width - 2 - (rows.by_gpu ? 5 : 4) * COLUMN;
+	all_ns = all_layers_ns(&a->layers, rows.by_gpu);
+	buf_add_str(&s->out, "\n  ");
+	colour(s, DIM);
+	add_left(s, "layers", columns);
+	for (size_t i = 0; i < 5 && titles[rows.by_gpu][i]; i++)
+		add_right(s, titles[rows.by_gpu][i], COLUMN);
+	plain(s);
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < rows.count; i++) {
+		if (rows.items[i].shown)
+			add_layer(s, &rows, i, columns, all_ns);
+	}
+	if (outside && rows.by_gpu)
+		add_outside(s, &a->layers, columns, all_ns);
+	layer_rows_release(&rows);
 }
 
 static void add_text(struct screen *s, const char *name, struct buf *text)
@@ -414,6 +538,7 @@ static void add_files(struct screen *s, const struct terminal_style *style)
 int report_terminal(const struct analysis *a, FILE *out, const struct terminal_style *style)
 {
 	struct screen s = { .width = style->columns, .colour = style->colour };
+	struct table_rows rows = share_lines(a, style->detail);
 	int rc = -1;
 
 	if (!s.width)
@@ -425,7 +550,8 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	buf_init(&s.out);
 	add_head(&s, a);
 	add_steps(&s, a);
-	add_functions(&s, a, style->detail);
+	add_layers(&s, a, rows.layers);
+	add_functions(&s, a, rows.functions);
 	buf_add_byte(&s.out, '\n');
 	add_gpu(&s, a);
 	add_waits(&s, a);

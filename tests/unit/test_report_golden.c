@@ -164,7 +164,7 @@ int main(void)
 		GOLDEN("contention"),   GOLDEN("asyncio_server"), GOLDEN("warm_up"),
 		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
 		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("left_out"),
-		GOLDEN("nvtx"),
+		GOLDEN("decoder"),      GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
