@@ -34,9 +34,9 @@ void calls_prepare(void);
 enum shm_refusal calls_start(void);
 
 /*
- * Calls are not recorded, but GPU work is to have its Python lines: sees each
- * function once, to name it, and from then on costs nothing (3.12 and later;
- * before, nothing is seen and those lines stay unknown).
+ * Calls are not recorded, but GPU work is to have its Python lines, and adapters (adapter.h)
+ * are to see their functions: sees each other function once, to name it, and from then on
+ * costs nothing (3.12 and later; before, nothing is seen and those lines stay unknown).
  */
 enum shm_refusal calls_discover(void);
 void calls_stop(void);
@@ -60,7 +60,7 @@ static inline void calls_record(struct ring *r, uint8_t kind, const struct code_
 		calls_look(r, kind);
 	ring_push(r, kind, note ? note->id : 0);
 	if (__builtin_expect(note && note->watch, 0))
-		watch_event(note->watch, kind);
+		watch_event(r, note->watch, kind);
 }
 
 #endif

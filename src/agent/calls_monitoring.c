@@ -31,10 +31,11 @@ static void obey(enum leave_out_order order);
 static void stop(void);
 
 /* Only functions that are watched are of interest a second time. */
-static PyObject *discovered(uint8_t kind, const struct code_note *note, bool can_disable)
+static PyObject *discovered(struct ring *r, uint8_t kind, const struct code_note *note,
+			    bool can_disable)
 {
 	if (note && note->watch)
-		watch_event(note->watch, kind);
+		watch_event(r, note->watch, kind);
 	else if (can_disable)
 		return py_new_ref(disable);
 	return py.None;
@@ -70,7 +71,7 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 	}
 	ring_push(r, kind, note ? note->id : 0);
 	if (note && note->watch)
-		watch_event(note->watch, kind);
+		watch_event(r, note->watch, kind);
 	return py.None;
 }
 
@@ -89,7 +90,7 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	start = stamp_now(r->clock);
 	note = codes_note(r, code);
 	if (discovering)
-		return discovered(kind, note, can_disable);
+		return discovered(r, kind, note, can_disable);
 	if (__builtin_expect(budget_due(r) || r->heard != leave_out_said ||
 				     (note && (note->watch || note->left_out)),
 			     0))

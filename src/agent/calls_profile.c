@@ -25,6 +25,7 @@
 #include "agent/calibration.h"
 #include "agent/calls.h"
 #include "agent/text.h"
+#include "agent/torch_hooks.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -403,6 +404,7 @@ static enum shm_refusal start(bool discover)
 	struct shm_process *self = session_process();
 	PyObject *module;
 
+	torch_hooks_start();
 	if (discover) /* a profile function that is called for each call is too dear for that */
 		return SHM_OK;
 	if (prepare())
@@ -430,6 +432,7 @@ static enum shm_refusal start(bool discover)
 static void stop(void)
 {
 	attached = false;
+	torch_hooks_stop();
 	bursts_stop();
 	if (layout)
 		detach_all_threads();

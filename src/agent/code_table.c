@@ -4,8 +4,6 @@
 
 #define FIRST_SIZE 4096u
 
-_Atomic(struct code_table *) code_table;
-
 static void put(struct code_table *t, uintptr_t code, uintptr_t note)
 {
 	size_t at = code_table_slot(t, code);
@@ -51,7 +49,7 @@ static void release(struct code_table *t, size_t at)
 	}
 }
 
-static struct code_table *grow(struct code_table *old)
+static struct code_table *grow(struct code_index *in, struct code_table *old)
 {
 	size_t alive = 0, size = FIRST_SIZE;
 	struct code_table *t;
@@ -74,24 +72,24 @@ static struct code_table *grow(struct code_table *old)
 			    atomic_load_explicit(&old->entries[i].note, memory_order_relaxed));
 	}
 	/* Pairs with the acquire in code_table_find(). */
-	atomic_store_explicit(&code_table, t, memory_order_release);
+	atomic_store_explicit(&in->newest, t, memory_order_release);
 	return t;
 }
 
-bool code_table_insert(const void *code, void *note)
+bool code_table_insert(struct code_index *in, const void *code, void *note)
 {
-	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+	struct code_table *t = atomic_load_explicit(&in->newest, memory_order_relaxed);
 
 	if (!t || t->used * 10 >= t->mask * 7)
-		t = grow(t);
+		t = grow(in, t);
 	if (t)
 		put(t, (uintptr_t)code, (uintptr_t)note);
 	return t != NULL;
 }
 
-void *code_table_remove(const void *code)
+void *code_table_remove(struct code_index *in, const void *code)
 {
-	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+	struct code_table *t = atomic_load_explicit(&in->newest, memory_order_relaxed);
 	struct code_entry *e = t ? code_table_entry(t, code) : NULL;
 	void *note = NULL;
 
@@ -102,16 +100,16 @@ void *code_table_remove(const void *code)
 	return note;
 }
 
-size_t code_table_count(void)
+size_t code_table_count(struct code_index *in)
 {
-	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+	struct code_table *t = atomic_load_explicit(&in->newest, memory_order_relaxed);
 
 	return t ? t->used : 0;
 }
 
-void code_table_each(void (*visit)(void *note, void *context), void *context)
+void code_table_each(struct code_index *in, void (*visit)(void *note, void *context), void *context)
 {
-	struct code_table *t = atomic_load_explicit(&code_table, memory_order_relaxed);
+	struct code_table *t = atomic_load_explicit(&in->newest, memory_order_relaxed);
 
 	for (size_t i = 0; t && i <= t->mask; i++) {
 		if (atomic_load_explicit(&t->entries[i].code, memory_order_relaxed) > CODE_GONE)

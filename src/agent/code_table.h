@@ -1,6 +1,7 @@
 /*
- * From the address of a code object to our note on it: on the path of every
- * event, and without the GIL where a CUDA call wants its stack.
+ * From the address of an object to our note on it: of a code object, on the path of
+ * every event, and without the GIL where a CUDA call wants its stack; of a module of a
+ * model.
  *
  * Changed only with the GIL, read at any time by anybody, but only for code that
  * cannot go away meanwhile.  A table that is outgrown stays, because a reader may
@@ -27,14 +28,20 @@ struct code_table {
 	struct code_entry entries[];
 };
 
-extern _Atomic(struct code_table *) code_table;
+/* A table and those that it has outgrown; all zeros at first. */
+struct code_index {
+	_Atomic(struct code_table *) newest;
+};
 
-bool code_table_insert(const void *code, void *note); /* with the GIL; false: no memory */
-void *code_table_remove(const void *code); /* with the GIL; the note, NULL: was not there */
+/* With the GIL; false: no memory. */
+bool code_table_insert(struct code_index *in, const void *code, void *note);
+/* With the GIL; the note, NULL: was not there. */
+void *code_table_remove(struct code_index *in, const void *code);
 
-size_t code_table_count(void); /* about how many there are; with the GIL */
+size_t code_table_count(struct code_index *in); /* about how many there are; with the GIL */
 /* With the GIL; `visit` must not change the table. */
-void code_table_each(void (*visit)(void *note, void *context), void *context);
+void code_table_each(struct code_index *in, void (*visit)(void *note, void *context),
+		     void *context);
 
 static inline size_t code_table_slot(const struct code_table *t, uintptr_t code)
 {
@@ -58,10 +65,10 @@ static inline struct code_entry *code_table_entry(struct code_table *t, const vo
 }
 
 /* NULL: not there. */
-static inline void *code_table_find(const void *code)
+static inline void *code_table_find(struct code_index *in, const void *code)
 {
 	/* Pairs with the release in grow(). */
-	struct code_table *t = atomic_load_explicit(&code_table, memory_order_acquire);
+	struct code_table *t = atomic_load_explicit(&in->newest, memory_order_acquire);
 	struct code_entry *e = t ? code_table_entry(t, code) : NULL;
 
 	return e ? (void *)atomic_load_explicit(&e->note, memory_order_relaxed) : NULL;

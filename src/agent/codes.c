@@ -21,6 +21,7 @@ enum code_flags {
 	CODE_ASYNC_GENERATOR = 0x200,
 };
 
+HOT_DATA struct code_index codes_index;
 HOT_DATA _Atomic uint64_t codes_freed;
 
 static bool watching;           /* 3.12 and later: the interpreter tells of every code object */
@@ -29,7 +30,7 @@ static ssize_t death_slot = -1; /* else: it frees what is in this extra slot of 
 /* Before the memory can be another function's. */
 static void forget(const void *code)
 {
-	struct code_note *note = code_table_remove(code);
+	struct code_note *note = code_table_remove(&codes_index, code);
 
 	if (!note)
 		return;
@@ -56,7 +57,7 @@ static void on_code_extra_freed(void *code)
 
 struct code_note *codes_lookup(const void *code)
 {
-	return code_table_find(code);
+	return code_table_find(&codes_index, code);
 }
 
 static long long_attribute(PyObject *object, const char *name)
@@ -74,7 +75,7 @@ static struct code_note *note_attach(PyObject *code)
 {
 	struct code_note *note = calloc(1, sizeof(*note));
 
-	if (!note || !code_table_insert(code, note)) {
+	if (!note || !code_table_insert(&codes_index, code, note)) {
 		free(note);
 		return NULL;
 	}
@@ -94,7 +95,7 @@ static bool deaths_are_told(void)
 	bool noted = probe && note_attach(probe), told;
 
 	py_drop(probe);
-	told = noted && !code_table_find(probe);
+	told = noted && !code_table_find(&codes_index, probe);
 	if (noted && !told)
 		forget(probe);
 	py.Err_Clear();
@@ -164,7 +165,7 @@ static void name_nested(PyObject *code, const char *outer, bool in_function, int
 
 		if (!nested || nested->type != py.CodeType)
 			continue;
-		note = code_table_find(nested);
+		note = code_table_find(&codes_index, nested);
 		if (!note)
 			note = note_attach(nested);
 		if (!note || note->name)
@@ -218,7 +219,7 @@ static void name_function(PyObject *function)
 	struct code_note *note;
 
 	if (code && is_last_part(&t, &q)) {
-		note = code_table_find(code);
+		note = code_table_find(&codes_index, code);
 		if (!note)
 			note = note_attach(code);
 		if (note && !note->name) {
@@ -307,7 +308,7 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 
 struct code_note *codes_note_nameless(PyObject *code)
 {
-	struct code_note *note = code_table_find(code);
+	struct code_note *note = code_table_find(&codes_index, code);
 
 	if (!note)
 		note = note_attach(code);

@@ -42,7 +42,8 @@ struct code_note {
 	_Atomic uint32_t lines_epoch; /* the recording that has its line table; see stacks.c */
 };
 
-extern _Atomic uint64_t codes_freed; /* code objects that are gone: addresses may have come back */
+extern struct code_index codes_index; /* code objects to notes */
+extern _Atomic uint64_t codes_freed;  /* code objects that are gone: addresses may have come back */
 
 /* Defines the code object; NULL when out of memory.  Keeps a pending exception as it is. */
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note);
@@ -57,7 +58,7 @@ struct code_note *codes_note_nameless(PyObject *code);
  */
 static inline struct code_note *codes_note(struct ring *r, PyObject *code)
 {
-	struct code_note *note = code_table_find(code);
+	struct code_note *note = code_table_find(&codes_index, code);
 
 	if (__builtin_expect(note && atomic_load_explicit(&note->epoch, memory_order_relaxed) ==
 					     session_epoch,

@@ -13,6 +13,12 @@
  */
 static HOT_DATA _Atomic(const struct py_layout *) checked;
 
+/* Pairs with the release in frames_init(). */
+static const struct py_layout *checked_layout(void)
+{
+	return atomic_load_explicit(&checked, memory_order_acquire);
+}
+
 static const char *pointer_at(const char *base, size_t offset)
 {
 	const char *p;
@@ -48,6 +54,53 @@ static const char *newest_frame(const struct py_layout *l)
 	return at && l->has_cframe ? pointer_at(at, l->cframe_frame) : at;
 }
 
+const void *frames_newest(void)
+{
+	return newest_frame(checked_layout());
+}
+
+const void *frames_outer(const void *frame)
+{
+	return pointer_at(frame, checked_layout()->previous);
+}
+
+static PyObject *first_variable(const struct py_layout *l, const char *frame)
+{
+	const char *tagged = pointer_at(frame, l->locals);
+
+	return (PyObject *)(tagged - ((uintptr_t)tagged & l->tags));
+}
+
+/* Is the first variable of the newest frame what Python has under this name? */
+static bool variable_agrees(const struct py_layout *l, const char *frame, const char *name)
+{
+	PyObject *now = py.Frame_Now();
+	PyObject *locals = now ? py.GetAttr(now, "f_locals") : NULL;
+	PyObject *key = locals ? py.Unicode_From(name) : NULL;
+	PyObject *value = key ? py.GetItem(locals, key) : NULL;
+	bool agree = value && memory_readable(frame + l->locals, sizeof(value)) &&
+		     first_variable(l, frame) == value;
+
+	py_drop(locals);
+	py_drop(key);
+	py_drop(value);
+	py.Err_Clear();
+	return agree;
+}
+
+PyObject *frames_argument(const char *name)
+{
+	static enum { UNKNOWN, READABLE, UNREADABLE } variables;
+	const struct py_layout *l = checked_layout();
+	const char *frame = newest_frame(l);
+
+	if (!frame || !l->locals || variables == UNREADABLE)
+		return NULL;
+	if (variables == UNKNOWN)
+		variables = variable_agrees(l, frame, name) ? READABLE : UNREADABLE;
+	return variables == READABLE ? first_variable(l, frame) : NULL;
+}
+
 static size_t read_frames(const struct py_layout *l, struct frame_ref out[FRAMES_MAX])
 {
 	const char *frame = newest_frame(l);
@@ -65,12 +118,6 @@ static size_t read_frames(const struct py_layout *l, struct frame_ref out[FRAMES
 		frame = pointer_at(frame, l->previous);
 	}
 	return n;
-}
-
-/* Pairs with the release in frames_init(). */
-static const struct py_layout *checked_layout(void)
-{
-	return atomic_load_explicit(&checked, memory_order_acquire);
 }
 
 size_t frames_read(struct frame_ref out[FRAMES_MAX])

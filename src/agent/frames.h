@@ -45,6 +45,18 @@ struct frames_path {
  */
 uint64_t frames_fingerprint(struct frames_path *last);
 
+/* The newest frame of the calling thread, for the functions below; NULL: none, or unknown. */
+const void *frames_newest(void);
+const void *frames_outer(const void *frame); /* what called it; NULL: nothing */
+
+/*
+ * The first argument of the function in the newest frame, which Python calls `name`: a
+ * borrowed reference, NULL where it cannot be read (nothing is known of this version, or the
+ * variable is in a cell).  With the GIL, when the function begins or ends.  The first time
+ * Python itself is asked, and if it says otherwise nothing is ever read.
+ */
+struct PyObject *frames_argument(const char *name);
+
 /* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */
 const uint8_t *frames_line_table(const void *code, uint32_t *bytes);
 

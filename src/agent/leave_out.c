@@ -86,7 +86,7 @@ static void trace_again(void *note, void *unused)
 
 void leave_out_start(void)
 {
-	code_table_each(trace_again, NULL);
+	code_table_each(&codes_index, trace_again, NULL);
 	memset(&now, 0, sizeof(now));
 	now.size = CENSUS_FIRST;
 	now.examines = true;
@@ -126,7 +126,7 @@ static void examine_later(uint64_t now_ns)
 
 static bool time_to_examine(uint64_t now_ns)
 {
-	uint64_t cost = code_table_count() * (uint64_t)EXAMINE_CODE_NS;
+	uint64_t cost = code_table_count(&codes_index) * (uint64_t)EXAMINE_CODE_NS;
 
 	if (!now.examine_at_ns || now_ns < now.examine_at_ns ||
 	    budget_credit_at(now_ns) < (int64_t)cost + EXAMINE_SPARE_NS)
@@ -150,7 +150,7 @@ void leave_out_unwinding_is_off(void)
 
 void leave_out_everything_is_on(void)
 {
-	code_table_each(trace_again, NULL);
+	code_table_each(&codes_index, trace_again, NULL);
 	say(RECORD_LEFT_OUT, 0);
 	if (now.unwinding_off)
 		say(RECORD_UNWINDING, 1);

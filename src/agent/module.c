@@ -48,7 +48,7 @@ static bool join(void)
 		self = session_process();
 		if (self)
 			atomic_store_explicit(&self->refusal, refusal, memory_order_relaxed);
-	} else if (collect & SHM_COLLECT_GPU) {
+	} else {
 		calls_discover();
 	}
 	if (collect & SHM_COLLECT_GC)
@@ -160,8 +160,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	ahead_cancel();
 	inside_end();
 	if (s) {
-		if (s->header->cpu_mode != SHM_CPU_OFF || s->header->collect & SHM_COLLECT_GPU)
-			calls_stop();
+		calls_stop();
 		if (s->header->collect & SHM_COLLECT_GC)
 			gc_pauses_stop();
 		gpu_fetch_last();

@@ -21,6 +21,13 @@ typedef struct PyObject {
 	struct PyObject *type;
 } PyObject;
 
+/* How types begin. */
+struct py_type {
+	PyObject head;
+	ssize_t size;
+	const char *name;
+};
+
 typedef PyObject *(*py_function)(PyObject *self, PyObject *arg);
 typedef PyObject *(*py_fast_function)(PyObject *self, PyObject *const *args, ssize_t n);
 typedef PyObject *(*py_fast_keywords)(PyObject *self, PyObject *const *args, ssize_t n,
@@ -144,6 +151,14 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(int, Dict_Set, "PyDict_SetItem", (PyObject *, PyObject *, PyObject *))                   \
 	X(void, Dict_Clear, "PyDict_Clear", (PyObject *))                                          \
 	X(ssize_t, Dict_Size, "PyDict_Size", (PyObject *))                                         \
+	X(int, Dict_Next, "PyDict_Next", (PyObject *, ssize_t *, PyObject **, PyObject **))        \
+	X(PyObject *, Object_Dict, "PyObject_GenericGetDict", (PyObject *, void *))                \
+	X(PyObject *, GetItem, "PyObject_GetItem", (PyObject *, PyObject *))                       \
+	X(int, SetItem, "PyObject_SetItem", (PyObject *, PyObject *, PyObject *))                  \
+	X(int, DelItem, "PyObject_DelItem", (PyObject *, PyObject *))                              \
+	X(PyObject *, Weakref_New, "PyWeakref_NewRef", (PyObject *, PyObject *))                   \
+	X(PyObject *, Long_FromPointer, "PyLong_FromVoidPtr", (void *))                            \
+	X(void *, Long_AsPointer, "PyLong_AsVoidPtr", (PyObject *))                                \
 	X(PyObject *, Long_From, "PyLong_FromLong", (long))                                        \
 	X(PyObject *, Long_FromUnsigned, "PyLong_FromUnsignedLong", (unsigned long))               \
 	X(long, Long_As, "PyLong_AsLong", (PyObject *))                                            \
@@ -200,6 +215,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(BoolType, "PyBool_Type", false)         \
 	X(FunctionType, "PyFunction_Type", false) \
 	X(CodeType, "PyCode_Type", false)         \
+	X(DictType, "PyDict_Type", false)         \
 	X(TypeError, "PyExc_TypeError", true)     \
 	X(ImportError, "PyExc_ImportError", true) \
 	X(MemoryError, "PyExc_MemoryError", true) \
@@ -230,6 +246,12 @@ int pyapi_load(const void *inside);
  * whether or not the table is filled.  Needs no GIL.
  */
 uint32_t pyapi_version_here(void);
+
+/* Of a class made by Python: without its module. */
+static inline const char *py_type_name(const PyObject *type)
+{
+	return ((const struct py_type *)(const void *)type)->name;
+}
 
 /* Is object of this type or one derived from it? */
 static inline bool py_is(PyObject *object, PyObject *type)

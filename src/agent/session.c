@@ -135,6 +135,7 @@ static int register_process(struct session *s)
 	atomic_store_explicit(&p->defs_lost, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_thread, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->no_lines, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->layers_given_up, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->event_cost_ps, budget_event_cost_ps(), memory_order_relaxed);
 	atomic_store_explicit(&p->overhead_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->outside_ns, 0, memory_order_relaxed);
@@ -191,6 +192,7 @@ static void at_thread_end(void *ring)
 	/* Pairs with the acquire in drain_threads(): the blocks are sealed. */
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
 	free(r->ranges);
+	free(r->layers);
 	free(r);
 }
 

@@ -2,19 +2,11 @@
 
 #include <string.h>
 
-#include "agent/gpu_recording.h"
-#include "format/record.h"
+#include "agent/adapter.h"
 
-enum watch { WATCH_NOTHING, WATCH_PROFILER_BEGINS, WATCH_PROFILER_ENDS };
+static const struct adapter *const adapters[] = { &adapter_torch, &adapter_torch_profiler };
 
-static const struct {
-	const char *file; /* how it ends */
-	const char *name;
-	uint8_t watch; /* enum watch */
-} watched[] = {
-	{ "torch/autograd/profiler.py", "profile._prepare_trace", WATCH_PROFILER_BEGINS },
-	{ "torch/autograd/profiler.py", "profile.__exit__", WATCH_PROFILER_ENDS },
-};
+#define ADAPTERS (sizeof(adapters) / sizeof(adapters[0]))
 
 static bool ends_with(const struct text *t, const char *end)
 {
@@ -23,21 +15,37 @@ static bool ends_with(const struct text *t, const char *end)
 	return t->bytes >= n && !memcmp(t->data + t->bytes - n, end, n);
 }
 
-uint8_t watch_of(const struct text *name, const struct text *file)
+static bool is_function(const struct adapter_function *f, const struct text *name,
+			const struct text *file)
 {
-	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
-		if (ends_with(file, watched[i].file) && name->bytes == strlen(watched[i].name) &&
-		    ends_with(name, watched[i].name))
-			return watched[i].watch;
-	}
-	return WATCH_NOTHING;
+	return ends_with(file, f->file) && name->bytes == strlen(f->name) &&
+	       ends_with(name, f->name);
 }
 
-void watch_event(uint8_t watch, uint8_t kind)
+/* They are numbered in the order of the tables, from 1 on. */
+uint8_t watch_of(const struct text *name, const struct text *file)
 {
-	if (watch == WATCH_PROFILER_BEGINS && kind == RECORD_CALL)
-		gpu_pause(GPU_PAUSE_TOOL,
-			  "the program uses torch.profiler: the GPU is not recorded meanwhile");
-	if (watch == WATCH_PROFILER_ENDS && (kind == RECORD_RETURN || kind == RECORD_UNWIND))
-		gpu_resume(GPU_PAUSE_TOOL);
+	uint8_t number = 1;
+
+	for (size_t i = 0; i < ADAPTERS; i++) {
+		for (size_t k = 0; k < adapters[i]->count; k++, number++) {
+			if (is_function(&adapters[i]->functions[k], name, file))
+				return number;
+		}
+	}
+	return 0;
+}
+
+void watch_event(struct ring *r, uint8_t watch, uint8_t kind)
+{
+	size_t at = watch - 1u, i = 0;
+	const struct adapter_function *f;
+
+	while (at >= adapters[i]->count)
+		at -= adapters[i++]->count;
+	f = &adapters[i]->functions[at];
+	if (kind == RECORD_CALL && f->begins)
+		f->begins(r);
+	if ((kind == RECORD_RETURN || kind == RECORD_UNWIND) && f->ends)
+		f->ends(r);
 }

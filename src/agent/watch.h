@@ -1,20 +1,19 @@
 /*
- * Functions of other tools whose calls mean something to us.
- *
- * CUPTI serves one tool at a time.  When the program starts torch.profiler, we
- * let go of CUPTI before PyTorch asks for it, and take it back afterwards.
+ * Functions of the program whose calls mean something to us: those of the adapters
+ * (adapter.h).
  */
 #ifndef AGENT_WATCH_H
 #define AGENT_WATCH_H
 
 #include <stdint.h>
 
+#include "agent/ring.h"
 #include "agent/text.h"
 
 /* Is this a function to watch?  0: no; else what to hand to watch_event(). */
 uint8_t watch_of(const struct text *name, const struct text *file);
 
 /* A watched function was entered or left (enum record_kind).  With the GIL. */
-void watch_event(uint8_t watch, uint8_t kind);
+void watch_event(struct ring *r, uint8_t watch, uint8_t kind);
 
 #endif

@@ -29,7 +29,7 @@ struct drain_process {
 	int pidfd; /* -1: none */
 	struct trace_process entry;
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
-	bool noted_refusal, noted_displaced, noted_no_lines;
+	bool noted_refusal, noted_displaced, noted_no_lines, noted_layers;
 	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
 	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c */
 	bool sampled;               /* the sampler was told of it, or refused it */

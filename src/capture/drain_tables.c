@@ -196,6 +196,17 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 		if (trace_write_note(d->writer, text, err))
 			return -1;
 	}
+	if (!p->noted_layers &&
+	    atomic_load_explicit(&shared->layers_given_up, memory_order_relaxed)) {
+		p->noted_layers = true;
+		snprintf(text, sizeof(text),
+			 "process %u uses torch.compile, which must not meet hooks of ours: before "
+			 "Python 3.12 its layers are %s",
+			 p->entry.pid,
+			 minor < 11 ? "not recorded then" : "recorded only while its calls are");
+		if (trace_write_note(d->writer, text, err))
+			return -1;
+	}
 	if (!p->noted_displaced && atomic_load_explicit(&shared->displaced, memory_order_relaxed)) {
 		p->noted_displaced = true;
 		snprintf(text, sizeof(text),

@@ -200,7 +200,8 @@ struct shm_process {
 	struct shm_python python;
 	/* By the recorder: 1 + the index of the window that is lent to it; 0: none.  A futex. */
 	_Atomic uint32_t window;
-	char spare[192];
+	_Atomic uint32_t layers_given_up; /* torch.compile is used: see torch_hooks.h */
+	char spare[188];
 };
 
 #define SHM_WINDOW_PIECES 512u

@@ -19,6 +19,8 @@
 #define SETTLED 20000u /* stay throughout */
 #define READERS 3u
 
+static struct code_index table;
+
 /* Addresses as malloc() gives them; the note of each is its own address and one. */
 static char *address(size_t i)
 {
@@ -27,36 +29,36 @@ static char *address(size_t i)
 
 static void insert(size_t i)
 {
-	code_table_insert(address(i), address(i) + 1);
+	code_table_insert(&table, address(i), address(i) + 1);
 }
 
 static void assert_there(size_t i)
 {
-	assert_ptr_equal(code_table_find(address(i)), address(i) + 1);
+	assert_ptr_equal(code_table_find(&table, address(i)), address(i) + 1);
 }
 
 static void test_finds_what_was_put_in(void **state)
 {
 	(void)state;
-	assert_null(code_table_find(address(0)));
+	assert_null(code_table_find(&table, address(0)));
 	for (size_t i = 0; i < SETTLED; i++)
 		insert(i);
 	for (size_t i = 0; i < SETTLED; i++)
 		assert_there(i);
-	assert_null(code_table_find(address(SETTLED)));
+	assert_null(code_table_find(&table, address(SETTLED)));
 }
 
 static void test_forgets_what_went(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < SETTLED; i += 2)
-		code_table_remove(address(i));
-	code_table_remove(address(SETTLED)); /* never there */
+		code_table_remove(&table, address(i));
+	code_table_remove(&table, address(SETTLED)); /* never there */
 	for (size_t i = 0; i < SETTLED; i++) {
 		if (i % 2)
 			assert_there(i);
 		else
-			assert_null(code_table_find(address(i)));
+			assert_null(code_table_find(&table, address(i)));
 	}
 	for (size_t i = 0; i < SETTLED; i += 2)
 		insert(i);
@@ -68,12 +70,12 @@ static void test_an_address_that_comes_back_has_its_new_note(void **state)
 {
 	(void)state;
 	for (size_t n = 0; n < 100; n++) {
-		code_table_remove(address(7));
-		assert_null(code_table_find(address(7)));
-		code_table_insert(address(7), address(n));
-		assert_ptr_equal(code_table_find(address(7)), address(n));
+		code_table_remove(&table, address(7));
+		assert_null(code_table_find(&table, address(7)));
+		code_table_insert(&table, address(7), address(n));
+		assert_ptr_equal(code_table_find(&table, address(7)), address(n));
 	}
-	code_table_remove(address(7));
+	code_table_remove(&table, address(7));
 	insert(7);
 }
 
@@ -98,7 +100,7 @@ static void test_coming_and_going_takes_no_memory(void **state)
 	(void)state;
 	for (size_t n = 0; n < 2000000; n++) {
 		insert(SETTLED + n);
-		code_table_remove(address(SETTLED + n));
+		code_table_remove(&table, address(SETTLED + n));
 	}
 	assert_true(data_bytes() - before < 8u << 20);
 	for (size_t i = 0; i < SETTLED; i++)
@@ -117,7 +119,7 @@ static void *read_settled(void *arg)
 
 	while (!atomic_load(&r->stop) || !found) {
 		for (size_t i = 0; i < SETTLED; i += 13, found++)
-			wrong += code_table_find(address(i)) != address(i) + 1;
+			wrong += code_table_find(&table, address(i)) != address(i) + 1;
 	}
 	atomic_fetch_add(&r->wrong, wrong);
 	atomic_fetch_add(&r->found, found);
@@ -136,7 +138,7 @@ static void test_readers_find_theirs_while_others_come_and_go(void **state)
 		for (size_t i = 0; i < (size_t)3 * SETTLED; i++)
 			insert(SETTLED * (round + 1) * 4 + i);
 		for (size_t i = 0; i < (size_t)3 * SETTLED; i++)
-			code_table_remove(address(SETTLED * (round + 1) * 4 + i));
+			code_table_remove(&table, address(SETTLED * (round + 1) * 4 + i));
 	}
 	atomic_store(&r.stop, 1);
 	for (size_t i = 0; i < READERS; i++)

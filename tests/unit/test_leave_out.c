@@ -17,6 +17,7 @@
 #define EVENT_PS 100000u
 #define MANY 3000000u /* events: far more than the first credit pays */
 
+struct code_index codes_index;
 static struct recording *recording;
 static int trace_fd;
 static struct code_note hot, warm, rare, watched;
@@ -39,8 +40,8 @@ static struct ring *join(void **state, enum shm_cpu mode)
 	budget_set_event_cost(EVENT_PS, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		*notes[i] = (struct code_note){ .id = i + 1 };
-		if (!code_table_find(keys[i]))
-			assert_true(code_table_insert(keys[i], notes[i]));
+		if (!code_table_find(&codes_index, keys[i]))
+			assert_true(code_table_insert(&codes_index, keys[i], notes[i]));
 	}
 	watched.watch = 1;
 	leave_out_start();

@@ -1,0 +1,33 @@
+/*
+ * What we know of a framework: a table of its functions whose calls mean something.
+ *
+ * The framework is never imported, patched or asked: its functions are known by file and
+ * name when Python first calls them (watch.h).
+ */
+#ifndef AGENT_ADAPTER_H
+#define AGENT_ADAPTER_H
+
+#include <stddef.h>
+
+#include "agent/session.h"
+#include "format/record.h"
+
+struct adapter_function {
+	const char *file; /* how it ends */
+	const char *name; /* qualified */
+	/*
+	 * In the thread that calls it, with the GIL, while the function's frame is the newest;
+	 * either may be NULL.  No end may follow a begin: some exceptions are not told.
+	 */
+	void (*begins)(struct ring *r);
+	void (*ends)(struct ring *r);
+};
+
+struct adapter {
+	const struct adapter_function *functions;
+	size_t count;
+};
+
+extern const struct adapter adapter_torch, adapter_torch_profiler;
+
+#endif

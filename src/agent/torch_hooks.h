@@ -1,0 +1,16 @@
+/*
+ * Layers before CPython 3.12: PyTorch's hooks around all modules, which are C functions of
+ * ours that return None.
+ *
+ * They are there from when PyTorch has defined its modules until torch.compile is about to
+ * be loaded: it would compile them into the program's graphs.  An audit hook hears of
+ * imports; nothing is imported for our sake.
+ */
+#ifndef AGENT_TORCH_HOOKS_H
+#define AGENT_TORCH_HOOKS_H
+
+/* With the GIL. */
+void torch_hooks_start(void);
+void torch_hooks_stop(void);
+
+#endif

@@ -1,0 +1,226 @@
+"""The calls of a model's modules are layers with the names that the model gives them.
+
+Most of it runs on every CPython with a double of PyTorch.
+"""
+
+import isc_decode as isc
+import pytest
+from layer_kit import DOUBLE, threads_of_layers
+
+MODEL = """
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attn = nn.Leaf()
+            self.mlp = nn.Leaf()
+
+        def forward(self, x):
+            if x == "bad":
+                raise ValueError
+            return self.mlp(self.attn(x))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = Block()
+            self.second = Block()
+            self.unused = nn.Leaf()
+
+        def forward(self, x):
+            return self.second(self.first(x))
+"""
+
+BLOCK = ["{}", "{}.attn", "{}.mlp"]
+ONE_CALL = [(0, "Model")] + [(1 + (at > 0), text.format(name)) for name in ("first", "second")
+                             for at, text in enumerate(BLOCK)]
+
+
+@pytest.fixture
+def layers(record, work):
+    """Records a program with the double; the layers of each thread that has any."""
+    def run(python, text, *args, torch="2", cpu="trace", notes=0, **more):
+        run.recording = record(python, MODEL + text, *args, notes=notes, env={
+            "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_TORCH": torch,
+            "INFERSCOPE_CPU": cpu}, **more)
+        run.trace = isc.load(str(work / "t.isc"))
+        return threads_of_layers(run.trace)
+    return run
+
+
+@pytest.mark.parametrize("cpu", ["trace", "auto", "sample", "off"])
+def test_each_call_of_a_module_is_a_layer(layers, python, cpu):
+    assert layers(python, """
+    model = Model()
+    assert [model(1), model(2)] == [5, 6]
+    """, cpu=cpu) == [2 * ONE_CALL]
+    by_name = {layer["name"]: layer for layer in layers.trace.layers.values()}
+    root = next(id for id, layer in layers.trace.layers.items() if layer["class"] == "Model")
+    assert by_name[""] == {"root": 0, "class": "Model", "name": ""}
+    assert by_name["first.attn"] == {"root": root, "class": "Leaf", "name": "first.attn"}
+    assert by_name["unused"]["root"] == root
+
+
+@pytest.mark.parametrize("cpu", ["trace", "sample"])
+@pytest.mark.parametrize("torch", ["1", "2"])
+def test_a_call_that_raises_has_an_end(layers, python, torch, cpu):
+    found, = layers(python, """
+    model = Model()
+    for x in ("bad", "bad", 1, "bad"):
+        try:
+            model(x)
+        except ValueError:
+            pass
+    model(1)
+    """, torch=torch, cpu=cpu)
+    bad = [(0, "Model"), (1, "first")]
+    assert found == bad + bad + ONE_CALL + bad + ONE_CALL
+
+
+def test_a_model_inside_a_call_that_raised_is_not_taken_for_part_of_it(layers, python):
+    """The exception is caught by the module around: what it calls next is its own part."""
+    found, = layers(python, """
+    class Careful(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Model()
+            self.rest = nn.Leaf()
+
+        def forward(self, x):
+            try:
+                self.inner(x)
+            except ValueError:
+                return self.rest(1)
+
+    Careful()("bad")
+    """, cpu="sample")
+    assert found == [(0, "Careful"), (1, "inner"), (2, "inner.first"), (1, "rest")]
+
+
+def test_a_part_that_was_called_by_itself_gets_its_full_name(layers, python):
+    found, = layers(python, """
+    model = Model()
+    model.second(1)
+    model(1)
+    """)
+    assert found == [(0, "second"), (1, "second.attn"), (1, "second.mlp")] + ONE_CALL
+
+
+def test_parts_that_come_later_are_named(layers, python):
+    found, = layers(python, """
+    model = Model()
+    model(1)
+    model.first.attn = Block()
+    model(1)
+    """)
+    assert found[len(ONE_CALL):] == [
+        (0, "Model"), (1, "first"), (2, "first.attn"), (3, "first.attn.attn"),
+        (3, "first.attn.mlp"), (2, "first.mlp"), (1, "second"), (2, "second.attn"),
+        (2, "second.mlp")]
+
+
+def test_modules_that_are_made_for_one_call_share_an_id(layers, python):
+    found, = layers(python, """
+    class Maker(nn.Module):
+        def forward(self, x):
+            return sum(nn.Leaf()(x) for _ in range(200))
+
+    Maker()(1)
+    """)
+    assert found == [(0, "Maker")] + 200 * [(1, "Leaf")]
+    assert len(layers.trace.layers) == 2
+
+
+def test_an_address_that_comes_back_has_no_old_name(layers, python):
+    """Models of two classes, made and dropped by turns, lie where others lay."""
+    found, = layers(python, """
+    class Other(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Leaf()
+
+        def forward(self, x):
+            return self.part(x)
+
+    for _ in range(20):
+        Model()(1)
+        Other()(1)
+    """)
+    assert found == 20 * (ONE_CALL + [(0, "Other"), (1, "part")])
+
+
+def test_cycles_and_shared_modules_are_harmless(layers, python):
+    found, = layers(python, """
+    model = Model()
+    model.first.back = model
+    model.second._modules["attn"] = model.first.attn
+    model._modules["nothing"] = None
+    model._modules[3] = nn.Leaf()
+    model(1)
+    """)
+    assert found == [(depth, "first.attn" if name == "second.attn" else name)
+                     for depth, name in ONE_CALL]
+
+
+def test_a_model_may_run_in_several_threads_at_once(layers, python):
+    assert layers(python, """
+    import threading
+    model = Model()
+    threads = [threading.Thread(target=lambda: [model(1) for _ in range(20)]) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    """) == 4 * [20 * ONE_CALL]
+
+
+def test_modules_of_a_forked_child_keep_their_names(layers, python):
+    assert layers(python, """
+    import os
+    model = Model()
+    model(1)
+    if not os.fork():
+        model(1)
+        os._exit(0)
+    os.wait()
+    """) == 2 * [ONE_CALL]
+
+
+def test_a_second_recording_knows_the_names_too(layers, python, package):
+    """What was named in one recording has no id in the next."""
+    assert layers(python, """
+    import os, sys
+    model = Model()
+    model(1)
+    sys.path.insert(0, %r)
+    from inferscope import _agent
+    where = os.environ["INFERSCOPE_SESSION"]
+    _agent.detach()
+    model(1)
+    _agent.attach(where)
+    model(1)
+    """ % package, notes=None) == 2 * [ONE_CALL]
+
+
+def test_hooks_of_ours_are_gone_before_the_compiler_looks(layers, python, version):
+    """Before 3.12 layers come from hooks; torch.compile must not find any."""
+    found = layers(python, """
+    model = Model()
+    model(1)
+    import torch._dynamo
+    assert torch._dynamo.hooks_found == 0
+    model(1)
+    """, notes=int(version < (3, 12)))
+    assert found == [2 * ONE_CALL if version >= (3, 11) else ONE_CALL]
+
+
+def test_what_the_hooks_were_in_is_as_it_was_afterwards(layers, python, package):
+    layers(python, """
+    import sys
+    Model()(1)
+    sys.path.insert(0, %r)
+    from inferscope import _agent
+    module = sys.modules["torch.nn.modules.module"]
+    _agent.detach()
+    assert not [name for name in vars(module) if name.startswith("_global") and vars(module)[name]]
+    """ % package, notes=None)
