@@ -89,6 +89,9 @@ struct cupti_peer_copy { /* CUpti_ActivityMemcpyPtoP4 */
 	uint32_t device, context, stream;
 	uint32_t source_device, source_context, destination_device, destination_context;
 	uint32_t correlation;
+	void *reserved;
+	uint64_t graph_node;
+	uint32_t graph;
 };
 
 struct cupti_memset { /* CUpti_ActivityMemset4 */

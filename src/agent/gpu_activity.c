@@ -157,7 +157,8 @@ static void on_peer_copy(struct ring *r, const struct cupti_peer_copy *c)
 
 	put_span(&p, c->start, c->end);
 	put_place(&p, c->device, c->context, c->stream, c->correlation);
-	push_copy(r, GPU_COPY_PEER, &p, c->bytes, c->source, c->destination, c->flags & 1u, 0, 0);
+	push_copy(r, GPU_COPY_PEER, &p, c->bytes, c->source, c->destination, c->flags & 1u,
+		  c->graph, c->graph_node);
 }
 
 static void on_memset(struct ring *r, const struct cupti_memset *m)

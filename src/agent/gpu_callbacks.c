@@ -134,6 +134,35 @@ static void end_launch(struct ring *r, uint32_t correlation)
 	ring_push(r, RECORD_CUDA_EXIT, correlation);
 }
 
+/*
+ * A node of a graph was made, by a call that was captured or one that adds nodes, or
+ * cloned of another.  This takes time when graphs are built, none when they run.
+ */
+static COLD void on_graph_node(uint32_t id, const struct cupti_resource_data *data)
+{
+	const struct cupti_graph_data *graph = data->descriptor;
+	struct ring *r = session_ring();
+	uint8_t payload[2 * VARINT_MAX];
+	uint64_t node, original;
+	size_t n;
+
+	if (!r || !graph || cupti.GetGraphNodeId(graph->node, &node))
+		return;
+	n = varint_put(payload, node);
+	if (id == CUPTI_GRAPH_NODE_CLONED) {
+		if (cupti.GetGraphNodeId(graph->original_node, &original))
+			return;
+		n += varint_put(payload + n, original);
+		ring_push_payload(r, RECORD_GRAPH_CLONE, 0, payload, (uint32_t)n);
+	} else if (in.launch && in.ring == r) {
+		/* Its beginning is yet to be written: events stay in order. */
+		ring_push_late(r, in.launch_stamp, RECORD_GRAPH_NODE, in.launch_stack, payload,
+			       (uint32_t)n);
+	} else {
+		ring_push_payload(r, RECORD_GRAPH_NODE, stacks_current(r), payload, (uint32_t)n);
+	}
+}
+
 static COLD void on_enter(struct ring *r, struct cuda_call_entry *call,
 			  const struct cupti_callback_data *data)
 {
@@ -164,6 +193,10 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 	if (!gpu_is_on())
 		return;
 	forget_old_calls();
+	if (__builtin_expect(domain == CUPTI_DOMAIN_RESOURCE, 0)) {
+		on_graph_node(id, argument);
+		return;
+	}
 	if (data->site == CUPTI_ENTER) {
 		if (in.depth++)
 			return;
@@ -189,6 +222,8 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 		on_exit_of(r, data);
 }
 
+static const uint32_t node_events[] = { CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_CLONED };
+
 int gpu_callbacks_start(void)
 {
 	int result = cupti.Subscribe(&subscriber, on_call, NULL);
@@ -208,6 +243,10 @@ int gpu_callbacks_start(void)
 		enabled += !refusal;
 		result = refusal ? refusal : result;
 	}
+	/* Without them nodes have no line of their own: that of the graph's launch. */
+	for (size_t i = 0; cupti.GetGraphNodeId && i < sizeof(node_events) / sizeof(*node_events);
+	     i++)
+		cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, node_events[i]);
 	if (enabled)
 		return CUPTI_OK;
 	gpu_callbacks_stop();

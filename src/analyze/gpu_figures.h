@@ -55,6 +55,7 @@ struct gpu_line_figures {
 	uint32_t line;
 	uint64_t calls;
 	int64_t gpu_ns;             /* of all that they started; overlaps count twice */
+	int64_t captured_ns;        /* of it: captured here, started by launches of its graph */
 	int64_t api_ns, longest_ns; /* in the calls */
 };
 

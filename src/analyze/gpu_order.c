@@ -124,6 +124,7 @@ void gpu_line_add(void *into, const void *from)
 
 	x->calls += y->calls;
 	x->gpu_ns = stats_add(x->gpu_ns, y->gpu_ns);
+	x->captured_ns = stats_add(x->captured_ns, y->captured_ns);
 	x->api_ns = stats_add(x->api_ns, y->api_ns);
 	take_longest(&x->longest_ns, y->longest_ns);
 }

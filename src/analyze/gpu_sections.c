@@ -136,20 +136,31 @@ static int count_stream(struct builder *b, const struct gpu_activity *a)
 	return 0;
 }
 
+static int count_line_of(struct collector *c, struct builder *b, const struct gpu_activity *a,
+			 int64_t length_ns)
+{
+	uint32_t stack = gpu_activity_stack(c->timeline, a);
+	bool captured = a->capture != GPU_NONE && gpu_capture(c->timeline, a->capture)->stack;
+	struct gpu_line_figures *line;
+
+	if (a->call == GPU_NONE && !captured)
+		return 0;
+	line = gpu_tally_at(&b->lines, stack, 0);
+	if (!line)
+		return -1;
+	line->line = stack; /* until it is named */
+	line->gpu_ns = stats_add(line->gpu_ns, length_ns);
+	line->captured_ns = stats_add(line->captured_ns, captured ? length_ns : 0);
+	return 0;
+}
+
 static int count_activity(struct collector *c, struct gpu_section *s, struct builder *b,
 			  const struct gpu_activity *a)
 {
 	int64_t length_ns = a->timed ? gpu_length(a->start_ns, a->end_ns) : 0;
 
-	if (a->call != GPU_NONE) {
-		struct gpu_line_figures *line =
-			gpu_tally_at(&b->lines, gpu_call(c->timeline, a->call)->stack, 0);
-
-		if (!line)
-			return -1;
-		line->line = gpu_call(c->timeline, a->call)->stack; /* until it is named */
-		line->gpu_ns = stats_add(line->gpu_ns, length_ns);
-	}
+	if (count_line_of(c, b, a, length_ns))
+		return -1;
 	switch (a->kind) {
 	case GPU_KERNEL:
 		sum_add(&s->kernel_sum, 0, length_ns);

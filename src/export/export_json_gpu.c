@@ -54,8 +54,22 @@ static void write_three(struct json *j, const char *key, const uint32_t values[3
 	json_array_end(j);
 }
 
-static void activity_begin(struct exported *x, const char *type, const char *name,
-			   const struct gpu_activity *a)
+static void write_capture(struct json *j, const struct gpu_timeline *g, const struct gpu_capture *c)
+{
+	struct gpu_place innermost = { 0 }, user = { 0 };
+
+	key_us(j, "captured_us", c->time_ns);
+	if (c->stack)
+		gpu_stack_places(g, c->stack, &innermost, &user);
+	if (!user.function)
+		return;
+	key_string(j, "captured_function", user.function);
+	key_string(j, "captured_file", user.file ? user.file : "");
+	key_uint(j, "captured_line", user.line);
+}
+
+static void activity_begin(struct exported *x, const struct gpu_timeline *g, const char *type,
+			   const char *name, const struct gpu_activity *a)
 {
 	struct json *j = &x->json;
 
@@ -78,6 +92,8 @@ static void activity_begin(struct exported *x, const char *type, const char *nam
 		key_uint(j, "graph_id", a->graph);
 	if (a->graph_node)
 		key_uint(j, "graph_node_id", a->graph_node);
+	if (a->capture != GPU_NONE)
+		write_capture(j, g, gpu_capture(g, a->capture));
 }
 
 static void write_kernel(struct exported *x, const struct gpu_timeline *g,
@@ -86,7 +102,7 @@ static void write_kernel(struct exported *x, const struct gpu_timeline *g,
 	const struct gpu_kernel_name *name = gpu_kernel_name(g, a->name);
 	struct json *j = &x->json;
 
-	activity_begin(x, "gpu_kernel", name->brief, a);
+	activity_begin(x, g, "gpu_kernel", name->brief, a);
 	key_string(j, "full_name", name->full);
 	write_three(j, "grid_dim", a->grid);
 	write_three(j, "block_dim", a->block);
@@ -96,12 +112,13 @@ static void write_kernel(struct exported *x, const struct gpu_timeline *g,
 	export_event_end(x);
 }
 
-static void write_copy(struct exported *x, const struct gpu_activity *a)
+static void write_copy(struct exported *x, const struct gpu_timeline *g,
+		       const struct gpu_activity *a)
 {
 	const char *kind = gpu_copy_name(a->copy);
 	struct json *j = &x->json;
 
-	activity_begin(x, "gpu_memcpy", kind, a);
+	activity_begin(x, g, "gpu_memcpy", kind, a);
 	key_string(j, "kind", kind);
 	key_string(j, "source", gpu_memory_name(a->source));
 	key_string(j, "destination", gpu_memory_name(a->destination));
@@ -119,15 +136,15 @@ static void write_activity(struct exported *x, const struct gpu_timeline *g,
 		write_kernel(x, g, a);
 		break;
 	case GPU_COPY:
-		write_copy(x, a);
+		write_copy(x, g, a);
 		break;
 	case GPU_MEMSET:
-		activity_begin(x, "gpu_memset", "memset", a);
+		activity_begin(x, g, "gpu_memset", "memset", a);
 		key_uint(&x->json, "bytes", a->bytes);
 		export_event_end(x);
 		break;
 	case GPU_GRAPH:
-		activity_begin(x, "gpu_graph", "graph", a);
+		activity_begin(x, g, "gpu_graph", "graph", a);
 		export_event_end(x);
 		break;
 	}

@@ -119,6 +119,16 @@ enum record_kind {
 	 * are recorded again.
 	 */
 	RECORD_LAYERS_FOLDED = 30,
+
+	/*
+	 * Nodes of CUDA graphs, by the numbers that activities have.  Made: in the thread and
+	 * at the moment of the call that was captured or that added it; id = stack id of that
+	 * call (0: none), payload: varint node.  Cloned, as instantiation does it with every
+	 * node: id = 0, payload: varint new node, varint the one that it was made of; of the
+	 * new one RECORD_GRAPH_NODE may have been told as well and means nothing then.
+	 */
+	RECORD_GRAPH_NODE = RECORD_PAYLOAD | 31,
+	RECORD_GRAPH_CLONE = RECORD_PAYLOAD | 32,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

@@ -147,6 +147,7 @@ static void put_lines(struct json *j, const struct gpu_section *s, enum report_d
 		put_place(j, &s->lines[i]);
 		put_uint(j, "launches", s->lines[i].calls);
 		put_ms(j, "gpu_ms", s->lines[i].gpu_ns);
+		put_ms(j, "captured_ms", s->lines[i].captured_ns);
 		put_ms(j, "api_ms", s->lines[i].api_ns);
 		json_object_end(j);
 	}

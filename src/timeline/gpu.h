@@ -57,12 +57,25 @@ struct gpu_activity {
 	uint32_t correlation;
 	uint32_t graph;           /* 0: not in a graph */
 	size_t call;              /* index of the call that started it; GPU_NONE: unknown */
+	size_t capture;           /* of a graph's node: index of its capture; GPU_NONE: unknown */
 	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
 	uint32_t name;            /* kernels: index for gpu_kernel_name() */
 	uint32_t grid[3], block[3];
 	uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
 	uint64_t graph_node;
 	uint64_t bytes; /* copies and memsets */
+};
+
+/*
+ * A node of a CUDA graph as it was made: by a call that was captured, or one that added
+ * it.  What runs of the node belongs here, not to the launch of its graph.
+ */
+struct gpu_capture {
+	uint32_t process; /* id */
+	uint32_t stack;   /* id; 0: none */
+	size_t thread;    /* position, as in trace_thread() */
+	int64_t time_ns;
+	size_t activities; /* how often it ran; they follow each other in gpu_capture_activity() */
 };
 
 struct gpu_kernel_name {
@@ -107,8 +120,8 @@ int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct er
 void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
 
 /*
- * Activities in order of (process, start), untimed ones first; calls in order of (thread,
- * start).
+ * Activities in order of (process, start), untimed ones first; calls and captures in order
+ * of (thread, start).
  */
 size_t gpu_activity_count(const struct gpu_timeline *g);
 const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i);
@@ -116,6 +129,16 @@ size_t gpu_call_count(const struct gpu_timeline *g);
 const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i);
 /* The nth activity that a call, one of gpu_call()'s, started: index for gpu_activity(). */
 size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth);
+
+size_t gpu_capture_count(const struct gpu_timeline *g);
+const struct gpu_capture *gpu_capture(const struct gpu_timeline *g, size_t i);
+/* The nth activity of a node, one of gpu_capture()'s: index for gpu_activity(). */
+size_t gpu_capture_activity(const struct gpu_timeline *g, const struct gpu_capture *c, size_t nth);
+/*
+ * The stack that an activity comes from: of a graph's node that of its capture, else, or
+ * where that is unknown, that of the call that started it.  0: none.
+ */
+uint32_t gpu_activity_stack(const struct gpu_timeline *g, const struct gpu_activity *a);
 
 const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index);
 size_t gpu_kernel_name_count(const struct gpu_timeline *g);

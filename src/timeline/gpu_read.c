@@ -273,6 +273,7 @@ static int read_activity(struct reader *r, size_t i)
 		.stream = u32(f[STREAM]),
 		.correlation = u32(f[CORRELATION]),
 		.call = GPU_NONE,
+		.capture = GPU_NONE,
 	};
 	times_set(r, a, f);
 	switch (r->batch.kinds[i]) {
@@ -371,6 +372,26 @@ static int read_device(struct reader *r, size_t i)
 	return 0;
 }
 
+static int read_node(struct reader *r, size_t i, int64_t now_ns)
+{
+	const struct gpu_capture made = {
+		.process = r->process,
+		.stack = r->batch.ids[i],
+		.thread = r->thread,
+		.time_ns = now_ns,
+	};
+	bool cloned = r->batch.kinds[i] == RECORD_GRAPH_CLONE;
+	const uint8_t *rest;
+	uint64_t f[2];
+
+	if (fields_read(r, i, f, cloned ? 2 : 1, &rest) < (cloned ? 2 : 1)) {
+		r->g->malformed++;
+		return 0;
+	}
+	return cloned ? graph_nodes_clone(&r->g->nodes, r->process, f[0], f[1])
+		      : graph_nodes_add(&r->g->nodes, &made, f[0]);
+}
+
 static int read_event(struct reader *r, size_t i, int64_t now_ns)
 {
 	switch (r->batch.kinds[i]) {
@@ -383,6 +404,9 @@ static int read_event(struct reader *r, size_t i, int64_t now_ns)
 	case RECORD_GPU_MEMSET:
 	case RECORD_GPU_GRAPH:
 		return read_activity(r, i);
+	case RECORD_GRAPH_NODE:
+	case RECORD_GRAPH_CLONE:
+		return read_node(r, i, now_ns);
 	case RECORD_GPU_OVERHEAD:
 		return read_overhead(r, i);
 	case RECORD_GPU_STATE:

@@ -1,6 +1,6 @@
 /*
  * Stacks to Python lines.  Launches share their stacks, so each stack that a
- * call has is resolved once, here, and looking one up later is cheap.
+ * call or a captured node has is resolved once, here, and looking one up later is cheap.
  */
 #include "base/array.h"
 #include "timeline/gpu_tables.h"
@@ -47,23 +47,31 @@ static struct gpu_stack_entry resolve(const struct trace *t, uint32_t stack)
 	return e;
 }
 
+static int stack_add(struct gpu_timeline *g, uint32_t id)
+{
+	struct gpu_stack_entry *e;
+
+	if (!id || idmap_find(&g->stack_at, id) != IDMAP_NONE)
+		return 0;
+	e = array_grow(g->stacks, &g->stack_cap, g->stack_count + 1, sizeof(*e));
+	if (!e)
+		return -1;
+	g->stacks = e;
+	g->stacks[g->stack_count] = resolve(g->trace, id);
+	if (idmap_put(&g->stack_at, id, (uint32_t)g->stack_count))
+		return -1;
+	g->stack_count++;
+	return 0;
+}
+
 int gpu_stacks_resolve(struct gpu_timeline *g)
 {
-	for (size_t i = 0; i < g->call_count; i++) {
-		uint32_t id = g->calls[i].stack;
-		struct gpu_stack_entry *e;
-
-		if (!id || idmap_find(&g->stack_at, id) != IDMAP_NONE)
-			continue;
-		e = array_grow(g->stacks, &g->stack_cap, g->stack_count + 1, sizeof(*e));
-		if (!e)
+	for (size_t i = 0; i < g->call_count; i++)
+		if (stack_add(g, g->calls[i].stack))
 			return -1;
-		g->stacks = e;
-		g->stacks[g->stack_count] = resolve(g->trace, id);
-		if (idmap_put(&g->stack_at, id, (uint32_t)g->stack_count))
+	for (size_t i = 0; i < g->nodes.count; i++)
+		if (stack_add(g, g->nodes.captures[i].stack))
 			return -1;
-		g->stack_count++;
-	}
 	return 0;
 }
 

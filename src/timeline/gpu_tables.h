@@ -2,6 +2,7 @@
  * The inside of a gpu_timeline, shared by the files that fill it, in this order:
  *
  *   gpu_read.c    events -> calls and activities, devices, changes
+ *   graph_nodes.c where the nodes of CUDA graphs come from
  *   gpu_link.c    order of the activities; which call started which
  *   gpu_clock.c   host and device on one clock
  *   gpu_stacks.c  stacks -> Python lines
@@ -14,6 +15,7 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 #include "timeline/gpu.h"
+#include "timeline/graph_nodes.h"
 #include "timeline/kernel_names.h"
 
 #define STREAM_UNKNOWN UINT32_MAX
@@ -41,6 +43,7 @@ struct gpu_timeline {
 	size_t wait_count, wait_cap;
 	uint32_t *links;   /* activities by the call that started them */
 	uint32_t *link_at; /* of each call: where its activities begin in links */
+	struct graph_nodes nodes;
 	struct kernel_names names;
 	struct gpu_stack_entry *stacks;
 	size_t stack_count, stack_cap;

@@ -12,8 +12,11 @@ int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct er
 	g->trace = t;
 	arena_init(&g->texts);
 	idmap_init(&g->stack_at);
+	graph_nodes_init(&g->nodes);
 	kernel_names_init(&g->names, t);
-	if (gpu_read(g) || gpu_link(g) || gpu_clock_merge(g) || gpu_stacks_resolve(g)) {
+	if (gpu_read(g) || gpu_link(g) ||
+	    graph_nodes_link(&g->nodes, g->activities, g->activity_count) || gpu_clock_merge(g) ||
+	    gpu_stacks_resolve(g)) {
 		gpu_timeline_free(g);
 		return err_set(err, "out of memory");
 	}
@@ -25,6 +28,7 @@ void gpu_timeline_free(struct gpu_timeline *g)
 {
 	if (!g)
 		return;
+	graph_nodes_release(&g->nodes);
 	kernel_names_release(&g->names);
 	idmap_release(&g->stack_at);
 	arena_release(&g->texts);
@@ -63,6 +67,28 @@ const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i)
 size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth)
 {
 	return g->links[g->link_at[c - g->calls] + nth];
+}
+
+size_t gpu_capture_count(const struct gpu_timeline *g)
+{
+	return g->nodes.count;
+}
+
+const struct gpu_capture *gpu_capture(const struct gpu_timeline *g, size_t i)
+{
+	return &g->nodes.captures[i];
+}
+
+size_t gpu_capture_activity(const struct gpu_timeline *g, const struct gpu_capture *c, size_t nth)
+{
+	return g->nodes.links[g->nodes.link_at[c - g->nodes.captures] + nth];
+}
+
+uint32_t gpu_activity_stack(const struct gpu_timeline *g, const struct gpu_activity *a)
+{
+	uint32_t stack = a->capture != GPU_NONE ? g->nodes.captures[a->capture].stack : 0;
+
+	return stack || a->call == GPU_NONE ? stack : g->calls[a->call].stack;
 }
 
 const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index)

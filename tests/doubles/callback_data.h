@@ -19,6 +19,22 @@ struct callback_data { /* CUpti_CallbackData */
 	uint32_t correlationId;
 };
 
+struct resource_data { /* CUpti_ResourceData */
+	void *context;
+	void *resourceHandle;
+	void *resourceDescriptor;
+};
+
+struct graph_data { /* CUpti_GraphData */
+	void *graph;
+	void *originalGraph;
+	void *node;
+	void *originalNode;
+	int nodeType;
+	void *dependency;
+	void *graphExec;
+};
+
 typedef void (*callback)(void *user, int domain, uint32_t id, const void *data);
 
 #endif

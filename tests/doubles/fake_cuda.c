@@ -21,6 +21,7 @@
 
 #include "fake_cuda.h"
 #include "fake_driver.h"
+#include "fake_work.h"
 
 #define STREAMS 256u
 #define LAUNCH_NS 2000u /* from the call to the start on an idle stream */
@@ -29,7 +30,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t stream_done_at[STREAMS];
 static _Atomic int initialised_pid;
 static _Atomic uint32_t next_correlation = 1;
-static _Atomic uint64_t next_node = 1;
 static _Atomic(const struct fake_ears *) ears;
 static __thread uint32_t device, context = 1;
 
@@ -50,7 +50,7 @@ static void sleep_until(uint64_t end)
 }
 
 /* Whoever loads CUPTI, and whenever, hears from the next call on. */
-static const struct fake_ears *find_ears(void)
+const struct fake_ears *fake_find_ears(void)
 {
 	const struct fake_ears *found = atomic_load(&ears);
 	const char *path = getenv("CUPTI_TAP_REAL");
@@ -68,14 +68,14 @@ static const struct fake_ears *find_ears(void)
 	return found;
 }
 
-static int is_ready(void)
+int fake_is_ready(void)
 {
 	return atomic_load(&initialised_pid) == getpid();
 }
 
 static void tell(struct fake_call *c, int leaving)
 {
-	const struct fake_ears *e = find_ears();
+	const struct fake_ears *e = fake_find_ears();
 
 	c->leaving = leaving;
 	if (e)
@@ -105,13 +105,14 @@ static const char *keep_name(const char *name)
 	return k->text;
 }
 
-/* Puts work on its stream; returns when it will be done. */
-static uint64_t start_work(struct fake_activity *a, uint64_t duration)
+uint64_t fake_start_work(struct fake_activity *a, uint64_t duration)
 {
-	const struct fake_ears *e = find_ears();
+	const struct fake_ears *e = fake_find_ears();
 	uint64_t earliest = fake_monotonic() + LAUNCH_NS,
 		 *done_at = &stream_done_at[a->stream % STREAMS];
 
+	if (fake_graph_takes(a, duration))
+		return 0;
 	a->device = device;
 	a->context = context;
 	pthread_mutex_lock(&lock);
@@ -126,15 +127,7 @@ static uint64_t start_work(struct fake_activity *a, uint64_t duration)
 	return a->end;
 }
 
-/*
- * The runtime implements its calls by driver calls, and CUPTI reports both: a
- * call of the runtime is entered, then the one of the driver inside it.
- */
-struct call_pair {
-	struct fake_call runtime, driver;
-};
-
-static void enter(struct call_pair *p)
+void fake_enter(struct call_pair *p)
 {
 	p->runtime.domain = FAKE_RUNTIME_API;
 	p->driver.domain = FAKE_DRIVER_API;
@@ -145,7 +138,7 @@ static void enter(struct call_pair *p)
 		tell(&p->driver, 0);
 }
 
-static uint32_t leave(struct call_pair *p)
+uint32_t fake_leave(struct call_pair *p)
 {
 	if (p->driver.id)
 		tell(&p->driver, 1);
@@ -174,8 +167,8 @@ void fake_set_device(uint32_t number, uint32_t context_number)
 	context = context_number;
 }
 
-static struct fake_activity kernel_activity(const struct fake_shape *s, const char *name,
-					    uint32_t stream, uint32_t correlation)
+struct fake_activity fake_kernel(const struct fake_shape *s, const char *name, uint32_t stream,
+				 uint32_t correlation)
 {
 	struct fake_activity a = { .kind = FAKE_KERNEL, .name = name };
 
@@ -198,12 +191,12 @@ static uint32_t launch(struct call_pair *p, const char *name, const struct fake_
 {
 	struct fake_activity a;
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(p);
-	a = kernel_activity(shape, name, stream, p->runtime.correlation);
-	start_work(&a, duration_ns);
-	return leave(p);
+	fake_enter(p);
+	a = fake_kernel(shape, name, stream, p->runtime.correlation);
+	fake_start_work(&a, duration_ns);
+	return fake_leave(p);
 }
 
 uint32_t fake_launch(const char *name, const struct fake_shape *shape, uint32_t stream,
@@ -223,25 +216,6 @@ uint32_t fake_launch_driver(const char *name, const struct fake_shape *shape, ui
 	return launch(&p, name, shape, stream, duration_ns);
 }
 
-uint32_t fake_graph_launch(const char *name, uint32_t graph, uint32_t nodes, uint32_t stream,
-			   uint64_t duration_ns)
-{
-	struct call_pair p = { { .id = 311, .function = "cudaGraphLaunch" },
-			       { .id = 514, .function = "cuGraphLaunch" } };
-
-	if (!is_ready())
-		return 0;
-	enter(&p);
-	for (uint32_t i = 0; i < nodes; i++) {
-		struct fake_activity a = kernel_activity(NULL, name, stream, p.runtime.correlation);
-
-		a.graph = graph;
-		a.node = atomic_fetch_add(&next_node, 1);
-		start_work(&a, duration_ns);
-	}
-	return leave(&p);
-}
-
 uint32_t fake_copy(const struct fake_transfer *t, uint32_t stream, uint64_t duration_ns)
 {
 	struct call_pair p = { { .id = t->asynchronous ? 41 : 31,
@@ -250,9 +224,9 @@ uint32_t fake_copy(const struct fake_transfer *t, uint32_t stream, uint64_t dura
 	struct fake_activity a = { .kind = t->copy == 10 ? FAKE_PEER_COPY : FAKE_COPY };
 	uint64_t end;
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
+	fake_enter(&p);
 	a.stream = stream;
 	a.correlation = p.runtime.correlation;
 	a.bytes = t->bytes;
@@ -260,10 +234,10 @@ uint32_t fake_copy(const struct fake_transfer *t, uint32_t stream, uint64_t dura
 	a.source = t->source;
 	a.destination = t->destination;
 	a.asynchronous = t->asynchronous;
-	end = start_work(&a, duration_ns);
+	end = fake_start_work(&a, duration_ns);
 	if (!t->asynchronous)
 		sleep_until(end);
-	return leave(&p);
+	return fake_leave(&p);
 }
 
 uint32_t fake_memset(uint64_t bytes, uint32_t value, uint32_t stream, uint64_t duration_ns)
@@ -272,15 +246,15 @@ uint32_t fake_memset(uint64_t bytes, uint32_t value, uint32_t stream, uint64_t d
 			       { .id = 216, .function = "cuMemsetD8Async" } };
 	struct fake_activity a = { .kind = FAKE_MEMSET, .memory = 3, .asynchronous = 1 };
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
+	fake_enter(&p);
 	a.stream = stream;
 	a.correlation = p.runtime.correlation;
 	a.bytes = bytes;
 	a.value = value;
-	start_work(&a, duration_ns);
-	return leave(&p);
+	fake_start_work(&a, duration_ns);
+	return fake_leave(&p);
 }
 
 uint32_t fake_sync_stream(uint32_t stream)
@@ -289,14 +263,14 @@ uint32_t fake_sync_stream(uint32_t stream)
 			       { .id = 126, .function = "cuStreamSynchronize" } };
 	uint64_t end;
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
+	fake_enter(&p);
 	pthread_mutex_lock(&lock);
 	end = stream_done_at[stream % STREAMS];
 	pthread_mutex_unlock(&lock);
 	sleep_until(end);
-	return leave(&p);
+	return fake_leave(&p);
 }
 
 uint32_t fake_sync_device(void)
@@ -305,15 +279,15 @@ uint32_t fake_sync_device(void)
 			       { .id = 17, .function = "cuCtxSynchronize" } };
 	uint64_t end = 0;
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
+	fake_enter(&p);
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < STREAMS; i++)
 		end = stream_done_at[i] > end ? stream_done_at[i] : end;
 	pthread_mutex_unlock(&lock);
 	sleep_until(end);
-	return leave(&p);
+	return fake_leave(&p);
 }
 
 uint32_t fake_malloc(uint64_t bytes)
@@ -325,10 +299,10 @@ uint32_t fake_malloc(uint64_t bytes)
 	struct call_pair p = { { .id = 20, .function = "cudaMalloc", .params = &params },
 			       { .id = 243, .function = "cuMemAlloc_v2", .params = &params } };
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
-	return leave(&p);
+	fake_enter(&p);
+	return fake_leave(&p);
 }
 
 uint32_t fake_free(void)
@@ -336,10 +310,10 @@ uint32_t fake_free(void)
 	struct call_pair p = { { .id = 22, .function = "cudaFree" },
 			       { .id = 245, .function = "cuMemFree_v2" } };
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
-	return leave(&p);
+	fake_enter(&p);
+	return fake_leave(&p);
 }
 
 /* A call that nobody is interested in: cudaGetDevice. */
@@ -347,22 +321,22 @@ uint32_t fake_uninteresting(void)
 {
 	struct call_pair p = { { .id = 17, .function = "cudaGetDevice" }, { 0 } };
 
-	if (!is_ready())
+	if (!fake_is_ready())
 		return 0;
-	enter(&p);
-	return leave(&p);
+	fake_enter(&p);
+	return fake_leave(&p);
 }
 
 int fake_other_tool_subscribes(void)
 {
-	const struct fake_ears *e = find_ears();
+	const struct fake_ears *e = fake_find_ears();
 
 	return e ? e->other_tool_subscribes() : -1;
 }
 
 void fake_other_tool_leaves(void)
 {
-	const struct fake_ears *e = find_ears();
+	const struct fake_ears *e = fake_find_ears();
 
 	if (e)
 		e->other_tool_leaves();

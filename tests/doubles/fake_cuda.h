@@ -32,6 +32,21 @@ FAKE_CUDA_EXPORT uint32_t fake_launch_driver(const char *name, const struct fake
 					     uint32_t stream, uint64_t duration_ns);
 FAKE_CUDA_EXPORT uint32_t fake_graph_launch(const char *name, uint32_t graph, uint32_t nodes,
 					    uint32_t stream, uint64_t duration_ns);
+
+/*
+ * Graphs, by handles of ours.  From begin to end what the thread launches, copies and
+ * sets becomes nodes instead of work.  An instance is a graph of its own, with copies of
+ * the nodes; so is what a graph gets as its child.  0: CUDA would return an error.
+ */
+FAKE_CUDA_EXPORT uint32_t fake_capture_begin(void);
+FAKE_CUDA_EXPORT uint32_t fake_capture_end(void); /* the graph */
+FAKE_CUDA_EXPORT uint32_t fake_graph_create(void);
+FAKE_CUDA_EXPORT uint32_t fake_graph_add_kernel(uint32_t graph, const char *name,
+						uint64_t duration_ns);
+FAKE_CUDA_EXPORT uint32_t fake_graph_add_child(uint32_t graph, uint32_t child);
+FAKE_CUDA_EXPORT uint32_t fake_graph_instantiate(uint32_t graph);
+FAKE_CUDA_EXPORT uint32_t fake_graph_replay(uint32_t instance, uint32_t stream);
+
 FAKE_CUDA_EXPORT uint32_t fake_copy(const struct fake_transfer *t, uint32_t stream,
 				    uint64_t duration_ns);
 FAKE_CUDA_EXPORT uint32_t fake_memset(uint64_t bytes, uint32_t value, uint32_t stream,

@@ -40,10 +40,11 @@ FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*now)(void));
 FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *n);
 FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag);
+FAKE_EXPORT int cuptiGetGraphNodeId(void *node, uint64_t *number);
 
 static _Atomic(callback) subscriber_function;
 static void *subscriber_user;
-static _Atomic bool wanted[2][IDS];
+static _Atomic bool wanted[4][IDS]; /* by domain */
 static _Atomic bool enabled[KINDS];
 static _Atomic bool client_has_clock;
 static _Atomic int64_t to_client_clock; /* by default that is CLOCK_REALTIME */
@@ -98,10 +99,9 @@ int cuptiUnsubscribe(void *subscriber)
 		return fault;
 	if (subscriber != &subscriber_function)
 		return INVALID_PARAMETER;
-	for (size_t i = 0; i < IDS; i++) {
-		atomic_store(&wanted[0][i], false);
-		atomic_store(&wanted[1][i], false);
-	}
+	for (int domain = FAKE_DRIVER_API; domain <= FAKE_RESOURCE; domain++)
+		for (size_t i = 0; i < IDS; i++)
+			atomic_store(&wanted[domain][i], false);
 	atomic_store(&subscriber_function, (callback)NULL);
 	return OK;
 }
@@ -113,9 +113,9 @@ int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id)
 	if (fault)
 		return fault;
 	if (subscriber != &subscriber_function || id >= IDS || domain < FAKE_DRIVER_API ||
-	    domain > FAKE_RUNTIME_API)
+	    domain > FAKE_RESOURCE)
 		return INVALID_PARAMETER;
-	atomic_store(&wanted[domain == FAKE_RUNTIME_API][id], on);
+	atomic_store(&wanted[domain][id], on);
 	return OK;
 }
 
@@ -144,9 +144,12 @@ static int64_t distance(uint64_t (*clock)(void))
 	return best;
 }
 
+/* While graphs are told as a whole, their nodes are not. */
 static void did(const struct fake_activity *a)
 {
-	if (atomic_load(&enabled[a->kind]))
+	bool node = a->graph && a->kind != FAKE_GRAPH;
+
+	if (atomic_load(&enabled[a->kind]) && !(node && atomic_load(&enabled[FAKE_GRAPH])))
 		fake_buffers_add(a, atomic_load(&to_client_clock));
 }
 
@@ -255,8 +258,27 @@ static void call(const struct fake_call *c)
 		.correlationId = c->correlation,
 	};
 
-	if (function && atomic_load(&wanted[c->domain == FAKE_RUNTIME_API][c->id]))
+	if (function && atomic_load(&wanted[c->domain][c->id]))
 		function(subscriber_user, (int)c->domain, c->id, &data);
+}
+
+int cuptiGetGraphNodeId(void *node, uint64_t *number)
+{
+	int fault = fake_fault(__func__);
+
+	if (!fault)
+		*number = ((const struct fake_node *)node)->number;
+	return fault;
+}
+
+static void graph(enum fake_resource what, struct fake_node *node, struct fake_node *original)
+{
+	callback function = atomic_load(&subscriber_function);
+	struct graph_data graph_data = { .node = node, .originalNode = original };
+	struct resource_data data = { .resourceDescriptor = &graph_data };
+
+	if (function && atomic_load(&wanted[FAKE_RESOURCE][what]))
+		function(subscriber_user, FAKE_RESOURCE, what, &data);
 }
 
 static void other_callback(void *user, int domain, uint32_t id, const void *data)
@@ -282,4 +304,10 @@ static void other_tool_leaves(void)
 }
 
 FAKE_EXPORT extern const struct fake_ears fake_cupti_ears;
-const struct fake_ears fake_cupti_ears = { call, did, other_tool_subscribes, other_tool_leaves };
+const struct fake_ears fake_cupti_ears = {
+	.call = call,
+	.did = did,
+	.graph = graph,
+	.other_tool_subscribes = other_tool_subscribes,
+	.other_tool_leaves = other_tool_leaves,
+};

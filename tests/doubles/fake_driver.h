@@ -25,7 +25,14 @@ enum fake_kind {
 	FAKE_STRANGE = 999, /* of a CUPTI to come */
 };
 
-enum fake_domain { FAKE_DRIVER_API = 1, FAKE_RUNTIME_API = 2 };
+enum fake_domain { FAKE_DRIVER_API = 1, FAKE_RUNTIME_API = 2, FAKE_RESOURCE = 3 };
+
+enum fake_resource { FAKE_NODE_CREATED = 13, FAKE_EXEC_CREATED = 18, FAKE_NODE_CLONED = 20 };
+
+/* A node as a program has it: CUPTI alone knows its number. */
+struct fake_node {
+	uint64_t number;
+};
 
 /* Something that a device does; times in ns of CLOCK_MONOTONIC. */
 struct fake_activity {
@@ -57,6 +64,8 @@ struct fake_call {
 struct fake_ears {
 	void (*call)(const struct fake_call *c);
 	void (*did)(const struct fake_activity *a);
+	/* Something happened to a graph; original: of a clone. */
+	void (*graph)(enum fake_resource what, struct fake_node *node, struct fake_node *original);
 	int (*other_tool_subscribes)(void); /* a CUptiResult */
 	void (*other_tool_leaves)(void);
 };

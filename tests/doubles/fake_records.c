@@ -83,6 +83,8 @@ static void write_peer_copy(struct peer_copy_record *r, const struct fake_activi
 	r->contextId = a->context;
 	r->streamId = a->stream;
 	r->correlationId = a->correlation;
+	r->graphNodeId = a->node;
+	r->graphId = a->graph;
 }
 
 static void write_memset(struct memset_record *r, const struct fake_activity *a)

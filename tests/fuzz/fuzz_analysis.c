@@ -109,7 +109,7 @@ static size_t write_gpu_event(struct trace_writer *w, uint32_t thread, uint64_t 
 	static const uint8_t kinds[] = {
 		RECORD_CUDA_ENTER, RECORD_CUDA_EXIT,   RECORD_GPU_KERNEL,   RECORD_GPU_COPY,
 		RECORD_GPU_MEMSET, RECORD_GPU_GRAPH,   RECORD_GPU_OVERHEAD, RECORD_GPU_STATE,
-		RECORD_GPU_DEVICE, RECORD_GPU_DROPPED,
+		RECORD_GPU_DEVICE, RECORD_GPU_DROPPED, RECORD_GRAPH_NODE,   RECORD_GRAPH_CLONE,
 	};
 	uint8_t kind = kinds[(data[0] & 15) % sizeof(kinds)];
 	size_t bytes = kind & RECORD_PAYLOAD ? data[2] & 31 : 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
+#include <mutex>
 #include <pthread.h>
 #include <set>
 #include <string>
@@ -126,8 +127,12 @@ static void on_request(uint8_t **buffer, size_t *bytes, size_t *records)
 	*buffer = (uint8_t *)aligned_alloc(8, *bytes);
 }
 
+/* CUPTI's thread and one that flushes may hand buffers over at the same time. */
+static std::mutex seen_lock;
+
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
+	std::lock_guard<std::mutex> guard(seen_lock);
 	struct cupti_activity *a = NULL;
 
 	while (valid && !cupti.GetNextRecord(buffer, valid, &a)) {
@@ -250,6 +255,7 @@ static struct seen replay(cudaGraphExec_t exec, int times)
 	CHECK(cudaDeviceSynchronize());
 	cupti.FlushAll(0);
 	cupti.FlushAll(CUPTI_FLUSH_FORCED);
+	std::lock_guard<std::mutex> guard(seen_lock);
 	struct seen now_seen = seen;
 	seen = {};
 	return now_seen;
@@ -337,16 +343,22 @@ static void numbers(void)
 
 static void cost_of(const char *what, cudaGraphExec_t exec, int kernels);
 
+static const char *volatile doing = "";
+
 static void let_go(void)
 {
+	doing = "disable";
 	activities(false);
+	doing = "unsubscribe";
 	must("unsubscribe", cupti.Unsubscribe(subscriber));
 }
 
 static void take_again(void)
 {
+	doing = "subscribe";
 	subscribe();
 	hear_nodes(1);
+	doing = "enable";
 	activities(true);
 }
 
@@ -420,12 +432,28 @@ static void whole_first(void)
 }
 
 static volatile bool launching;
+static volatile unsigned long launched;
 
 static void *launch_all_the_time(void *exec)
 {
-	while (launching)
+	for (; launching; launched++)
 		CHECK(cudaGraphLaunch((cudaGraphExec_t)exec, stream));
 	return NULL;
+}
+
+/* Where it hangs, if it does, and whether the program is held up by it. */
+static void *watch(void *unused)
+{
+	for (int i = 0; i < 4; i++) {
+		struct timespec pause = { 5, 0 };
+		unsigned long before = launched;
+
+		nanosleep(&pause, NULL);
+		printf("{\"what\": \"after %d s\", \"in\": \"%s\", \"launches_in_5_s\": %lu}\n",
+		       5 * (i + 1), doing, launched - before);
+		fflush(stdout);
+	}
+	return unused;
 }
 
 /* Another thread lets go of CUPTI and takes it while launches are made: does it wait, or crash? */
@@ -433,10 +461,11 @@ static void races(void)
 {
 	cudaGraphExec_t exec = instantiate(capture(KERNELS));
 	uint64_t longest = 0;
-	pthread_t thread;
+	pthread_t thread, watcher;
 
 	replay(exec, 1);
 	launching = true;
+	pthread_create(&watcher, NULL, watch, NULL);
 	pthread_create(&thread, NULL, launch_all_the_time, exec);
 	for (int i = 0; i < 40; i++) {
 		struct timespec pause = { 0, 5000000 };
@@ -446,11 +475,14 @@ static void races(void)
 			let_go();
 		else
 			take_again();
+		doing = "between";
 		longest = std::max(longest, now() - start);
 		nanosleep(&pause, NULL);
 	}
 	launching = false;
+	doing = "join";
 	pthread_join(thread, NULL);
+	doing = "flush";
 	struct seen s = replay(exec, 0);
 	std::map<size_t, size_t> by_size;
 	for (auto &pair : s.by_correlation)

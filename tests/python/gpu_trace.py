@@ -11,11 +11,13 @@ import isc_decode as isc
 CUDA_ENTER, CUDA_EXIT = 0x8d, 14
 GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_OVERHEAD, GPU_STATE = 0x8f, 0x90, 0x91, 0x93, 0x94
 GPU_DROPPED, GPU_DEVICE = 21, 0x96
+GRAPH_NODE, GRAPH_CLONE = 0x9f, 0xa0
 DEF_STACK, DEF_LINES = 0x83, 0x84
 RECORDING, UNAVAILABLE, PAUSED, STOPPED = 1, 2, 3, 4
 
 # waited: of a wait for a stream, 1 + its number; 0: unknown
 Call = namedtuple("Call", "name what correlation stack bytes thread process start_ns end_ns waited")
+Node = namedtuple("Node", "stack thread time_ns")  # of a graph, as it was made
 State = namedtuple("State", "state text time_ns process")
 Device = namedtuple("Device", "number memory bandwidth multiprocessors clock capability name")
 Frame = namedtuple("Frame", "function file line")
@@ -37,6 +39,7 @@ class GpuTrace(isc.Trace):
         self.stacks, self.tables = {}, {}
         self.calls, self.kernels, self.copies, self.memsets = [], [], [], []
         self.states, self.devices, self.overheads, self.dropped = [], [], [], 0
+        self.nodes, self.clones = {}, {}  # by (process, node)
         super().__init__(data)
         for thread in self.threads.values():
             self._read_thread(thread)
@@ -73,6 +76,12 @@ class GpuTrace(isc.Trace):
                 self.copies.append(Copy(event.id, process, *numbers(cursor)))
             elif event.kind == GPU_MEMSET:
                 self.memsets.append(Memset(event.id, process, *numbers(cursor)))
+            elif event.kind == GRAPH_NODE:
+                self.nodes[process, cursor.varint()] = Node(event.id, thread.fields["id"],
+                                                            event.time_ns)
+            elif event.kind == GRAPH_CLONE:
+                node, original = numbers(cursor)
+                self.clones[process, node] = original
             elif event.kind == GPU_OVERHEAD:
                 self.overheads.append((event.id, *numbers(cursor)))
             elif event.kind == GPU_STATE:
@@ -86,6 +95,13 @@ class GpuTrace(isc.Trace):
 
     def activities(self):
         return self.kernels + self.copies + self.memsets
+
+    def capture(self, activity):
+        """The node of an activity as it was made; None: unknown."""
+        key = activity.process, activity.node
+        while key in self.clones:
+            key = activity.process, self.clones[key]
+        return self.nodes.get(key)
 
     def stack(self, call):
         """Frames of a call, innermost first; a function that is not known has no line."""

@@ -37,7 +37,8 @@ PEER = {
     "bytes": "bytes", "start": "start", "end": "end", "device": "deviceId",
     "context": "contextId", "stream": "streamId", "source_device": "srcDeviceId",
     "source_context": "srcContextId", "destination_device": "dstDeviceId",
-    "destination_context": "dstContextId", "correlation": "correlationId"}
+    "destination_context": "dstContextId", "correlation": "correlationId",
+    "graph_node": "graphNodeId", "graph": "graphId"}
 MEMSET = {
     "value": "value", "bytes": "bytes", "start": "start", "end": "end", "device": "deviceId",
     "context": "contextId", "stream": "streamId", "correlation": "correlationId",
