@@ -47,6 +47,9 @@ static struct {
 	struct shm_window *window;
 	unsigned way; /* of `ways`: those before it do not work here */
 	int fd;       /* -1: none */
+	dev_t device; /* of its file, as is the inode */
+	ino_t inode;
+	bool own_files; /* the thread has a table of files of its own */
 	uint64_t cpu_ns;
 	struct iovec pieces[SHM_WINDOW_PIECES];
 } reader = { .fd = -1 };
@@ -73,20 +76,36 @@ static int by_vm_read(unsigned count, size_t bytes)
  */
 static bool leave_files(void)
 {
-	return !syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_UNSHARED);
+	reader.own_files |= !syscall(SYS_close_range, 0u, UINT_MAX, CLOSE_UNSHARED);
+	return reader.own_files;
 }
 
-static int open_window(void)
+/* Among the program's files it may have closed ours, and opened another by the same number. */
+static bool file_is_ours(void)
 {
 	struct stat st;
-	int fd = open(reader.session->path, O_RDWR | O_CLOEXEC);
 
+	return reader.fd >= 0 &&
+	       (reader.own_files || (!fstat(reader.fd, &st) && st.st_dev == reader.device &&
+				     st.st_ino == reader.inode));
+}
+
+/* Async-signal-safe. */
+static void forget_file(void)
+{
+	if (file_is_ours())
+		close(reader.fd);
+	reader.fd = -1;
+}
+
+static void open_window(void)
+{
+	struct stat st;
+
+	reader.fd = open(reader.session->path, O_RDWR | O_CLOEXEC);
 	/* The recorder may be gone and its number another process's. */
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != reader.session->inode)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (reader.fd >= 0 && (fstat(reader.fd, &st) || st.st_ino != reader.session->inode))
+		forget_file();
 }
 
 /*
@@ -99,32 +118,36 @@ static int by_writing(unsigned count, size_t bytes)
 	off_t at = (off_t)((char *)reader.window->data - (char *)reader.session->header);
 
 	if (reader.fd < 0 && leave_files())
-		reader.fd = open_window();
+		open_window();
 	if (reader.fd < 0)
 		return ENOSYS;
 	return outcome(pwritev(reader.fd, reader.pieces, (int)count, at), bytes);
 }
 
-static int open_own_memory(void)
+static void open_own_memory(void)
 {
 	int low = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	int fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD);
+	struct stat st = { 0 };
 
-	if (low >= 0)
-		close(low);
-	return fd;
+	if (low < 0)
+		return;
+	if (!fstat(low, &st))
+		reader.fd = fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD);
+	reader.device = st.st_dev;
+	reader.inode = st.st_ino;
+	close(low);
 }
 
-/* Linux before 5.9: reading a wrong file does no harm. */
+/* Linux before 5.9. */
 static int by_proc(unsigned count, size_t bytes)
 {
 	uint8_t *to = reader.window->data;
 
 	(void)bytes;
-	if (reader.fd < 0)
-		reader.fd = open_own_memory();
-	if (reader.fd < 0)
-		return errno;
+	if (!file_is_ours())
+		open_own_memory();
+	if (!file_is_ours())
+		return ENOSYS;
 	for (unsigned i = 0; i < count; i++) {
 		const struct iovec *p = &reader.pieces[i];
 		ssize_t n = pread(reader.fd, to, p->iov_len, (off_t)(uintptr_t)p->iov_base);
@@ -139,13 +162,6 @@ static int by_proc(unsigned count, size_t bytes)
 }
 
 static int (*const ways[])(unsigned count, size_t bytes) = { by_vm_read, by_writing, by_proc };
-
-static void forget_file(void)
-{
-	if (reader.fd >= 0)
-		close(reader.fd);
-	reader.fd = -1;
-}
 
 static int read_pieces(unsigned count, size_t bytes)
 {
@@ -194,7 +210,7 @@ static struct shm_window *wait_for_window(void)
 		uint32_t number = atomic_load_explicit(&reader.self->window, memory_order_acquire);
 		struct shm_window *w = window_of(number);
 
-		if (w)
+		if (w && w->pid == reader.self->pid)
 			return w;
 		wait_on(&reader.self->window, number);
 	}
@@ -209,7 +225,7 @@ static bool wait_for_question(uint32_t *question)
 		/* Pairs with the release in ask(): the question is complete. */
 		uint32_t asked = atomic_load_explicit(&w->asked, memory_order_acquire);
 
-		if (asked == SHM_WINDOW_OVER)
+		if (asked == SHM_WINDOW_OVER || w->pid != reader.self->pid)
 			return false;
 		if (asked != atomic_load_explicit(&w->answered, memory_order_relaxed)) {
 			*question = asked;
@@ -274,6 +290,7 @@ static void *run(void *unused)
 	(void)unused;
 	reader.cpu_ns = 0;
 	reader.way = 0;
+	reader.own_files = false;
 	reader.window = wait_for_window();
 	while (reader.window && wait_for_question(&question))
 		answer(question);
@@ -292,9 +309,9 @@ static void *run(void *unused)
 /* Async-signal-safe. */
 static void in_forked_child(void)
 {
-	if (reader.fd >= HIGH_FD) /* others are in the table of a thread that is not here */
-		close(reader.fd);
-	reader.fd = -1;
+	if (reader.own_files) /* a table that is not here */
+		reader.fd = -1;
+	forget_file();
 	atomic_store(&paused, false);
 	atomic_store(&phase, IDLE);
 }

@@ -342,7 +342,7 @@ static void refused(struct sampler *s, struct target *t, int error)
 	if (!t->refused)
 		account(s, t);
 	t->refused = true;
-	t->python.memory.window = window_open(&s->windows, t->entry, share);
+	t->python.memory.window = window_open(&s->windows, t->entry, t->python.memory.pid, share);
 }
 
 /* A process that is starting, ending or turning into another program comes back, or never. */

@@ -34,7 +34,8 @@ void windows_init(struct windows *all, struct shm_window *shared)
 		all->items[i].shared = &shared[i];
 }
 
-struct window *window_open(struct windows *all, struct shm_process *process, double share)
+struct window *window_open(struct windows *all, struct shm_process *process, pid_t pid,
+			   double share)
 {
 	uint32_t i = 0;
 	struct window *w;
@@ -51,6 +52,7 @@ struct window *window_open(struct windows *all, struct shm_process *process, dou
 		.period_ns = 1000000000 / WINDOW_HZ,
 		.random = stamp_monotonic() | 1,
 	};
+	w->shared->pid = (uint32_t)pid;
 	w->shared->count = 0;
 	atomic_store_explicit(&w->shared->answered, 0, memory_order_relaxed);
 	ask(w);

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "format/shm.h"
@@ -39,7 +40,8 @@ void windows_init(struct windows *all, struct shm_window *shared);
  * may have to be told by its next hook: window_is_idle() once it is ready to answer.
  * share: of a core, what answering may take.
  */
-struct window *window_open(struct windows *all, struct shm_process *process, double share);
+struct window *window_open(struct windows *all, struct shm_process *process, pid_t pid,
+			   double share);
 
 /* Now and then: agents that do not know yet of their window are told, or need not be any more. */
 void windows_tell(struct windows *all, struct shm_header *header);

@@ -216,12 +216,13 @@ struct shm_piece {
 struct shm_window {
 	_Atomic uint32_t asked;    /* by the recorder: number of the question; a futex */
 	_Atomic uint32_t answered; /* by the agent: of the last one answered; a futex */
-	uint32_t count;            /* by the recorder, as are the pieces */
+	uint32_t pid;              /* by the recorder: of the process that it is lent to */
+	uint32_t count;            /* likewise, as are the pieces */
 	/* By the agent. */
 	int32_t error;    /* an errno, 0: all of it was read */
 	uint64_t read_ns; /* when: CLOCK_MONOTONIC */
 	uint64_t cpu_ns;  /* that its thread has taken so far */
-	char spare[32];
+	char spare[24];
 	struct shm_piece pieces[SHM_WINDOW_PIECES];
 	uint8_t data[SHM_WINDOW_BYTES]; /* of the pieces, one behind the other */
 };

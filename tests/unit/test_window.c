@@ -72,7 +72,7 @@ static int copy_patiently(const struct remote_memory *m, void *to, uint64_t from
 /* As the sampler does it; the agent hears of it at an event. */
 static struct window *lend(void)
 {
-	struct window *w = window_open(&windows, session_process(), 1);
+	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	assert_non_null(w);
 	assert_false(window_is_idle(w));
@@ -92,7 +92,7 @@ static void nobody_reads_before_the_first_question(void **state)
 
 static void the_agent_hears_at_its_next_event_and_never_again(void **state)
 {
-	struct window *w = window_open(&windows, session_process(), 1);
+	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	(void)state;
 	windows_tell(&windows, area.header);
@@ -106,7 +106,7 @@ static void the_agent_hears_at_its_next_event_and_never_again(void **state)
 
 static void a_recording_that_is_over_stays_so(void **state)
 {
-	struct window *w = window_open(&windows, session_process(), 1);
+	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	(void)state;
 	atomic_store(&area.header->active, SHM_OVER);
@@ -115,6 +115,22 @@ static void a_recording_that_is_over_stays_so(void **state)
 	assert_null(session_on());
 	window_close(w);
 	atomic_store(&area.header->active, SHM_ON);
+}
+
+/* An entry that was another process' when it was told of the window. */
+static void a_window_of_another_process_is_not_answered(void **state)
+{
+	struct window *w = window_open(&windows, session_process(), getpid() + 1, 1);
+
+	(void)state;
+	windows_tell(&windows, area.header);
+	assert_non_null(session_on());
+	for (int i = 0; i < 100; i++)
+		nap();
+	assert_false(window_is_idle(w));
+	window_close(w);
+	w = lend();
+	window_close(w);
 }
 
 /* More than fits a window, in pieces of all sizes. */
@@ -134,7 +150,8 @@ static void all_of_it_is_read(void **state)
 		at += bytes;
 		bytes = i * i % 1021;
 	}
-	assert_true(r->count > 2 * SHM_WINDOW_PIECES - 100 && r->bytes > (size_t)3 * SHM_WINDOW_BYTES);
+	assert_true(r->count > 2 * SHM_WINDOW_PIECES - 100 &&
+		    r->bytes > (size_t)3 * SHM_WINDOW_BYTES);
 	do
 		wait_until_idle(memory.window);
 	while (remote_read(r, &memory) && errno == ETIMEDOUT);
@@ -258,13 +275,13 @@ static void windows_are_lent_once(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < SHM_MAX_WINDOWS; i++) {
-		lent[i] = window_open(&windows, &entries[i], 1);
+		lent[i] = window_open(&windows, &entries[i], 1, 1);
 		assert_non_null(lent[i]);
 		assert_int_equal(atomic_load(&entries[i].window), i + 1);
 	}
-	assert_null(window_open(&windows, &entries[0], 1));
+	assert_null(window_open(&windows, &entries[0], 1, 1));
 	window_close(lent[7]);
-	assert_ptr_equal(window_open(&windows, &entries[0], 1), lent[7]);
+	assert_ptr_equal(window_open(&windows, &entries[0], 1, 1), lent[7]);
 	for (uint32_t i = 0; i < SHM_MAX_WINDOWS; i++)
 		window_close(lent[i]);
 }
@@ -272,7 +289,7 @@ static void windows_are_lent_once(void **state)
 static void it_looks_less_often_where_that_costs_much(void **state)
 {
 	struct shm_process entry = { 0 };
-	struct window *w = window_open(&windows, &entry, 0.01);
+	struct window *w = window_open(&windows, &entry, 1, 0.01);
 	int rounds[2] = { 0, 0 };
 
 	(void)state;
@@ -327,7 +344,7 @@ static void *lie(void *argument)
 static void a_liar_harms_nobody(void **state)
 {
 	struct shm_process entry = { 0 };
-	struct remote_memory memory = { getpid(), window_open(&windows, &entry, 0.01) };
+	struct remote_memory memory = { getpid(), window_open(&windows, &entry, 1, 0.01) };
 	struct liar liar = { memory.window->shared, false };
 	uint8_t copy[1002];
 	pthread_t thread;
@@ -358,6 +375,7 @@ int main(void)
 		TEST(nobody_reads_before_the_first_question),
 		TEST(the_agent_hears_at_its_next_event_and_never_again),
 		TEST(a_recording_that_is_over_stays_so),
+		TEST(a_window_of_another_process_is_not_answered),
 		TEST(all_of_it_is_read),
 		TEST(what_is_not_there_is_an_error),
 		TEST(it_says_when_that_was_and_what_it_cost),
