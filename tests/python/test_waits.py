@@ -1,6 +1,7 @@
 """What threads do and wait for: programs in which that is known."""
 
 import json
+import math
 import os
 import resource
 import subprocess
@@ -33,6 +34,7 @@ def sampled(record, report):
         found = report()
         found["cpu"]["intervals"] = recording.of("thread_state")
         found["cpu"]["away"] = recording.of("off_cpu")
+        found["cpu"]["hz"] = found["trust"]["sample_hz"]
         # Threads that make few calls have no name in the trace.
         found["cpu"].update(json.loads(recording.done.stdout))
         return found["cpu"]
@@ -82,7 +84,9 @@ def test_two_threads_wait_for_the_gil_in_turn(python, sampled):
         lived = thread["end_ms"] - thread["start_ms"]
         # All that it ever waits for is the lock, so it does when it is neither running nor ready.
         blocked = 1 - (thread["on_cpu_ms"] + thread["queued_ms"]) / lived
-        assert abs(share(thread, "gil_wait_ms") - blocked) < 0.1, (thread, blocked)
+        # A busy machine leaves few looks: what chance does to those is no error (four sigma).
+        chance = 4 * math.sqrt(blocked * (1 - blocked) / (cpu["hz"] * lived / 1000))
+        assert abs(share(thread, "gil_wait_ms") - blocked) < 0.1 + chance, (thread, blocked)
         if thread["queued_ms"] < 0.05 * lived:  # a busy machine lets it wait for a CPU, too
             assert abs(share(thread, "gil_wait_ms") - 0.5) < 0.1, thread
         assert share(thread, "lock_wait_ms") + share(thread, "io_wait_ms") < 0.02
