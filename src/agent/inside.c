@@ -199,7 +199,7 @@ static bool goes_on(void)
 
 static struct shm_window *window_of(uint32_t number)
 {
-	return number && number <= SHM_MAX_WINDOWS ? &reader.session->windows[number - 1] : NULL;
+	return number ? &reader.session->windows[(number - 1) % SHM_MAX_WINDOWS] : NULL;
 }
 
 /* NULL: it was paused, or the recording is over. */

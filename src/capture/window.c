@@ -12,6 +12,7 @@
 #define PATIENCE_NS 20000000 /* for an answer; other processes wait meanwhile */
 #define MEASURE_NS 200000000 /* what it costs is looked at so often */
 #define SLOWEST_NS 100000000
+#define LENT_MASK 0xffffffu
 
 static void wake(_Atomic uint32_t *word)
 {
@@ -57,7 +58,8 @@ struct window *window_open(struct windows *all, struct shm_process *process, pid
 	atomic_store_explicit(&w->shared->answered, 0, memory_order_relaxed);
 	ask(w);
 	/* Pairs with the acquire in wait_for_window(): it may be used. */
-	atomic_store_explicit(&process->window, i + 1, memory_order_release);
+	atomic_store_explicit(&process->window, 1 + i + SHM_MAX_WINDOWS * (all->lent++ & LENT_MASK),
+			      memory_order_release);
 	wake(&process->window);
 	return w;
 }

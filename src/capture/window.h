@@ -30,7 +30,8 @@ struct window {
 
 struct windows {
 	struct window items[SHM_MAX_WINDOWS];
-	bool asking; /* the agents were told */
+	uint32_t lent; /* how many times one was */
+	bool asking;   /* the agents were told */
 };
 
 void windows_init(struct windows *all, struct shm_window *shared);

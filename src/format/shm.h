@@ -198,7 +198,10 @@ struct shm_process {
 	_Atomic uint32_t contention_percent;
 	_Atomic uint32_t python_set; /* release after `python` is complete */
 	struct shm_python python;
-	/* By the recorder: 1 + the index of the window that is lent to it; 0: none.  A futex. */
+	/*
+	 * By the recorder: 1 + the index of the window that is lent to it, and a multiple of
+	 * SHM_MAX_WINDOWS, each time another one; 0: none.  A futex.
+	 */
 	_Atomic uint32_t window;
 	_Atomic uint32_t layers_given_up; /* torch.compile is used: see torch_hooks.h */
 	char spare[188];
