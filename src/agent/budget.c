@@ -14,7 +14,9 @@ static struct {
 	_Atomic int64_t reserved_ns;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
-	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already */
+	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already, */
+	_Atomic uint64_t outside_at_ns; /* and when it was */
+	_Atomic uint32_t outside_ppm;   /* of the time, of late */
 } bucket;
 
 void budget_start(const struct shm_header *h)
@@ -30,6 +32,8 @@ void budget_start(const struct shm_header *h)
 	atomic_store_explicit(&bucket.reserved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&bucket.outside_at_ns, stamp_monotonic(), memory_order_relaxed);
+	atomic_store_explicit(&bucket.outside_ppm, 0, memory_order_relaxed);
 }
 
 void budget_set_event_cost(uint32_t ps, double hook_ticks)
@@ -47,8 +51,11 @@ uint32_t budget_event_cost_ps(void)
 	return atomic_load_explicit(&bucket.event_ps, memory_order_relaxed);
 }
 
-/* Of a ring's own entry: its thread may outlive the recording that the process is in. */
-static void spend(struct shm_process *account, uint64_t ns)
+/*
+ * Of a ring's own entry: its thread may outlive the recording that the process is in.  Returns what
+ * it costs.
+ */
+static uint64_t note(struct shm_process *account, uint64_t ns)
 {
 	uint64_t percent =
 		account ? atomic_load_explicit(&account->contention_percent, memory_order_relaxed)
@@ -56,9 +63,15 @@ static void spend(struct shm_process *account, uint64_t ns)
 
 	if (percent > 100)
 		ns = ns * percent / 100;
-	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)ns, memory_order_relaxed);
 	if (account)
 		atomic_fetch_add_explicit(&account->overhead_ns, ns, memory_order_relaxed);
+	return ns;
+}
+
+static void spend(struct shm_process *account, uint64_t ns)
+{
+	ns = note(account, ns);
+	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)ns, memory_order_relaxed);
 }
 
 void budget_spend_ns(uint64_t ns)
@@ -66,21 +79,51 @@ void budget_spend_ns(uint64_t ns)
 	spend(session_process(), ns);
 }
 
+void budget_spend_once_ns(uint64_t ns)
+{
+	int64_t cost = (int64_t)note(session_process(), ns);
+	int64_t credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
+
+	while (credit > 0 && !atomic_compare_exchange_weak_explicit(
+				     &bucket.credit_ns, &credit, credit > cost ? credit - cost : 0,
+				     memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 /* What the recorder says stands in its own account. */
-static void charge_outside(const struct shm_process *account)
+static void charge_outside(const struct shm_process *account, uint64_t now_ns)
 {
 	uint64_t total = atomic_load_explicit(&account->outside_ns, memory_order_relaxed);
 	uint64_t charged =
 		atomic_exchange_explicit(&bucket.outside_ns, total, memory_order_relaxed);
+	uint64_t then = atomic_load_explicit(&bucket.outside_at_ns, memory_order_relaxed);
+	double before = atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed), now;
 
-	if (total > charged)
-		atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)(total - charged),
-					  memory_order_relaxed);
+	if (total <= charged || now_ns <= then)
+		return;
+	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)(total - charged),
+				  memory_order_relaxed);
+	now = (double)(total - charged) * 1e6 / (double)(now_ns - then);
+	atomic_store_explicit(&bucket.outside_ppm,
+			      (uint32_t)(before + ((now < 1e6 ? now : 1e6) - before) / 8),
+			      memory_order_relaxed);
+	atomic_store_explicit(&bucket.outside_at_ns, now_ns, memory_order_relaxed);
 }
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
 {
 	return (elapsed_ns < ELAPSED_MAX_NS ? elapsed_ns : ELAPSED_MAX_NS) * bucket.ppm / 1000000u;
+}
+
+uint64_t budget_left_ns(uint64_t elapsed_ns)
+{
+	uint64_t earned = budget_earned_ns(elapsed_ns);
+	uint64_t outside = elapsed_ns *
+			   atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed) /
+			   1000000u;
+
+	/* Samples cannot take all of it: they are held back, too. */
+	return earned > outside + earned / 3 ? earned - outside : earned / 3;
 }
 
 uint64_t budget_spent_ns(void)
@@ -191,6 +234,6 @@ bool budget_settle(struct ring *r)
 	if (events)
 		spend(account, cost_ns(r, events));
 	r->lot = r->allowance = BUDGET_LOT;
-	charge_outside(account);
+	charge_outside(account, now_ns);
 	return budget_credit_at(now_ns) < 0;
 }

@@ -96,6 +96,7 @@ static inline void budget_count(struct ring *r, int32_t n)
 }
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns); /* at most an hour's */
+uint64_t budget_left_ns(uint64_t elapsed_ns);   /* of it, if all costs from outside as of late */
 uint64_t budget_spent_ns(void);                 /* by this process; 0 when not recording */
 
 /* A function is traced no longer; children are forked with what was left out before. */
@@ -104,6 +105,12 @@ uint64_t budget_left_out(void);
 
 /* Something else than events took so much of a CPU's time that was the workload's. */
 void budget_spend_ns(uint64_t ns);
+
+/*
+ * The same, of what comes once and cannot be avoided.  It is in the account and uses up credit, but
+ * leaves no debt: to record less from now on would not bring it back.
+ */
+void budget_spend_once_ns(uint64_t ns);
 
 /*
  * What there is to spend; negative when overdrawn, INT64_MAX without a bound.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/budget.h"
 #include "agent/hot.h"
 #include "agent/session.h"
 #include "agent/text.h"
@@ -12,7 +13,8 @@
 
 #define NAME_MAX_BYTES 2000u
 #define FILE_MAX_BYTES 4096u
-#define NEST_MAX 64 /* a guard for code objects nested by a program, not a person */
+#define SLOW_MAX_NS 100000u /* what takes longer was interrupted */
+#define NEST_MAX 64         /* a guard for code objects nested by a program, not a person */
 
 enum code_flags {
 	CODE_OPTIMIZED = 0x01, /* a function body, not a class or module */
@@ -320,6 +322,7 @@ struct code_note *codes_note_nameless(PyObject *code)
 struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_note *note)
 {
 	PyObject *type, *value, *traceback;
+	uint64_t start_ns = stamp_monotonic(), took_ns;
 	uint32_t id;
 
 	if (code->type != py.CodeType)
@@ -341,5 +344,9 @@ struct code_note *codes_note_slow(struct ring *r, PyObject *code, struct code_no
 	atomic_store_explicit(&note->epoch, note->id ? session_epoch : 0, memory_order_release);
 out:
 	py.Err_Restore(type, value, traceback);
+	took_ns = stamp_monotonic() - start_ns;
+	if (took_ns > SLOW_MAX_NS)
+		took_ns = SLOW_MAX_NS;
+	budget_spend_once_ns(took_ns + (py.version >= 0x030c0000 ? CODES_INSTRUMENT_NS : 0));
 	return note;
 }

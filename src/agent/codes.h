@@ -14,6 +14,12 @@
 #include "agent/pyapi.h"
 #include "agent/session.h"
 
+/*
+ * From 3.12 on: what CPython takes to instrument a code object when it runs for the first time,
+ * and again after events were switched on or off.
+ */
+#define CODES_INSTRUMENT_NS 3000u
+
 /* Once per process, before anything else here.  -1: this interpreter cannot. */
 int codes_init(void);
 

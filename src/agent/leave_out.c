@@ -11,11 +11,6 @@
 #define LEAST_EVENTS 4u      /* two calls */
 #define LONG_CALL_NS 5000000 /* functions that take so long are never left out */
 
-/*
- * Switching everything on again makes CPython instrument each code object once
- * more, when it runs next: 3 us each.
- */
-#define EXAMINE_CODE_NS 3000u
 #define EXAMINE_SPARE_NS 2000000 /* credit that must remain for what is seen then */
 #define EXAMINE_LOT 32
 #define EXAMINE_FIRST_NS 2000000000ull
@@ -23,6 +18,8 @@
 
 /* Events that are looked at cost more: half of what one costs. */
 #define LOOK_PARTS 2u
+
+#define DEBT_MORE_NS 500000 /* so much more than when all seemed well */
 
 enum phase { CALM, CENSUS, PURGE };
 
@@ -36,6 +33,7 @@ static struct {
 	uint32_t seen;               /* events in this phase */
 	uint32_t unwinds;            /* events in the census that no function can be rid of */
 	uint64_t since_ns, spent_ns; /* when the phase began */
+	int64_t debt_ns;             /* that is being paid off; a larger one is looked into */
 	bool unwinding_off;
 	bool examines;
 	uint64_t examine_at_ns, examine_after_ns; /* at 0: nothing to examine */
@@ -109,10 +107,23 @@ static void begin_census(uint64_t now_ns)
 	begin_phase(CENSUS, now_ns);
 }
 
-static void calm_down(void)
+static void calm_down(uint64_t now_ns)
 {
 	now.phase = CALM;
 	now.size = CENSUS_FIRST;
+	now.debt_ns = DEBT_MORE_NS - budget_credit_at(now_ns);
+}
+
+/* Overdrawn, but what is recorded now costs no more than it may: it is only a matter of time. */
+static bool pays_off_debt(uint64_t now_ns)
+{
+	int64_t debt_ns = -budget_credit_at(now_ns);
+
+	if (debt_ns >= now.debt_ns)
+		return false;
+	if (debt_ns + DEBT_MORE_NS < now.debt_ns)
+		now.debt_ns = debt_ns + DEBT_MORE_NS;
+	return true;
 }
 
 static void examine_later(uint64_t now_ns)
@@ -126,7 +137,7 @@ static void examine_later(uint64_t now_ns)
 
 static bool time_to_examine(uint64_t now_ns)
 {
-	uint64_t cost = code_table_count(&codes_index) * (uint64_t)EXAMINE_CODE_NS;
+	uint64_t cost = code_table_count(&codes_index) * (uint64_t)CODES_INSTRUMENT_NS;
 
 	if (!now.examine_at_ns || now_ns < now.examine_at_ns ||
 	    budget_credit_at(now_ns) < (int64_t)cost + EXAMINE_SPARE_NS)
@@ -144,6 +155,7 @@ void leave_out_never_examine(void)
 
 void leave_out_unwinding_is_off(void)
 {
+	budget_spend_once_ns(code_table_count(&codes_index) * (uint64_t)CODES_INSTRUMENT_NS);
 	now.unwinding_off = true;
 	say(RECORD_UNWINDING, 0);
 }
@@ -190,7 +202,7 @@ static void end_phase(struct ring *r)
 {
 	uint64_t now_ns = stamp_monotonic();
 	/* Costs that only keep pace with what time earns would never pay a debt. */
-	uint64_t may_cost_ns = budget_earned_ns(now_ns - now.since_ns) / 4 * 3, spent_ns;
+	uint64_t may_cost_ns = budget_left_ns(now_ns - now.since_ns) / 4 * 3, spent_ns;
 
 	budget_settle(r);
 	spent_ns = budget_spent_ns() - now.spent_ns;
@@ -199,7 +211,7 @@ static void end_phase(struct ring *r)
 	if (now.phase == PURGE && !now.excess) {
 		begin_census(now_ns);
 	} else if (spent_ns <= may_cost_ns) {
-		calm_down();
+		calm_down(now_ns);
 	} else if (now.phase == CENSUS) {
 		begin_purge(spent_ns, may_cost_ns, now_ns);
 	} else {
@@ -272,6 +284,8 @@ enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint
 	if (now.phase == CALM) {
 		uint64_t now_ns;
 
+		if (!over)
+			now.debt_ns = 0;
 		if (!over && !now.examine_at_ns)
 			return LEAVE_OUT_GO_ON;
 		/* What is left may have few events: none of them is to wait for a whole lot. */
@@ -279,6 +293,8 @@ enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint
 		now_ns = stamp_monotonic();
 		if (!over)
 			return time_to_examine(now_ns) ? LEAVE_OUT_EXAMINE : LEAVE_OUT_GO_ON;
+		if (pays_off_debt(now_ns))
+			return LEAVE_OUT_GO_ON;
 		now.share = FIRST_SHARE;
 		begin_census(now_ns);
 	}

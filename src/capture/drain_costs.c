@@ -16,6 +16,7 @@
 #include "capture/drain_state.h"
 
 #define WINDOW_NS 200000000 /* /proc/stat counts in hundredths of a second */
+#define FIRST_WINDOW_NS 50000000
 
 /*
  * A look at a running thread: some 80 cache lines that its CPU has to fetch again, and
@@ -48,10 +49,48 @@ static void find_cpus(const struct drain *d, cpu_set_t *out)
 	}
 }
 
-static void tell_taken(struct drain *d, double share)
+/* Threads that run side by side lose it side by side: the process loses what one of them does. */
+static double at_once(uint64_t times, double hz, double passed_ns)
 {
-	atomic_store_explicit(&d->area->header->taken_ppm,
-			      (uint32_t)(1e6 * (share < 1 ? share : 1)), memory_order_relaxed);
+	double most = hz * passed_ns / 1e9;
+
+	return (double)times < most ? (double)times : most;
+}
+
+/* What it lost in the window that is over. */
+static void settle(struct drain *d, struct drain_process *p, double passed_ns)
+{
+	double ns = LOOK_NS * at_once(p->looks, d->area->header->sample_hz, passed_ns);
+
+	if (p->interrupts)
+		ns += native_interrupt_ns(d->native) *
+		      at_once(p->interrupts, native_hz(d->native), passed_ns);
+	/* CPU time of its own: with others on the CPUs it loses more than that. */
+	if (p->ran_ns)
+		ns *= 1 + (double)p->queued_ns / (double)p->ran_ns;
+	p->outside_ns += (uint64_t)ns;
+	p->looks = p->interrupts = 0;
+}
+
+/* What the process that suffers most has lost in the window that is over, for the sampler. */
+static void tell_sampler(struct drain *d, double passed_ns)
+{
+	struct drain_costs *c = &d->costs;
+	uint64_t most_ns = 0;
+
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		struct drain_process *p = &d->processes[i];
+
+		if (!p->known)
+			continue;
+		settle(d, p, passed_ns);
+		if (p->outside_ns - p->outside_before_ns > most_ns)
+			most_ns = p->outside_ns - p->outside_before_ns;
+		p->outside_before_ns = p->outside_ns;
+	}
+	atomic_store_explicit(&d->area->header->outside_share,
+			      shm_outside_share(++c->windows, (double)most_ns / passed_ns),
+			      memory_order_relaxed);
 }
 
 static void begin_window(struct drain *d, int64_t now_ns)
@@ -72,43 +111,29 @@ void drain_costs_cycle(struct drain *d, int64_t now_ns)
 	uint64_t idle_before = c->idle_ns, own_before = c->own_ns;
 	bool known = c->idle_known;
 
-	if (c->since_ns && passed_ns < WINDOW_NS)
+	if (own_before && passed_ns < (c->windows ? WINDOW_NS : FIRST_WINDOW_NS))
 		return;
 	begin_window(d, now_ns);
-	if (!own_before) { /* the first: until it is known */
-		c->busy = CPU_COUNT(&c->cpus);
-		tell_taken(d, CPU_COUNT(&c->cpus) == 1);
-		return;
-	}
-	c->own = (double)(c->own_ns - own_before) / passed_ns;
 	c->busy = CPU_COUNT(&c->cpus);
+	if (!own_before)
+		return;
+	c->own = (double)(c->own_ns - own_before) / passed_ns;
 	if (known && c->idle_known && CPU_EQUAL(&before, &c->cpus) && c->idle_ns > idle_before)
 		c->busy -= (double)(c->idle_ns - idle_before) / passed_ns;
-	c->used_ns = c->used_ns / 2 + c->own * passed_ns;
-	if (c->used_ns > 0)
-		tell_taken(d, c->taken_ns / c->used_ns);
-	c->taken_ns /= 2;
-}
-
-static void add(struct drain_process *p, double ns)
-{
-	p->outside_ns += (uint64_t)ns;
+	tell_sampler(d, passed_ns);
 }
 
 void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed_ns,
 			uint64_t ran_ns, uint64_t queued_ns)
 {
-	struct drain_costs *c = &d->costs;
+	const struct drain_costs *c = &d->costs;
 	double ours = c->own * (double)passed_ns;
 	double others = c->busy * (double)passed_ns - (double)ran_ns;
 	double ns = (double)queued_ns * (others > ours ? ours / others : 1);
 
 	if (passed_ns <= 0 || ours <= 0)
 		return;
-	if (ns > ours)
-		ns = ours;
-	c->taken_ns += ns;
-	add(p, ns);
+	p->outside_ns += (uint64_t)(ns < ours ? ns : ours);
 }
 
 static struct drain_process *find(struct drain *d, uint32_t id)
@@ -120,22 +145,24 @@ static struct drain_process *find(struct drain *d, uint32_t id)
 	return NULL;
 }
 
-/* CPU time of its own: with others on the CPUs it loses more than that. */
-static void add_cpu(struct drain_process *p, double ns)
-{
-	if (p && p->ran_ns)
-		ns *= 1 + (double)p->queued_ns / (double)p->ran_ns;
-	if (p)
-		add(p, ns);
-}
-
 void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s)
 {
-	if (sample_state(s) == SAMPLE_RUNNING)
-		add_cpu(find(d, process), (double)s->count * LOOK_NS);
+	struct drain_process *p = sample_state(s) == SAMPLE_RUNNING ? find(d, process) : NULL;
+
+	if (p)
+		p->looks += s->count;
 }
 
 void drain_costs_interrupt(struct drain *d, uint32_t process)
 {
-	add_cpu(find(d, process), native_interrupt_ns(d->native));
+	struct drain_process *p = find(d, process);
+
+	if (p)
+		p->interrupts++;
+}
+
+uint64_t drain_costs_end(struct drain *d, struct drain_process *p)
+{
+	settle(d, p, (double)(ticks_now_ns(d->ticks) - d->costs.since_ns));
+	return p->outside_ns;
 }

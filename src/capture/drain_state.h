@@ -31,7 +31,9 @@ struct drain_process {
 	char name[sizeof(((struct shm_process *)0)->name) + 1];
 	bool noted_refusal, noted_displaced, noted_no_lines, noted_layers;
 	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
-	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c */
+	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c; */
+	uint64_t outside_before_ns; /* at the beginning of the window, */
+	uint64_t looks, interrupts; /* and since then */
 	bool sampled;               /* the sampler was told of it, or refused it */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
@@ -67,7 +69,7 @@ struct drain_costs {
 	int64_t since_ns;         /* the window's beginning */
 	uint64_t idle_ns, own_ns; /* CPU times then */
 	double own, busy;         /* CPUs, in the last window: that we had; that were not idle */
-	double taken_ns, used_ns; /* of late: CPU time that others missed, and all of ours */
+	uint32_t windows;         /* so far */
 };
 
 /* A stretch of a block, copied out of the shared memory. */
@@ -139,6 +141,9 @@ void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed
 /* A thread of the process (its id in the trace) was looked at; was interrupted for a sample. */
 void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
 void drain_costs_interrupt(struct drain *d, uint32_t process);
+
+/* All that it has cost a process that has ended. */
+uint64_t drain_costs_end(struct drain *d, struct drain_process *p);
 
 /* Put into a thread's entry what is known of its CPU times. */
 void drain_times_finish(struct drain *d, uint32_t slot);

@@ -407,14 +407,14 @@ static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 }
 
 /* What its agent says, and what we know besides; a time that no process can have is none. */
-static void read_account(struct drain_process *p, const struct shm_process *shared)
+static void read_account(struct drain *d, struct drain_process *p, const struct shm_process *shared)
 {
 	uint64_t overhead = atomic_load_explicit(&shared->overhead_ns, memory_order_relaxed);
 	uint64_t functions =
 		atomic_load_explicit(&shared->left_out_functions, memory_order_relaxed);
 
 	p->entry.accounted = overhead < OVERHEAD_MAX_NS && functions < UINT32_MAX;
-	p->entry.overhead_ns = (int64_t)(overhead + p->outside_ns);
+	p->entry.overhead_ns = (int64_t)(overhead + drain_costs_end(d, p));
 	p->entry.event_cost_ps = atomic_load_explicit(&shared->event_cost_ps, memory_order_relaxed);
 	p->entry.left_out_functions = functions;
 }
@@ -427,7 +427,7 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
 		return -1;
 	if (p->gone)
 		p->entry.end_ns = ticks_now_ns(d->ticks);
-	read_account(p, &d->area->processes[slot]);
+	read_account(d, p, &d->area->processes[slot]);
 	close_pidfd(p);
 	drain_samples_end(d, slot);
 	drain_native_end(d, slot);

@@ -10,9 +10,11 @@
 #include "base/array.h"
 #include "capture/perf_events.h"
 #include "capture/spare_files.h"
+#include "format/shm.h"
 
-#define NATIVE_HZ 250u   /* of CPU time, and */
-#define NATIVE_PPM 3000u /* interrupts are not to take more than that of it */
+#define NATIVE_HZ 250u     /* of CPU time, where that costs no more than */
+#define BUDGET_PARTS 16u   /* one part of so many of the overhead budget, */
+#define MAY_COST_PPM 3125u /* or that much where there is none */
 #define NATIVE_HZ_LEAST 20u
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
@@ -43,17 +45,20 @@ struct native {
 	size_t count, cap;
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
-	uint32_t hz, interrupt_ns;
+	uint32_t hz, interrupt_ns, may_cost_ppm;
 	int refused;
 	uint64_t lost;
 };
 
-struct native *native_new(void)
+struct native *native_new(uint32_t budget_ppm)
 {
 	struct native *n = calloc(1, sizeof(*n));
 
-	if (n)
+	if (n) {
+		n->may_cost_ppm =
+			budget_ppm == SHM_NO_BUDGET ? MAY_COST_PPM : budget_ppm / BUDGET_PARTS;
 		n->places = native_places_new();
+	}
 	if (n && !n->places) {
 		free(n);
 		n = NULL;
@@ -112,8 +117,8 @@ static void choose_rate(struct native *n)
 {
 	n->interrupt_ns = perf_events_cost_ns();
 	n->hz = NATIVE_HZ;
-	if (n->interrupt_ns > NATIVE_PPM * 1000u / NATIVE_HZ)
-		n->hz = NATIVE_PPM * 1000u / n->interrupt_ns;
+	if ((uint64_t)n->interrupt_ns * NATIVE_HZ > n->may_cost_ppm * 1000ull)
+		n->hz = n->may_cost_ppm * 1000u / n->interrupt_ns;
 	if (n->hz < NATIVE_HZ_LEAST)
 		n->hz = NATIVE_HZ_LEAST;
 }
@@ -287,6 +292,11 @@ int native_read(struct native *n, int64_t now_ns, const struct native_reader *re
 int native_define(struct native *n, const struct native_definitions *d)
 {
 	return native_places_define(n->places, d);
+}
+
+uint32_t native_hz(const struct native *n)
+{
+	return n->hz;
 }
 
 uint32_t native_interrupt_ns(const struct native *n)

@@ -42,8 +42,8 @@ struct native_reader {
 	int (*absence)(void *ctx, const struct native_absence *a);
 };
 
-struct native *native_new(void);    /* NULL: no memory */
-void native_free(struct native *n); /* NULL is a no-op */
+struct native *native_new(uint32_t budget_ppm); /* of shm_header; NULL: no memory */
+void native_free(struct native *n);             /* NULL is a no-op */
 
 /* Takes in the threads that a process has now.  Again and again while it lives. */
 void native_watch(struct native *n, uint32_t process, pid_t pid);
@@ -57,7 +57,8 @@ void native_forget(struct native *n, uint32_t process);
 
 int native_define(struct native *n, const struct native_definitions *d);
 
-/* What a sample takes from the thread that it is of. */
+/* How often a thread is looked at in a second of its CPU time, and what that takes each time. */
+uint32_t native_hz(const struct native *n);
 uint32_t native_interrupt_ns(const struct native *n);
 
 /* An errno; 0: the kernel has not refused. */

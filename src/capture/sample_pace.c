@@ -6,12 +6,11 @@
 #include "format/stamp.h"
 
 #define WINDOW_NS 100000000
-#define IDLE_NS 10000000        /* how soon a first process is noticed */
-#define SLOWEST_NS 100000000    /* ten looks a second are always made */
-#define SHARE_OF_FREE_CORE 0.08 /* promised is a tenth */
-#define SHARE_OF_BUDGET 0.25    /* that the whole recorder may take from the workload */
-#define DEFAULT_BUDGET 0.05     /* where there is none, samples are still held to be cheap */
-#define LEAST_SHARE 0.003       /* if the rest of the recorder takes more than all of that */
+#define IDLE_NS 10000000     /* how soon a first process is noticed */
+#define SLOWEST_NS 100000000 /* ten looks a second are always made */
+#define SHARE_OF_CORE 0.08   /* promised is a tenth */
+#define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
+#define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
 
 static int64_t cpu_ns(clockid_t clock)
 {
@@ -25,13 +24,12 @@ static void window_begin(struct sample_pace *p, int64_t now_ns)
 {
 	p->window_ns = now_ns;
 	p->window_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-	p->window_all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 {
 	memset(p, 0, sizeof(*p));
-	p->may_take = SHARE_OF_BUDGET *
+	p->may_cost = SHARE_OF_BUDGET *
 		      (budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6);
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
 	p->random = stamp_monotonic() | 1;
@@ -45,35 +43,38 @@ static uint64_t next_random(struct sample_pace *p)
 	return p->random;
 }
 
-/* Of a core, for the sampler alone: `others` is what the rest of the recorder has of it. */
-static double allowed(const struct sample_pace *p, double others, double taken)
+/* At once where it is too fast; half the way where it may be faster. */
+static double towards(double period, double share, double target)
 {
-	double left = taken > 0 ? p->may_take / taken - others : SHARE_OF_FREE_CORE;
+	double right = period * share / target;
 
-	if (left > SHARE_OF_FREE_CORE)
-		return SHARE_OF_FREE_CORE;
-	return left > LEAST_SHARE ? left : LEAST_SHARE;
+	return right < period ? (period + right) / 2 : right;
 }
 
-/* So slow that it costs what is allowed, and never faster than asked. */
-static void adjust(struct sample_pace *p, int64_t now_ns, double taken)
+static void set_period(struct sample_pace *p, double period)
 {
-	double wall = (double)(now_ns - p->window_ns);
-	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
-	int64_t all_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - p->window_all_ns;
-	double share = (double)own_ns / wall;
-	double target = allowed(p, (double)(all_ns - own_ns) / wall, taken);
-	double period = (double)p->period_ns * share / target;
-
-	p->cpu_ns += own_ns;
-	/* At once where it is too fast; half the way where it may be faster. */
-	if (period < (double)p->period_ns)
-		period = ((double)p->period_ns + period) / 2;
 	if (period > (double)SLOWEST_NS)
 		period = (double)SLOWEST_NS;
 	p->period_ns = period > (double)p->asked_ns ? (int64_t)period : p->asked_ns;
 	if (p->period_ns > p->asked_ns + p->asked_ns / 10)
 		p->held_back = true;
+}
+
+/* So slow that both costs are allowed, and never faster than asked. */
+static void adjust(struct sample_pace *p, int64_t now_ns, uint64_t outside_share)
+{
+	double wall = (double)(now_ns - p->window_ns), before = (double)p->period_ns, period;
+	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
+
+	p->cpu_ns += own_ns;
+	period = towards(before, (double)own_ns / wall, SHARE_OF_CORE);
+	/* It is told less often than we are here; until it is told again it is as it was. */
+	if (outside_share != p->outside_share) {
+		p->lost_ns = (int64_t)towards(before, (double)(uint32_t)outside_share / 1e6,
+					      p->may_cost);
+		p->outside_share = outside_share;
+	}
+	set_period(p, period > (double)p->lost_ns ? period : (double)p->lost_ns);
 }
 
 static void sleep_until(int64_t ns)
@@ -84,7 +85,7 @@ static void sleep_until(int64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-void sample_pace_wait(struct sample_pace *p, bool active, uint32_t taken_ppm)
+void sample_pace_wait(struct sample_pace *p, bool active, uint64_t outside_share)
 {
 	int64_t now_ns = (int64_t)stamp_monotonic(), jitter_ns;
 
@@ -98,7 +99,7 @@ void sample_pace_wait(struct sample_pace *p, bool active, uint32_t taken_ppm)
 		window_begin(p, now_ns);
 	}
 	if (now_ns - p->window_ns >= WINDOW_NS) {
-		adjust(p, now_ns, (double)taken_ppm / 1e6);
+		adjust(p, now_ns, outside_share);
 		window_begin(p, now_ns);
 	}
 	p->rounds++;

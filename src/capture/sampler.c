@@ -485,8 +485,9 @@ static void *run(void *context)
 			visit(s, &s->targets[i]);
 		publish(s);
 		windows_tell(&s->windows, s->header);
-		sample_pace_wait(&s->pace, s->target_count > 0,
-				 atomic_load_explicit(&s->header->taken_ppm, memory_order_relaxed));
+		sample_pace_wait(
+			&s->pace, s->target_count > 0,
+			atomic_load_explicit(&s->header->outside_share, memory_order_relaxed));
 	}
 	while (s->target_count)
 		target_remove(s, s->targets[0].process, (int64_t)stamp_monotonic() - s->origin_ns);

@@ -138,9 +138,18 @@ struct shm_header {
 	_Alignas(64) _Atomic uint32_t next_id;
 	/* Processes that found no entry; counted by themselves. */
 	_Alignas(64) _Atomic uint32_t no_process;
-	/* Of the recorder's CPU time, what the workload had to wait for: by it, for itself. */
-	_Alignas(64) _Atomic uint32_t taken_ppm;
+	/* By the recorder, for its sampler: shm_outside_share(). */
+	_Alignas(64) _Atomic uint64_t outside_share;
 };
+
+/*
+ * What recording has cost the process that it cost most, from outside, in a window of some
+ * tenths of a second: of that time, in millionths, and which window it was.
+ */
+static inline uint64_t shm_outside_share(uint32_t window, double share)
+{
+	return (uint64_t)window << 32 | (uint32_t)(1e6 * (share < 1 ? share : 1));
+}
 
 /* Of a process or thread entry. */
 enum shm_phase {

@@ -104,6 +104,23 @@ static void time_earns_the_share_and_debts_are_paid_first(void **state)
 	assert_int_equal(budget_credit_at(start + 3 * SECOND), debt + 3 * EARNED);
 }
 
+static void what_cannot_be_avoided_leaves_no_debt(void **state)
+{
+	uint64_t start, before;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now() + SECOND;
+	assert_true(budget_credit_at(start) > 0);
+	before = account_ns();
+	budget_spend_once_ns(200 * MS);
+	assert_int_equal(budget_credit_at(start), 0);
+	assert_int_equal(account_ns(), before + 200 * MS);
+	budget_spend_ns(MS);
+	budget_spend_once_ns(MS);
+	assert_int_equal(budget_credit_at(start), -MS);
+}
+
 static void a_quiet_hour_buys_no_slow_minute(void **state)
 {
 	uint64_t start;
@@ -184,6 +201,8 @@ static void what_the_recorder_costs_is_paid_from_the_same_credit_once(void **sta
 	budget_settle(r);
 	assert_int_equal(budget_credit_at(start), credit - 6 * MS);
 	assert_int_equal(account_ns(), before); /* it stands in the recorder's account */
+	/* And if it goes on like this, less is left for calls. */
+	assert_true(budget_left_ns(SECOND) < (uint64_t)EARNED);
 }
 
 static uint64_t charged_for_a_thousand_ns(struct ring *r)
@@ -250,6 +269,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, leave)
 		TEST(credit_lasts_for_as_many_events_as_it_pays),
 		TEST(time_earns_the_share_and_debts_are_paid_first),
+		TEST(what_cannot_be_avoided_leaves_no_debt),
 		TEST(a_quiet_hour_buys_no_slow_minute),
 		TEST(what_is_put_aside_is_nobody_elses),
 		TEST(time_that_lies_behind_earns_nothing),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -50,27 +51,62 @@ static void nobody_misses_more_than_it_had(void **state)
 	assert_int_equal(charged_ms(0, 1, 995, 5000), 0);
 }
 
+/* A drain with one process, a window that began a second ago, and nobody to sample natively. */
+struct world {
+	struct shm_header header;
+	struct area area;
+	struct ticks ticks;
+	struct drain_process process;
+	struct drain drain;
+};
+
+static struct drain *world_init(struct world *w, int64_t passed_ns)
+{
+	memset(w, 0, sizeof(*w));
+	w->header.sample_hz = 1000;
+	w->area.header = &w->header;
+	w->process = (struct drain_process){ .known = true, .entry = { .id = 7 } };
+	ticks_init(&w->ticks, SHM_CLOCK_MONOTONIC, 0);
+	w->drain = (struct drain){
+		.area = &w->area, .ticks = &w->ticks, .processes = &w->process, .process_limit = 1
+	};
+	w->drain.costs.since_ns = ticks_now_ns(&w->ticks) - passed_ns;
+	return &w->drain;
+}
+
+static uint64_t cost_of_looks(enum sample_state s, uint32_t process, uint32_t count, int64_t ran_ms,
+			      int64_t queued_ms)
+{
+	const struct sample sample = { .count = count, .flags = s };
+	struct world w;
+	struct drain *d = world_init(&w, SECOND);
+
+	w.process.ran_ns = (uint64_t)ran_ms * MS;
+	w.process.queued_ns = (uint64_t)queued_ms * MS;
+	drain_costs_looks(d, process, &sample);
+	return drain_costs_end(d, &w.process);
+}
+
 static void only_threads_that_run_are_disturbed_by_a_look(void **state)
 {
-	struct drain_process p = { .known = true, .entry = { .id = 7 } };
-	struct drain d = { .processes = &p, .process_limit = 1 };
-	struct sample s = { .count = 10, .flags = SAMPLE_LOCK_WAIT };
-	uint64_t alone;
+	uint64_t hundred = cost_of_looks(SAMPLE_RUNNING, 7, 100, 0, 0);
 
 	(void)state;
-	drain_costs_looks(&d, 7, &s);
-	assert_int_equal(p.outside_ns, 0);
-	s.flags = SAMPLE_RUNNING;
-	drain_costs_looks(&d, 8, &s); /* of a process that is gone */
-	assert_int_equal(p.outside_ns, 0);
-	drain_costs_looks(&d, 7, &s);
-	assert_true(p.outside_ns > 0);
+	assert_true(hundred > 0);
+	assert_int_equal(cost_of_looks(SAMPLE_LOCK_WAIT, 7, 100, 0, 0), 0);
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 8, 100, 0, 0), 0); /* another process */
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 200, 0, 0), 2 * hundred);
 	/* CPU time that it had to wait for costs it the waiting as well. */
-	alone = p.outside_ns;
-	p.ran_ns = 100 * MS;
-	p.queued_ns = 200 * MS;
-	drain_costs_looks(&d, 7, &s);
-	assert_int_equal(p.outside_ns, 4 * alone);
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 100, 100, 200), 3 * hundred);
+}
+
+static void threads_that_run_side_by_side_lose_side_by_side(void **state)
+{
+	uint64_t one = cost_of_looks(SAMPLE_RUNNING, 7, 1000, 0, 0);
+
+	(void)state;
+	/* The clock goes on: a little more than a second. */
+	assert_in_range(cost_of_looks(SAMPLE_RUNNING, 7, 16000, 0, 0), one, one + one / 4);
 }
 
 int main(void)
@@ -81,6 +117,7 @@ int main(void)
 		cmocka_unit_test(of_what_others_had_it_is_a_part),
 		cmocka_unit_test(nobody_misses_more_than_it_had),
 		cmocka_unit_test(only_threads_that_run_are_disturbed_by_a_look),
+		cmocka_unit_test(threads_that_run_side_by_side_lose_side_by_side),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

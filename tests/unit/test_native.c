@@ -149,7 +149,7 @@ static void test_functions_of_a_child(void **state)
 	struct seen *s = calloc(1, sizeof(*s));
 	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new();
+	struct native *n = native_new(50000);
 	pid_t child = start_child();
 
 	(void)state;
@@ -223,7 +223,7 @@ static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 static void test_times_without_a_cpu(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	struct native *n = native_new();
+	struct native *n = native_new(50000);
 	int64_t begin_ns = (int64_t)stamp_monotonic(), elapsed_ns;
 
 	(void)state;
@@ -253,7 +253,7 @@ static void test_processes_that_are_not_there(void **state)
 	struct seen *s = calloc(1, sizeof(*s));
 	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new();
+	struct native *n = native_new(50000);
 
 	(void)state;
 	native_watch(n, 1, 0x3fffffff);
