@@ -79,9 +79,10 @@ static void learn(struct chunk_look *k, uint64_t at)
 	k->learnt = true;
 }
 
-static bool read_alone(const struct chunk_look *k, uint64_t at, struct step *out)
+static bool read_alone(struct chunk_look *k, uint64_t at, struct step *out)
 {
-	uint8_t *copy = reader_memory(k->reader, APART_BYTES);
+	uint8_t *copy =
+		k->alone++ < READER_ALONE_MAX ? reader_memory(k->reader, APART_BYTES) : NULL;
 
 	*out = (struct step){ at, copy, APART_BYTES };
 	return copy && !remote_copy(&k->process->memory, copy, at, APART_BYTES);
@@ -155,7 +156,7 @@ static uint64_t value_of(const struct chunk_look *k, const struct step *s, size_
 }
 
 /* Whose frame this value is, if it is a generator's at all. */
-static bool generator_of(const struct chunk_look *k, uint64_t value, struct step *out)
+static bool generator_of(struct chunk_look *k, uint64_t value, struct step *out)
 {
 	uint64_t at = value + k->layout->generator;
 
@@ -169,7 +170,7 @@ static bool generator_of(const struct chunk_look *k, uint64_t value, struct step
  * old ones.  But at one instruction it is always as many: which of them is the generator
  * shows as soon as one is found running.
  */
-static bool generator_among(const struct chunk_look *k, const struct step *s, size_t count,
+static bool generator_among(struct chunk_look *k, const struct step *s, size_t count,
 			    struct step *out)
 {
 	struct known_place *known = look_known_place(k, s->copy);
@@ -190,7 +191,7 @@ static bool generator_among(const struct chunk_look *k, const struct step *s, si
 }
 
 /* What a frame runs that stands at an instruction that runs generators: the last of its values. */
-static bool generator_run_by(const struct chunk_look *k, const struct step *s, struct step *out)
+static bool generator_run_by(struct chunk_look *k, const struct step *s, struct step *out)
 {
 	const struct py_layout *l = k->layout;
 	uint64_t bytes = look_frame_size(k, frame_code(l, s->copy));

@@ -57,7 +57,9 @@ uint64_t look_frame_size(const struct chunk_look *k, uint64_t code)
 		if (k->layout->frame_size[i])
 			words += (uint32_t)remote_word(head, k->layout->frame_size[i]);
 	}
-	*known = (struct frame_size){ code, pid, words < FRAME_WORDS_MAX ? 8 * words : 0 };
+	if (words <= k->layout->locals / 8u || words > FRAME_WORDS_MAX)
+		words = 0; /* that is no frame */
+	*known = (struct frame_size){ code, pid, 8 * words };
 	return known->bytes;
 }
 
@@ -213,6 +215,7 @@ static int copy_all(struct chunk_look *k)
 	r->again = (struct piece){ 0 };
 	k->top = 0;
 	k->learnt = false;
+	k->alone = 0;
 	remote_clear(&r->remote);
 	add_chunks(k);
 	for (unsigned i = 0; t->apart_count && i < PAUSE_PIECES; i++)
@@ -371,7 +374,7 @@ static int look(struct chunk_look *k)
 	struct py_thread *t = k->thread;
 
 	if (copy_all(k)) {
-		if (errno != EFAULT)
+		if (errno == ESRCH)
 			return -1;
 		t->apart_count = t->cframe_count = 0; /* what lay there is gone */
 		if (copy_all(k))

@@ -1,26 +1,43 @@
 /*
  * CPython 3.8 to 3.10: a frame is an object that lies anywhere and links to its
- * caller; where it was left, it keeps what is in it for a while.
+ * caller.  A function that is not entered twice has the same one for every call, and
+ * when it is left, only the link goes.  Those of recursive functions go from one to the
+ * other, by a list of free ones.
  *
- * A function that is called again and again has its frame at the same place, so the
- * frames of the latest looks are most likely those of this one.  One system call reads
- * them all, asks for the newest, and reads them again: within a few hundred
- * nanoseconds, less than a call may take.  The newest frame is what runs, even
- * if it was left before it was read; around it are those that it links to, as far as
- * they ran and stayed the same function's.
+ * So the address of the newest frame, a single word, nearly says by itself which
+ * function runs, and it is the first that a look reads: whatever comes later is found
+ * where the thread waits for what we have read (see py_frame_chunks.c).  The frames of the
+ * latest looks follow in the same system call, those of a page together, for it is the
+ * number of pieces that takes the time.
+ *
+ * Functions of less than a microsecond have been left by then, and some of the links
+ * with them.  Which function ran is known all the same; by whom it was called is then
+ * taken from calls that were seen for certain, the shortest way to a frame that runs.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "capture/py_reader.h"
 
-#define RECENT 24u /* frames of earlier looks that are read beside those of the last */
-#define ATTEMPTS 2 /* more would choose among the moments: those in which little changes */
+#define PAGE_BYTES 4096u
+#define RUN_BYTES_MAX (16 * PAGE_BYTES)
+#define AGE_MAX 250u /* looks after which a frame that was not met is forgotten */
+#define MOVES_MAX 8u /* of a function, from frame to frame */
+#define STAYS_MAX 200u
+#define SETTLED 3u
 
-enum { BEFORE, AFTER };
-
-struct object_copies {
-	const uint8_t *copies[2]; /* of each frame that was known */
+/* One look. */
+struct object_look {
+	struct py_reader *reader;
+	const struct py_process *process;
+	const struct py_layout *layout;
+	struct py_thread *thread;
+	const uint8_t *copies[PY_THREAD_APART]; /* of the frames that were met */
+	uint64_t newest;
+	unsigned alone; /* frames that were read by themselves */
+	unsigned count;
+	struct py_frame frames[OBJECT_STEPS];
+	uint64_t at[OBJECT_STEPS];
 };
 
 static bool runs(const struct py_layout *l, const uint8_t *frame)
@@ -30,199 +47,397 @@ static bool runs(const struct py_layout *l, const uint8_t *frame)
 	return state < 8 && l->runs >> state & 1;
 }
 
-/* Both copies of all known frames, and the newest frame's address in between. */
-static int copy_known(struct py_reader *r, const struct py_process *p, const struct py_thread *t,
-		      struct object_copies *known, uint64_t *top)
+/* The first one at `at` or behind. */
+static unsigned find_place(const struct py_thread *t, uint64_t at)
 {
-	size_t bytes = frame_bytes(p->layout);
+	unsigned low = 0, high = t->met_count;
 
-	r->used = 0;
-	remote_clear(&r->remote);
-	for (int copy = BEFORE; copy <= AFTER; copy++) {
-		for (unsigned i = 0; i < t->apart_count; i++) {
-			uint8_t *to = reader_memory(r, bytes);
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
 
-			known[i].copies[copy] = to;
-			if (!to || !remote_add(&r->remote, to, t->apart[i], bytes))
-				return -1;
+		if (t->met[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void remove_met(struct py_thread *t, unsigned i)
+{
+	memmove(&t->met[i], &t->met[i + 1], (--t->met_count - i) * sizeof(t->met[0]));
+}
+
+static void remove_oldest(struct py_thread *t)
+{
+	unsigned oldest = 0;
+
+	for (unsigned i = 1; i < t->met_count; i++) {
+		if (t->met[i].age > t->met[oldest].age)
+			oldest = i;
+	}
+	remove_met(t, oldest);
+}
+
+/* From now on it is read at every look. */
+static struct py_met *meet(struct py_thread *t, uint64_t at)
+{
+	unsigned i = find_place(t, at);
+	struct py_met *met = &t->met[i];
+
+	if (i == t->met_count || met->at != at) {
+		if (t->met_count == PY_THREAD_APART) {
+			remove_oldest(t);
+			i = find_place(t, at);
+			met = &t->met[i];
 		}
-		if (copy == BEFORE)
-			remote_add(&r->remote, top, t->state + p->layout->frame, sizeof(*top));
+		memmove(met + 1, met, (t->met_count++ - i) * sizeof(*met));
+		*met = (struct py_met){ .at = at };
 	}
-	return remote_read(&r->remote, &p->memory);
+	met->age = 0;
+	return met;
 }
 
-/* Another function's frame lies where it lay. */
-static bool changed(const struct py_layout *l, const struct object_copies *c)
+static void fade(struct py_thread *t)
 {
-	return frame_code(l, c->copies[BEFORE]) != frame_code(l, c->copies[AFTER]);
-}
-
-/* As it was while it ran; NULL: it did not. */
-static const uint8_t *running_copy(const struct py_layout *l, const struct object_copies *c)
-{
-	if (changed(l, c))
-		return NULL;
-	if (runs(l, c->copies[AFTER]))
-		return c->copies[AFTER];
-	return runs(l, c->copies[BEFORE]) ? c->copies[BEFORE] : NULL;
-}
-
-/* Which of the known frames it is, looked for from `hint` on; apart_count: none. */
-static unsigned find_known(const struct py_thread *t, uint64_t at, unsigned hint)
-{
-	for (unsigned n = 0; n < t->apart_count; n++) {
-		unsigned i = (hint + n) % t->apart_count;
-
-		if (t->apart[i] == at)
-			return i;
+	for (unsigned i = t->met_count; i-- > 0;) {
+		if (t->met[i].age++ >= AGE_MAX)
+			remove_met(t, i);
 	}
-	return t->apart_count;
-}
-
-/* A frame that was not known is read by itself: a system call later. */
-static const uint8_t *copy_alone(struct py_reader *r, const struct py_process *p, uint64_t at)
-{
-	uint8_t *to = reader_memory(r, frame_bytes(p->layout));
-
-	return to && !remote_copy(&p->memory, to, at, frame_bytes(p->layout)) ? to : NULL;
-}
-
-/* The copy to go by; NULL: not a frame of this stack. */
-static const uint8_t *copy_of(struct py_reader *r, const struct py_process *p,
-			      const struct object_copies *known, uint64_t at, bool newest)
-{
-	const struct py_layout *l = p->layout;
-	const uint8_t *copy = known ? running_copy(l, known) : copy_alone(r, p, at);
-
-	if (known && !copy && newest && !changed(l, known))
-		copy = known->copies[AFTER]; /* came and went in between */
-	/* One that was left links to anything, in the end to nothing; the newest did run. */
-	return copy && (runs(l, copy) || (newest && frame_previous(l, copy))) ? copy : NULL;
-}
-
-/* From the newest frame outwards.  -1: it cannot be followed to the end. */
-static int walk(struct py_reader *r, const struct py_process *p, const struct py_thread *t,
-		const struct object_copies *known, uint64_t at)
-{
-	uint64_t landmark = 0;
-	unsigned hint = 0;
-
-	r->step_count = 0;
-	while (at && r->step_count < PY_THREAD_APART - RECENT) {
-		unsigned i = find_known(t, at, hint);
-		const struct object_copies *c = i < t->apart_count ? &known[i] : NULL;
-		const uint8_t *copy = copy_of(r, p, c, at, !r->step_count);
-
-		/* Round and round: that is no stack.  The landmark moves on ever more slowly. */
-		if (at == landmark || !copy)
-			return -1;
-		if (!(r->step_count & (r->step_count - 1)))
-			landmark = at;
-		hint = c ? i + 1 : hint;
-		r->steps[r->step_count++] = (struct step){ at, copy };
-		at = frame_previous(p->layout, copy);
-	}
-	return 0;
-}
-
-static void remember(struct py_thread *t, const uint64_t *stack, unsigned count)
-{
-	uint64_t before[PY_THREAD_APART];
-	unsigned n = count;
-
-	memcpy(before, t->apart, t->apart_count * sizeof(before[0]));
-	memcpy(t->apart, stack, count * sizeof(stack[0]));
-	for (unsigned i = 0; i < t->apart_count && n < count + RECENT; i++) {
-		bool again = false;
-
-		for (unsigned k = 0; k < count && !again; k++)
-			again = before[i] == stack[k];
-		if (!again)
-			t->apart[n++] = before[i];
-	}
-	t->apart_count = n;
-	t->stack_count = count;
-}
-
-/* A newest frame that could not be placed will be known the next time. */
-static void remember_newest(struct py_thread *t, uint64_t top)
-{
-	unsigned count = t->stack_count;
-
-	if (find_known(t, top, 0) < t->apart_count)
-		return;
-	if (t->apart_count == PY_THREAD_APART || t->apart_count >= count + RECENT)
-		t->apart_count = count + RECENT - 1;
-	memmove(&t->apart[count + 1], &t->apart[count],
-		(t->apart_count - count) * sizeof(t->apart[0]));
-	t->apart[count] = top;
-	t->apart_count++;
 }
 
 /*
- * In a busy thread the newest frame may never be there any more when it is read.
- * What was seen last time is then the way in from the other end: as far as those
- * frames still run, they are the stack.
+ * Those from `first` on that lie in pages side by side; returns where the next begin.
+ * *urgent: one of them may be another function's soon.
  */
-static int keep_known(const struct py_layout *l, const struct py_thread *t,
-		      const struct object_copies *known, struct py_stack *out)
+static unsigned same_run(const struct py_thread *t, unsigned first, bool *urgent)
 {
-	unsigned first = t->stack_count;
-	uint64_t outer = 0;
+	unsigned i = first;
 
-	while (first) {
-		const struct object_copies *c = &known[first - 1];
+	*urgent = false;
+	do
+		*urgent |= t->met[i].shared;
+	while (++i < t->met_count &&
+	       t->met[i].at / PAGE_BYTES - t->met[i - 1].at / PAGE_BYTES <= 1 &&
+	       t->met[i].at - t->met[first].at < RUN_BYTES_MAX);
+	return i;
+}
 
-		if (changed(l, c) || !runs(l, c->copies[BEFORE]) || !runs(l, c->copies[AFTER]) ||
-		    frame_previous(l, c->copies[AFTER]) != outer)
-			break;
-		outer = t->apart[--first];
+static bool add_frames(struct object_look *k, bool urgent)
+{
+	const struct py_thread *t = k->thread;
+	unsigned next;
+
+	for (unsigned i = 0; i < t->met_count; i = next) {
+		uint64_t from = t->met[i].at;
+		size_t bytes;
+		uint8_t *to;
+		bool is_urgent;
+
+		next = same_run(t, i, &is_urgent);
+		if (is_urgent != urgent)
+			continue;
+		bytes = t->met[next - 1].at - from + frame_bytes(k->layout);
+		to = reader_memory(k->reader, bytes);
+		if (!to || !remote_add(&k->reader->remote, to, from, bytes)) {
+			errno = ENOMEM;
+			return false;
+		}
+		for (unsigned n = i; n < next; n++)
+			k->copies[n] = to + (t->met[n].at - from);
 	}
-	if (first == t->stack_count)
+	return true;
+}
+
+static int copy_all(struct object_look *k)
+{
+	struct remote *remote = &k->reader->remote;
+
+	k->reader->used = 0;
+	remote_clear(remote);
+	remote_add(remote, &k->newest, k->thread->state + k->layout->frame, sizeof(k->newest));
+	if (!add_frames(k, true) || !add_frames(k, false))
 		return -1;
-	for (unsigned i = first; i < t->stack_count; i++)
-		stack_add(out, l, known[i].copies[AFTER]);
-	out->unstable = true;
+	return remote_read(remote, &k->process->memory);
+}
+
+/* One that was not known is read by itself: a system call later.  NULL: it cannot be read. */
+static const uint8_t *copy_of(struct object_look *k, uint64_t at)
+{
+	unsigned i = find_place(k->thread, at);
+	uint8_t *to;
+
+	if (i < k->thread->met_count && k->thread->met[i].at == at)
+		return k->copies[i];
+	if (k->alone++ >= READER_ALONE_MAX)
+		return NULL;
+	to = reader_memory(k->reader, frame_bytes(k->layout));
+	return to && !remote_copy(&k->process->memory, to, at, frame_bytes(k->layout)) ? to : NULL;
+}
+
+static struct known_owner *owner_of(struct object_look *k, uint64_t code)
+{
+	return &k->reader->owners[(code >> 4 ^ code >> 15 ^ k->thread->state >> 9) % OWNERS];
+}
+
+/* A function runs in this frame. */
+static void note_owner(struct object_look *k, uint64_t code, uint64_t at)
+{
+	struct known_owner *o = owner_of(k, code);
+
+	if (o->code != code || o->thread != k->thread->state) {
+		*o = (struct known_owner){ k->thread->state, code, at, 0, 0 };
+	} else if (o->at != at) {
+		o->at = at;
+		o->stays = 0;
+		o->moves += o->moves < MOVES_MAX;
+	} else if (++o->stays == STAYS_MAX) { /* that was long ago */
+		o->stays = 0;
+		o->moves -= o->moves > 0;
+	}
+}
+
+/* Its function has others, too. */
+static bool is_shared(struct object_look *k, const uint8_t *copy)
+{
+	uint64_t code = frame_code(k->layout, copy);
+	const struct known_owner *o = owner_of(k, code);
+
+	return o->code == code && o->thread == k->thread->state && o->moves > 0;
+}
+
+/* It was what it is at the last look. */
+static bool is_steady(struct object_look *k, uint64_t at, const uint8_t *copy)
+{
+	const struct py_thread *t = k->thread;
+	unsigned i = find_place(t, at);
+
+	return i < t->met_count && t->met[i].at == at && runs(k->layout, copy) &&
+	       t->met[i].code == frame_code(k->layout, copy) &&
+	       t->met[i].back == frame_previous(k->layout, copy);
+}
+
+/*
+ * Is this frame's caller the one that it links to, and with this copy of it?  Only a frame that one
+ * function has is the same whenever it is read, and links to its caller or, once it is left,
+ * to nothing.  Others must run, and have done so for a while, or be read at the same moment.
+ */
+static bool is_linked(struct object_look *k, uint64_t at, const uint8_t *copy)
+{
+	uint64_t back = frame_previous(k->layout, copy);
+	const uint8_t *back_copy;
+
+	if (!runs(k->layout, copy) && (!back || is_shared(k, copy)))
+		return false;
+	if (!back)
+		return true;
+	back_copy = copy_of(k, back);
+	if (!back_copy)
+		return false;
+	if (!is_shared(k, back_copy) || is_steady(k, back, back_copy))
+		return true;
+	return at / PAGE_BYTES == back / PAGE_BYTES && runs(k->layout, copy) &&
+	       runs(k->layout, back_copy);
+}
+
+static struct known_call *calls_of(struct object_look *k, uint64_t code)
+{
+	return k->reader->calls[(code >> 4 ^ code >> 14) % CALL_SETS];
+}
+
+static bool is_call_of(struct object_look *k, const struct known_call *c, uint64_t code)
+{
+	return c->code == code && c->pid == k->process->memory.pid;
+}
+
+/* The calls of a function are in the order in which they were seen last. */
+static void learn_call(struct object_look *k, const struct known_call *call)
+{
+	struct known_call *set = calls_of(k, call->code);
+	unsigned i = 0;
+
+	while (i < CALL_WAYS - 1 &&
+	       !(is_call_of(k, &set[i], call->code) && set[i].back.code == call->back.code))
+		i++;
+	memmove(set + 1, set, i * sizeof(*set));
+	set[0] = *call;
+}
+
+static void note_owners(struct object_look *k)
+{
+	const uint8_t *newest = copy_of(k, k->newest);
+
+	for (unsigned i = 0; i < k->thread->met_count; i++) {
+		if (runs(k->layout, k->copies[i]))
+			note_owner(k, frame_code(k->layout, k->copies[i]), k->thread->met[i].at);
+	}
+	if (newest)
+		note_owner(k, frame_code(k->layout, newest), k->newest);
+}
+
+/* A function that has been met some times, and never in another frame. */
+static bool is_settled(struct object_look *k, const uint8_t *copy)
+{
+	uint64_t code = frame_code(k->layout, copy);
+	const struct known_owner *o = owner_of(k, code);
+
+	return o->code == code && o->thread == k->thread->state && !o->moves && o->stays >= SETTLED;
+}
+
+/* What all frames tell that were read, whether they are in this stack or have just left it. */
+static void learn_calls(struct object_look *k)
+{
+	const struct py_layout *l = k->layout;
+
+	for (unsigned i = 0; i < k->thread->met_count; i++) {
+		const uint8_t *copy = k->copies[i], *back;
+		struct known_call call = { .code = frame_code(l, copy),
+					   .pid = k->process->memory.pid,
+					   .back_at = frame_previous(l, copy) };
+
+		if (!call.back_at || !is_linked(k, k->thread->met[i].at, copy))
+			continue;
+		back = copy_of(k, call.back_at);
+		if (!back || !(is_shared(k, back) || is_settled(k, back)))
+			continue;
+		call.back =
+			(struct py_frame){ frame_code(l, back), remote_word(back, l->instruction) };
+		learn_call(k, &call);
+	}
+}
+
+/* How well a caller fits: its frame is its own and runs, or is its own, or neither. */
+static int fits(struct object_look *k, const struct known_call *c)
+{
+	const uint8_t *copy;
+
+	copy = copy_of(k, c->back_at);
+	if (!copy || frame_code(k->layout, copy) != c->back.code || is_shared(k, copy))
+		return 0;
+	return runs(k->layout, copy) ? 2 : 1;
+}
+
+static bool push(struct object_look *k, uint64_t at, const struct py_frame *frame)
+{
+	if (k->count == OBJECT_STEPS)
+		return false;
+	k->at[k->count] = at;
+	k->frames[k->count++] = *frame;
+	return true;
+}
+
+/*
+ * The last step's callers, up to the first that has a frame of its own: its address; 0: not known.
+ * Shared frames may be anybody's by now, so what recursive functions have
+ * called each other is left out.
+ */
+static uint64_t recall(struct object_look *k)
+{
+	unsigned first = k->count - 1;
+
+	while (k->count < OBJECT_STEPS) {
+		uint64_t code = k->frames[k->count - 1].code;
+		const struct known_call *set = calls_of(k, code), *best = NULL;
+		int best_fit = -1;
+
+		for (unsigned i = 0; i < CALL_WAYS; i++) {
+			bool again = false;
+			int fit;
+
+			for (unsigned n = first; n < k->count; n++)
+				again |= k->frames[n].code == set[i].back.code;
+			if (!is_call_of(k, &set[i], code) || again)
+				continue;
+			fit = fits(k, &set[i]);
+			if (fit > best_fit) {
+				best_fit = fit;
+				best = &set[i];
+			}
+		}
+		if (!best || best_fit > 0)
+			return best ? best->back_at : 0;
+		push(k, best->back_at, &best->back);
+	}
 	return 0;
 }
 
-static void keep_walk(const struct py_reader *r, const struct py_layout *l, struct py_thread *t,
-		      struct py_stack *out)
+/* From the newest frame outwards.  -1: it cannot be followed to the end. */
+static int walk(struct object_look *k, bool *certain)
 {
-	uint64_t stack[PY_THREAD_APART];
+	const struct py_layout *l = k->layout;
+	uint64_t at = k->newest, landmark = 0;
 
-	for (unsigned n = 0; n < r->step_count; n++) {
-		stack_add(out, l, r->steps[n].copy);
-		stack[n] = r->steps[n].at;
+	*certain = true;
+	while (at) {
+		const uint8_t *copy = copy_of(k, at);
+		struct py_frame frame;
+
+		/* Round and round: that is no stack.  The landmark moves on ever more slowly. */
+		if (!copy || at == landmark)
+			return -1;
+		if (!(k->count & (k->count - 1)))
+			landmark = at;
+		frame = (struct py_frame){ frame_code(l, copy), remote_word(copy, l->instruction) };
+		if (!push(k, at, &frame))
+			return 0;
+		if (is_linked(k, at, copy)) {
+			at = frame_previous(l, copy);
+			continue;
+		}
+		*certain = false;
+		at = recall(k);
+		if (!at)
+			return k->count == OBJECT_STEPS ? 0 : -1;
 	}
-	out->cut = frame_previous(l, r->steps[r->step_count - 1].copy) != 0;
-	out->unstable = !runs(l, r->steps[0].copy);
-	remember(t, stack, r->step_count);
+	return 0;
+}
+
+/* What was met is read from now on. */
+static void meet_all(struct object_look *k)
+{
+	struct py_thread *t = k->thread;
+
+	for (unsigned i = 0; i < t->met_count; i++) {
+		struct py_met *met = &t->met[i];
+		const uint8_t *copy = k->copies[i];
+
+		met->shared = is_shared(k, copy);
+		met->code = runs(k->layout, copy) ? frame_code(k->layout, copy) : 0;
+		met->back = frame_previous(k->layout, copy);
+		if (met->code)
+			met->age = 0;
+	}
+	meet(t, k->newest);
+	for (unsigned n = 0; n < k->count; n++)
+		meet(t, k->at[n]);
 }
 
 int frame_objects_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
 		       struct py_stack *out)
 {
-	struct object_copies known[PY_THREAD_APART];
-	uint64_t top = 0;
+	struct object_look k = { .reader = r, .process = p, .layout = p->layout, .thread = t };
+	bool certain;
+	int rc;
 
-	for (int i = 0; i < ATTEMPTS; i++) {
-		if (copy_known(r, p, t, known, &top)) {
-			bool gone = errno == EFAULT && t->apart_count;
-
-			t->apart_count = t->stack_count = 0; /* what lay there is gone */
-			if (!gone || copy_known(r, p, t, known, &top))
-				return -1;
-		}
-		if (!top)
-			return 0;
-		if (!walk(r, p, t, known, top)) {
-			keep_walk(r, p->layout, t, out);
-			return 0;
-		}
-		if (i + 1 < ATTEMPTS)
-			remember_newest(t, top);
+	if (copy_all(&k)) {
+		if (errno == ESRCH || !t->met_count)
+			return -1;
+		t->met_count = 0; /* what lay there is gone */
+		if (copy_all(&k))
+			return -1;
 	}
-	return t->stack_count ? keep_known(p->layout, t, known, out) : -1;
+	if (!k.newest)
+		return 0;
+	note_owners(&k);
+	learn_calls(&k);
+	rc = walk(&k, &certain);
+	if (!rc) {
+		memcpy(out->frames, k.frames, k.count * sizeof(k.frames[0]));
+		out->count = k.count;
+		out->cut = k.count == OBJECT_STEPS;
+		out->unstable = !certain;
+	}
+	meet_all(&k);
+	fade(t);
+	return rc;
 }

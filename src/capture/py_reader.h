@@ -8,6 +8,7 @@
 #define STATE_BYTES 320u /* no field of a thread state that we read lies behind */
 #define FRAME_SIZES 4096u
 #define FRAME_PLACES 4096u
+#define READER_ALONE_MAX 64u               /* frames that one look reads one by one */
 #define READER_STEPS (2 * PY_STACK_FRAMES) /* entry frames of C code are among them */
 
 /* A piece of the workload's memory, copied. */
@@ -47,6 +48,25 @@ struct known_place {
 	uint8_t misses;
 };
 
+/* That a function was called by another one, for certain (3.8 to 3.10). */
+struct known_call {
+	uint64_t code; /* 0: a free slot */
+	pid_t pid;
+	struct py_frame back;
+	uint64_t back_at; /* the frame that the caller had */
+};
+
+/* The frame that a function has in a thread, and whether it has others, too: a recursive one. */
+struct known_owner {
+	uint64_t thread, code, at;
+	uint8_t moves, stays; /* how often it was found elsewhere, and where it was */
+};
+
+#define OWNERS 2048u
+#define OBJECT_STEPS 104u /* deeper stacks are cut */
+#define CALL_SETS 1024u
+#define CALL_WAYS 6u
+
 struct py_reader {
 	struct remote remote;
 	struct piece chunks[PY_STACK_CHUNKS]; /* newest first */
@@ -58,7 +78,9 @@ struct py_reader {
 	unsigned step_count;
 	struct frame_size sizes[FRAME_SIZES]; /* by the address of the code */
 	struct known_place places[FRAME_PLACES];
-	size_t used; /* of `memory` */
+	struct known_owner owners[OWNERS];
+	struct known_call calls[CALL_SETS][CALL_WAYS]; /* by the function; newest first */
+	size_t used;                                   /* of `memory` */
 	uint8_t memory[READER_MEMORY];
 	uint8_t states[PY_THREADS_MAX][STATE_BYTES];
 };
@@ -106,6 +128,7 @@ struct chunk_look {
 	bool certain;  /* so far and no farther */
 	bool cut;      /* outer frames are missing */
 	bool learnt;   /* of frames apart that were not copied with the others */
+	unsigned alone;
 };
 
 /* Has called no Python function of which it knows; one that has called C code runs. */

@@ -46,6 +46,14 @@ struct py_stack {
 	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
 };
 
+/* A frame that is an object (3.8 to 3.10). */
+struct py_met {
+	uint64_t at;
+	uint64_t code, back; /* at the last look, if it ran */
+	uint8_t age;         /* looks since it was met */
+	bool shared;         /* the function that had it last has others, too */
+};
+
 /* A thread state, and what its last looks have taught. */
 struct py_thread {
 	uint64_t state; /* address */
@@ -59,9 +67,11 @@ struct py_thread {
 	bool has_gil;
 	/* Where frames lay that are in no chunk, and what has held the newest frame. */
 	unsigned apart_count, cframe_count;
-	unsigned stack_count; /* 3.8 to 3.10: so many of those are the stack of the last look */
 	uint64_t apart[PY_THREAD_APART], cframes[PY_THREAD_CFRAMES];
 	uint8_t apart_age[PY_THREAD_APART]; /* looks that had no use for it */
+	/* 3.8 to 3.10, in the order of their addresses. */
+	unsigned met_count;
+	struct py_met met[PY_THREAD_APART];
 };
 
 struct py_process {
