@@ -89,7 +89,7 @@ static int sum_idle(struct layer_census *c)
 	return 0;
 }
 
-static void add_activity(struct layer_call *to, const struct gpu_activity *a, size_t index)
+static void add_time(struct layer_call *to, const struct gpu_activity *a)
 {
 	to->kernels += a->kind == GPU_KERNEL;
 	to->self_kernels += a->kind == GPU_KERNEL;
@@ -97,10 +97,43 @@ static void add_activity(struct layer_call *to, const struct gpu_activity *a, si
 		return;
 	to->gpu_ns = stats_add(to->gpu_ns, gpu_length(a->start_ns, a->end_ns));
 	to->self_gpu_ns = stats_add(to->self_gpu_ns, gpu_length(a->start_ns, a->end_ns));
+}
+
+static void add_activity(struct layer_call *to, const struct gpu_activity *a, size_t index)
+{
+	add_time(to, a);
+	if (!a->timed)
+		return;
 	if (to->first == GPU_NONE || index < to->first)
 		to->first = index;
 	if (to->last == GPU_NONE || index > to->last)
 		to->last = index;
+}
+
+static bool is_before(size_t thread, int64_t time_ns, size_t other, int64_t other_ns)
+{
+	return thread < other || (thread == other && time_ns < other_ns);
+}
+
+static struct layer_call *innermost(struct layer_census *c, size_t thread)
+{
+	return thread == c->thread && c->depth ? &c->calls[c->depth - 1] : &c->outside;
+}
+
+/* A call that was captured leaves no gaps: its nodes run once, or a thousand times, later. */
+static void take_captures(struct layer_census *c, size_t thread, int64_t time_ns)
+{
+	const struct gpu_timeline *g = c->gpu->timeline;
+
+	for (; c->next_capture < gpu_capture_count(g); c->next_capture++) {
+		const struct gpu_capture *made = gpu_capture(g, c->next_capture);
+
+		if (!is_before(made->thread, made->time_ns, thread, time_ns))
+			break;
+		for (size_t i = 0; i < made->activities; i++)
+			add_time(innermost(c, made->thread),
+				 gpu_activity(g, gpu_capture_activity(g, made, i)));
+	}
 }
 
 /* Hands the calls that begin before a moment to the innermost layer that is open. */
@@ -108,18 +141,18 @@ static void take_calls(struct layer_census *c, size_t thread, int64_t time_ns)
 {
 	const struct gpu_timeline *g = c->gpu->timeline;
 
+	take_captures(c, thread, time_ns);
 	while (c->next_call < gpu_call_count(g)) {
 		const struct gpu_call *call = gpu_call(g, c->next_call);
-		struct layer_call *to = &c->outside;
 
-		if (call->thread > thread || (call->thread == thread && call->start_ns >= time_ns))
+		if (!is_before(call->thread, call->start_ns, thread, time_ns))
 			break;
-		if (call->thread == c->thread && c->depth)
-			to = &c->calls[c->depth - 1];
 		for (size_t i = 0; i < call->activities; i++) {
 			size_t activity = gpu_call_activity(g, call, i);
 
-			add_activity(to, gpu_activity(g, activity), activity);
+			if (gpu_activity(g, activity)->capture == GPU_NONE)
+				add_activity(innermost(c, call->thread), gpu_activity(g, activity),
+					     activity);
 		}
 		c->next_call++;
 	}
@@ -247,7 +280,7 @@ int layer_census_finish(struct layer_census *c, struct analysis_layers *out)
 	c->depth = 0;
 	take_calls(c, SIZE_MAX, INT64_MAX);
 	for (size_t i = 0; i < gpu_activity_count(g); i++) {
-		if (gpu_activity(g, i)->call == GPU_NONE)
+		if (gpu_activity(g, i)->call == GPU_NONE && gpu_activity(g, i)->capture == GPU_NONE)
 			add_activity(&c->outside, gpu_activity(g, i), i);
 	}
 	out->outside_gpu_ns = c->outside.self_gpu_ns;

@@ -3,7 +3,9 @@
  *
  * CUDA calls and layers are both in order of thread and time: one cursor runs through
  * the calls beside the walk, and each goes to the innermost layer that is open when it
- * begins.  Memory grows with the number of layers, not of their calls.
+ * begins.  Another does so through the captured nodes of CUDA graphs: what ran of them, whenever
+ * it was, is the layer's that was captured.  Memory grows with the number of layers, not of
+ * their calls.
  */
 #ifndef ANALYZE_LAYER_CENSUS_H
 #define ANALYZE_LAYER_CENSUS_H
@@ -42,6 +44,7 @@ struct layer_census {
 	uint32_t depth;
 	size_t thread;    /* whose they are */
 	size_t next_call; /* the first CUDA call that was not looked at */
+	size_t next_capture;
 	int64_t *idle_ns; /* by activity: idle time before it, in its process; NULL: not needed */
 	struct layer_call outside;
 	bool failed; /* out of memory */

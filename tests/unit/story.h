@@ -30,6 +30,8 @@
  *                              (B 0: without times)
  *     copy:K,F,G,N#C@T:B+D/Q   N bytes, enum gpu_copy K from enum gpu_memory F to G, asynchronous
  *     memset:N#C@T:B+D/Q
+ *     kernel:name!G,N#C@...    a node N of CUDA graph G; so have copies and memsets
+ *     made:N/S@T cloned:N,M@T  node N is made, from stack S (0: none), or as a copy of M
  *     graph:G#C@T:B+D/Q        a whole graph launch
  *     dropped:N@T              by CUPTI
  *     overhead:B+D@T           CUPTI's own
@@ -269,10 +271,21 @@ static void story_add(struct buf *b, size_t n, const uint64_t *values)
 		buf_add_varint(b, values[i]);
 }
 
+/* "!G,N": the graph and the node of an activity; 0 and 0 where it has none. */
+static void story_node(const char *token, uint64_t graph[2])
+{
+	const char *rest = strchr(token, '!');
+
+	graph[0] = graph[1] = 0;
+	story_require(!rest || sscanf(rest, "!%" SCNu64 ",%" SCNu64, &graph[0], &graph[1]) == 2,
+		      token);
+}
+
 /* The GPU's events; false: it is none. */
 static bool story_gpu_event(struct story *s, uint32_t thread, const char *token)
 {
-	uint64_t v[5] = { 0 }, epoch = (uint64_t)trace_writer_start(s->writer)->monotonic_ns;
+	uint64_t v[5] = { 0 }, node[2],
+		 epoch = (uint64_t)trace_writer_start(s->writer)->monotonic_ns;
 	struct story_work work = { 0 };
 	uint8_t kind = 0;
 	uint32_t id = 0;
@@ -295,21 +308,33 @@ static bool story_gpu_event(struct story *s, uint32_t thread, const char *token)
 		story_add(&b, v[4] ? 5 : 4, v);
 	} else if (sscanf(token, "}%u@%" SCNd64, &id, &work.time_ns) == 2) {
 		kind = RECORD_CUDA_EXIT;
-	} else if (sscanf(token, "kernel:%127[^#]", name) == 1) {
+	} else if (sscanf(token, "kernel:%127[^#!]", name) == 1) {
 		kind = RECORD_GPU_KERNEL;
 		id = story_string(s, name);
 		story_work(s, &work, token, &b);
-		story_add(&b, 11, (uint64_t[11]){ 32, 1, 1, 256, 1, 1, 40, 1024 });
+		story_node(token, node);
+		story_add(&b, 11,
+			  (uint64_t[11]){ 32, 1, 1, 256, 1, 1, 40, 1024, 0, node[0], node[1] });
 	} else if (sscanf(token, "copy:%u,%" SCNu64 ",%" SCNu64 ",%" SCNu64, &id, &v[1], &v[2],
 			  &v[0]) == 4) {
 		kind = RECORD_GPU_COPY;
 		story_work(s, &work, token, &b);
-		story_add(&b, 6, (uint64_t[6]){ v[0], v[1], v[2], 1 });
+		story_node(token, node);
+		story_add(&b, 6, (uint64_t[6]){ v[0], v[1], v[2], 1, node[0], node[1] });
 	} else if (sscanf(token, "memset:%" SCNu64, &v[0]) == 1) {
 		kind = RECORD_GPU_MEMSET;
 		id = GPU_MEMORY_DEVICE;
 		story_work(s, &work, token, &b);
-		story_add(&b, 5, (uint64_t[5]){ v[0], 0, 1 });
+		story_node(token, node);
+		story_add(&b, 5, (uint64_t[5]){ v[0], 0, 1, node[0], node[1] });
+	} else if (sscanf(token, "made:%" SCNu64 "/%u@%" SCNd64, &v[0], &id, &work.time_ns) == 3) {
+		kind = RECORD_GRAPH_NODE;
+		id += id ? STORY_STACKS : 0;
+		story_add(&b, 1, v);
+	} else if (sscanf(token, "cloned:%" SCNu64 ",%" SCNu64 "@%" SCNd64, &v[0], &v[1],
+			  &work.time_ns) == 3) {
+		kind = RECORD_GRAPH_CLONE;
+		story_add(&b, 2, v);
 	} else if (sscanf(token, "graph:%" SCNu64, &v[0]) == 1) {
 		kind = RECORD_GPU_GRAPH;
 		story_work(s, &work, token, &b);

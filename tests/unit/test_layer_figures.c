@@ -166,6 +166,35 @@ static void a_launch_belongs_to_the_innermost_layer_of_its_thread(void **state)
 	forget(&t);
 }
 
+/* Captured in h.0 and its fc, replayed twice by another thread, once inside h.1. */
+static void a_graphs_node_belongs_to_the_layer_of_its_capture(void **state)
+{
+	const struct analysis_layers *l;
+	struct told t;
+
+	(void)state;
+	l = tell(
+		&t, HEAD MODEL
+		"1: <1@100 <2@110 made:1/0@112 {cudaLaunchKernel#2:1/0@112 }2@115\n"
+		"1: <3@120 made:2/0@122 {cudaMemcpyAsync#3:3/0@122 }3@125 </3@130 </2@140 </1@150\n"
+		"1: cloned:11,1@160 cloned:12,2@160\n"
+		"2: {cudaGraphLaunch#4:2/0@200 }4@210 <4@220 {cudaGraphLaunch#5:2/0@230 }5@240\n"
+		"2: </4@250\n"
+		"3: kernel:k!5,11#4@900:300+10/7 copy:8,3,3,64!5,12#4@900:320+20/7\n"
+		"3: kernel:k!5,11#5@900:400+10/7 copy:8,3,3,64!5,12#5@900:420+20/7\n"
+		"3: kernel:unknown!5,13#5@900:500+40/7\n" END);
+	expect_all_gpu_time(&t);
+	assert_int_equal(find(l, "h.0")->sum.self_gpu_ns, 20);
+	assert_int_equal(find(l, "h.0")->sum.gpu_ns, 60);
+	assert_int_equal(find(l, "h.0")->sum.self_kernels, 2);
+	assert_int_equal(find(l, "h.0.fc")->sum.self_gpu_ns, 40);
+	assert_int_equal(find(l, "Net")->sum.gpu_ns, 60);
+	assert_int_equal(find(l, "Net")->sum.launch_gap_ns, 0);
+	assert_int_equal(find(l, "h.1")->sum.gpu_ns, 40); /* of the node that nobody knows */
+	assert_int_equal(l->outside_gpu_ns, 0);
+	forget(&t);
+}
+
 static void launch_gaps_are_idle_time_inside_a_call(void **state)
 {
 	const struct analysis_layers *l;
@@ -375,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_time_needs_no_gpu),
 		cmocka_unit_test(a_launch_belongs_to_the_innermost_layer_of_its_thread),
+		cmocka_unit_test(a_graphs_node_belongs_to_the_layer_of_its_capture),
 		cmocka_unit_test(launch_gaps_are_idle_time_inside_a_call),
 		cmocka_unit_test(a_pause_of_the_recording_is_no_gap),
 		cmocka_unit_test(a_layer_inside_itself_is_not_counted_twice),
