@@ -8,7 +8,7 @@ Rows are the scripts of bench/workloads, which time their own loop; "one core" m
 workload and profiler share one.  Every cell is the median ratio to a plain run over interleaved
 pairs.  Cells that were measured before with the same program, tool and workload are taken from
 --results.  Without --markdown the results come as bench/README.md describes.  On a machine with
-many cores --lanes measures several cells at a time, each on two cores of its own.
+many cores --lanes measures several cells at a time, each on cores of its own.
 """
 
 import argparse
@@ -186,14 +186,14 @@ def take(env, key, results, args, clock, lock):
         say("%s: %s; %s" % (cpu_table.key_text(key), text, clock.text()))
 
 
-def cores_of_lanes(count):
-    """Two cores for each lane; a single lane has them all."""
+def cores_of_lanes(count, width):
+    """`width` cores for each lane; a single lane has them all."""
     cores = sorted(os.sched_getaffinity(0))
     if count == 1:
         return [set(cores)]
-    if 2 * count > len(cores):
-        sys.exit("%d lanes need %d cores; there are %d" % (count, 2 * count, len(cores)))
-    return [set(cores[2 * lane:2 * lane + 2]) for lane in range(count)]
+    if width * count > len(cores):
+        sys.exit("%d lanes need %d cores; there are %d" % (count, width * count, len(cores)))
+    return [set(cores[width * lane:width * (lane + 1)]) for lane in range(count)]
 
 
 def take_all(keys, environments, results, args, clock):
@@ -217,7 +217,7 @@ def take_all(keys, environments, results, args, clock):
         finally:
             os.sched_setaffinity(0, before)
 
-    first, *others = cores_of_lanes(args.lanes)
+    first, *others = cores_of_lanes(args.lanes, 1 if args.cores == "one" else 2)
     threads = [threading.Thread(target=lane, args=(cores,)) for cores in others]
     for thread in threads:
         thread.start()
@@ -286,7 +286,7 @@ def parse_arguments(arguments):
     parser.add_argument("--scale", type=float, default=1.0, metavar="X",
                         help="times as much work in each run")
     parser.add_argument("--lanes", type=int, default=1, metavar="N",
-                        help="cells at a time, each on two cores of its own")
+                        help="cells at a time, each on cores of its own: two, one with --cores one")
     parser.add_argument("--results", default=os.path.join(cpu_tools.ROOT, "build-bench",
                                                           "bench_cpu.json"), metavar="FILE")
     parser.add_argument("--again", action="store_true", help="measure what is in there, too")

@@ -169,18 +169,19 @@ def test_one_core_is_one_core_for_all_that_is_started():
     assert os.sched_getaffinity(0) == before
 
 
-def test_lanes_have_two_cores_each(monkeypatch):
+def test_lanes_have_cores_of_their_own(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2, 5, 6, 9})
-    assert cpu.cores_of_lanes(1) == [{1, 2, 5, 6, 9}]
-    assert cpu.cores_of_lanes(2) == [{1, 2}, {5, 6}]
+    assert cpu.cores_of_lanes(1, 2) == [{1, 2, 5, 6, 9}]
+    assert cpu.cores_of_lanes(2, 2) == [{1, 2}, {5, 6}]
+    assert cpu.cores_of_lanes(3, 1) == [{1}, {2}, {5}]
     with pytest.raises(SystemExit, match="3 lanes need 6 cores; there are 5"):
-        cpu.cores_of_lanes(3)
+        cpu.cores_of_lanes(3, 2)
 
 
 @pytest.mark.parametrize("trouble", [None, KeyError("of one lane")])
 def test_lanes_share_the_work_and_stop_at_a_trouble(monkeypatch, trouble):
     own = os.sched_getaffinity(0)
-    monkeypatch.setattr(cpu, "cores_of_lanes", lambda count: [own] * count)
+    monkeypatch.setattr(cpu, "cores_of_lanes", lambda count, _: [own] * count)
     keys = [key("auto", row="row%d" % number) for number in range(40)]
     both_at_work, taken = threading.Barrier(2, timeout=30), []
 
@@ -191,7 +192,7 @@ def test_lanes_share_the_work_and_stop_at_a_trouble(monkeypatch, trouble):
         if trouble and one == keys[0]:
             raise trouble
     monkeypatch.setattr(cpu, "take", take)
-    args = types.SimpleNamespace(lanes=2)
+    args = types.SimpleNamespace(lanes=2, cores="free")
     if not trouble:
         cpu.take_all(keys, {"3.12": None}, None, args, None)
         assert sorted(taken) == sorted(keys)
