@@ -110,6 +110,14 @@ static void charge_outside(const struct shm_process *account, uint64_t now_ns)
 	atomic_store_explicit(&bucket.outside_at_ns, now_ns, memory_order_relaxed);
 }
 
+void budget_charge_outside(void)
+{
+	const struct shm_process *self = session_process();
+
+	if (self)
+		charge_outside(self);
+}
+
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
 {
 	return (elapsed_ns < ELAPSED_MAX_NS ? elapsed_ns : ELAPSED_MAX_NS) * bucket.ppm / 1000000u;
@@ -210,6 +218,15 @@ static void learn(struct ring *r)
 		ps = before + (ps - before) / 8;
 	r->event_ps = (uint32_t)ps;
 	atomic_store_explicit(&bucket.live_ps, r->event_ps, memory_order_relaxed);
+}
+
+double budget_slower(struct ring *r)
+{
+	uint32_t best = budget_event_cost_ps();
+
+	if (r->timed)
+		learn(r);
+	return best && r->event_ps ? (double)r->event_ps / best : BUDGET_UNTIMED_PERCENT / 100.0;
 }
 
 static uint64_t cost_ns(struct ring *r, uint64_t events)

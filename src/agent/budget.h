@@ -78,6 +78,9 @@ static inline bool budget_times(const struct ring *r)
  */
 void budget_timed(struct ring *r, uint64_t start);
 
+/* How many times its best an event of this thread takes, of late. */
+double budget_slower(struct ring *r);
+
 /*
  * Charges the events since the last one of these and gives the thread its next
  * lot.  True: the bucket is overdrawn.
@@ -102,6 +105,9 @@ uint64_t budget_spent_ns(void);                 /* by this process; 0 when not r
 /* A function is traced no longer; children are forked with what was left out before. */
 void budget_count_left_out(void);
 uint64_t budget_left_out(void);
+
+/* What the recorder has cost since the last time; budget_settle() does it, too. */
+void budget_charge_outside(void);
 
 /* Something else than events took so much of a CPU's time that was the workload's. */
 void budget_spend_ns(uint64_t ns);

@@ -1,26 +1,23 @@
 #include "agent/bursts.h"
 
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
-#include "agent/budget.h"
 #include "agent/calibration.h"
 #include "agent/calls.h"
 #include "agent/frames.h"
 #include "agent/tender.h"
-#include "format/py_layout.h"
 
-#define LOT_PS 20000000   /* what events may cost between two looks at the clocks */
-#define BURST_NS 4000000  /* credit that a burst is begun with */
-#define FIRST_NS 5000000  /* there from the start */
-#define SWITCH_NS 30000u  /* what the program loses when the tender takes the GIL, about */
-#define LOOK_NS 20000000u /* the tender's way of telling a loop without calls from a busy burst */
-#define STALL_NS 500000u  /* no look takes that long to come while Python code calls */
-#define STALL_PRIOR_NS 5000000u /* a single stall says little about so short a time */
-#define CUTS 64u                /* whose times are remembered */
+#define LOT_PS 20000000       /* what events may cost between two looks at the clocks */
+#define BURST_NS 4000000      /* credit that a burst is begun with */
+#define SWITCH_NS 30000u      /* what the program loses when the tender takes the GIL, about */
+#define LONGEST_NS 500000u    /* of all that we do at once */
+#define LOOK_LEAST_NS 5000000 /* between two looks of the tender */
+#define LOOK_MOST_NS 20000000
+#define UNDECIDED_NS 10000000u /* after that time looks that find nothing out are no excuse */
+#define SEEN_KEPT_NS 20000000.0
+#define CUTS 64u /* whose times are remembered */
 #define PPM 1000000u
-#define SECOND_NS 1000000000u
 #define TAXED_SINCE 0x030a0000u /* from then on each instruction of traced code is slower */
 #define TAX_LEAST 0.1           /* measured lower, it was the machine's noise */
 #define TAX_UNKNOWN 0.5         /* of the time, where it could not be measured */
@@ -28,13 +25,20 @@
 struct bursts bursts;
 
 static const struct bursts_slots *slots;
-static _Atomic uint64_t looked_ns;  /* the last look at the clocks: CLOCK_MONOTONIC, */
-static _Atomic uint64_t looked_cpu; /* the process's CPU time, */
-static uint64_t looked_ticks;       /* and the session's clock */
+static uint64_t lot_ns;   /* CLOCK_MONOTONIC: the present lot began */
+static double slower = 1; /* than at best events are, of late */
 static _Atomic uint64_t cut_ns[CUTS];
-static _Atomic int64_t credit_ns; /* of that share, at looked_ns */
-static double ran_ns, stalled_ns; /* while traced: see note_stall() */
+static _Atomic uint32_t tax_ppm;      /* of the time in which Python code is interpreted */
+static _Atomic uint64_t taxed_ns;     /* CLOCK_MONOTONIC: time before it has paid, */
+static _Atomic uint64_t taxed_cpu_ns; /* and in the process's CPU time */
+static _Atomic uint64_t seen_ns;      /* time that has paid lately, */
+static _Atomic uint64_t found_ns;     /* and so much of it as Python's */
 static bool forks_are_told, end_is_told;
+
+static bool taxed(void)
+{
+	return bursts_bounded() && py.version >= TAXED_SINCE;
+}
 
 static uint64_t cpu_ns(void)
 {
@@ -44,170 +48,98 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static const unsigned long *gil_switches; /* NULL: not known; then C functions earn no rebate */
-
-/* With the GIL, so that we know its holder. */
-static void find_gil_switches(void)
-{
-	const struct py_layout *l = py_layout_find(py.version);
-	const char *gil = l && l->gil_is_global && py.Runtime ? py.Runtime + l->gil : NULL;
-	const char *holder = NULL;
-
-	if (gil)
-		memcpy(&holder, gil + PY_GIL_HOLDER, sizeof(holder));
-	gil_switches = holder && holder == py.ThreadState_Get()
-			       ? (const void *)(gil + PY_GIL_SWITCHES)
-			       : NULL;
-}
-
-/* `others`: changes of the GIL's holder that are no other Python code's. */
-static void leave_c_function(uint64_t ticks, unsigned others)
-{
-	uint64_t since = atomic_load_explicit(&bursts.c_since, memory_order_relaxed);
-
-	if (since && *gil_switches == bursts.c_switches + others)
-		bursts.c_ticks += ticks - since;
-}
-
 /*
- * Time between the call of a C function and the thread's next event is not taxed, unless
- * another thread had the GIL meanwhile: it may have run anything.
+ * Of so much time, that in which nobody waited for a CPU: time in the queue is no time in the
+ * interpreter.  (What is lost counts all the more there: see budget.h.)
  */
-void bursts_follow_c_functions(int what)
+static double unqueued_ns(double passed_ns, double used_ns)
 {
-	struct session *s = session_on();
-	uint64_t ticks;
+	const struct shm_process *self = session_process();
+	double percent =
+		self ? atomic_load_explicit(&self->contention_percent, memory_order_relaxed) : 0;
+	double ns = passed_ns - used_ns * (percent > 100 ? percent / 100 - 1 : 0);
 
-	if (!s || !gil_switches)
+	return ns > 0 ? ns : 0;
+}
+
+/* `share` of the time since it was last called is taxed. */
+static void pay_tax(double share)
+{
+	uint64_t now_ns = stamp_monotonic(), now_cpu_ns = cpu_ns();
+	double passed_ns =
+		(double)(int64_t)(now_ns - atomic_exchange_explicit(&taxed_ns, now_ns,
+								    memory_order_relaxed));
+	double used_ns =
+		(double)(int64_t)(now_cpu_ns - atomic_exchange_explicit(&taxed_cpu_ns, now_cpu_ns,
+									memory_order_relaxed));
+	double seen = unqueued_ns(passed_ns, used_ns < passed_ns ? used_ns : passed_ns);
+
+	if (passed_ns <= 0) /* another thread came in between */
 		return;
-	ticks = stamp_now(s->header->clock);
-	if (bursts.c_thread == &session_my_ring)
-		leave_c_function(ticks, 0);
-	bursts.c_thread = &session_my_ring;
-	bursts.c_switches = *gil_switches;
-	atomic_store_explicit(&bursts.c_since, what == PY_TRACE_C_CALL ? ticks : 0,
-			      memory_order_relaxed);
+	budget_spend_ns((uint64_t)(seen * share *
+				   atomic_load_explicit(&tax_ppm, memory_order_relaxed) / PPM));
+	atomic_fetch_add_explicit(&seen_ns, (uint64_t)seen, memory_order_relaxed);
+	atomic_fetch_add_explicit(&found_ns, (uint64_t)(seen * share), memory_order_relaxed);
 }
 
-/* Has the calling thread gone to sleep of its own accord since it was last asked?  True, too, where
- * another one was. */
-static bool has_slept(void)
-{
-	static const void *asked;
-	static long before;
-	bool other = asked != &session_my_ring;
-	long then = before;
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_THREAD, &usage))
-		return true;
-	asked = &session_my_ring;
-	before = usage.ru_nvcsw;
-	return other || before != then;
-}
-
-/*
- * Time between two looks in which the process neither ran nor slept: it waited for a CPU.  On a
- * machine that is busy with other things, what we do to the program takes longer in the
- * same measure, and is charged so.
- */
-static void note_stall(uint64_t passed_ns, uint64_t used_ns)
-{
-	if (passed_ns < STALL_NS || passed_ns < 2 * used_ns)
-		ran_ns += (double)passed_ns;
-	else if (!has_slept())
-		stalled_ns += (double)(passed_ns - used_ns);
-}
-
-/* What Python code has lost since the last look because it was traced. */
-static uint64_t tax_ns(uint64_t passed_ns, uint64_t used_ns)
-{
-	struct session *s = session_on();
-	uint64_t ticks = s ? stamp_now(s->header->clock) - looked_ticks : 0;
-
-	if (ticks && bursts.c_ticks <= ticks)
-		passed_ns = (uint64_t)((double)passed_ns * (double)(ticks - bursts.c_ticks) /
-				       (double)ticks);
-	/* Who waits pays nothing. */
-	if (passed_ns > used_ns)
-		passed_ns = used_ns;
-	return passed_ns * bursts.tax_ppm / PPM;
-}
-
-/* What calls may cost of so much time; at most a second's is kept. */
-static int64_t earned(uint64_t passed_ns)
-{
-	return (int64_t)budget_earned_ns(passed_ns < SECOND_NS ? passed_ns : SECOND_NS);
-}
-
-/* Without the GIL, too, while recording pauses. */
-static int64_t own_credit_at(uint64_t now_ns)
-{
-	uint64_t passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	int64_t most = FIRST_NS + earned(SECOND_NS);
-	int64_t own = atomic_load_explicit(&credit_ns, memory_order_relaxed) + earned(passed_ns);
-
-	return own < most ? own : most;
-}
-
-static int64_t credit_at(uint64_t now_ns)
-{
-	int64_t own = own_credit_at(now_ns), shared = budget_credit_at(now_ns);
-
-	return own < shared ? own : shared;
-}
-
-/* The present lot is over: looks at the clocks, and begins another. */
+/* The present lot is over: another begins. */
 static void begin_lot(uint64_t now_ns)
 {
-	struct session *s = session_on();
-
 	bursts.left_ps = LOT_PS;
-	atomic_store_explicit(&credit_ns, own_credit_at(now_ns), memory_order_relaxed);
-	atomic_store_explicit(&looked_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&looked_cpu, cpu_ns(), memory_order_relaxed);
-	if (!bursts.tax_ppm || !s)
-		return;
-	bursts.c_ticks = 0;
-	looked_ticks = stamp_now(s->header->clock);
-	/* What runs on counts from here. */
-	if (atomic_load_explicit(&bursts.c_since, memory_order_relaxed))
-		atomic_store_explicit(&bursts.c_since, looked_ticks, memory_order_relaxed);
+	lot_ns = now_ns;
 }
 
-static void pay(uint64_t ns)
-{
-	atomic_fetch_sub_explicit(&credit_ns, (int64_t)ns, memory_order_relaxed);
-	budget_spend_ns(ns);
-}
-
-/* For something of ours; what took longer than all that we do at once was interrupted. */
+/* For something of ours; what took longer was interrupted. */
 static void pay_since(uint64_t start_ns)
 {
 	uint64_t ns = stamp_monotonic() - start_ns;
 
-	pay(ns < STALL_NS ? ns : STALL_NS);
+	budget_spend_ns(ns < LONGEST_NS ? ns : LONGEST_NS);
 }
 
 /* Pays for what was traced since the last look; true: it was more than there is. */
 static bool settle(uint64_t now_ns)
 {
 	struct ring *r = session_my_ring;
-	uint64_t cost_ns = (uint64_t)(LOT_PS - bursts.left_ps) / 1000u;
-	uint64_t passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	uint64_t used_ns = cpu_ns() - atomic_load_explicit(&looked_cpu, memory_order_relaxed);
-	bool over;
+	uint64_t passed_ns = now_ns - lot_ns, cost_ns;
 
-	if (bursts.tax_ppm)
-		cost_ns += tax_ns(passed_ns, used_ns);
-	note_stall(passed_ns, used_ns);
-	cost_ns = (uint64_t)((double)cost_ns * (1 + stalled_ns / (ran_ns + STALL_PRIOR_NS)));
-	pay(cost_ns < passed_ns ? cost_ns : passed_ns);
-	if (r) /* scopes and the like, and the recorder where it shares our core */
+	if (r)
+		slower = budget_slower(r);
+	cost_ns = (uint64_t)((double)(LOT_PS - bursts.left_ps) / 1000 * slower);
+	budget_spend_ns(cost_ns < passed_ns ? cost_ns : passed_ns);
+	if (r) /* scopes and the like */
 		budget_settle(r);
-	over = bursts_bounded() && credit_at(now_ns) < 0;
 	begin_lot(now_ns);
-	return over;
+	return bursts_bounded() && budget_credit_at(now_ns) < 0;
+}
+
+/* What earlier bursts were like tells of the next one, but the latest most. */
+static void begin_tax(uint64_t now_ns)
+{
+	double seen = (double)atomic_load_explicit(&seen_ns, memory_order_relaxed);
+	double found = (double)atomic_load_explicit(&found_ns, memory_order_relaxed);
+	double keep = seen > SEEN_KEPT_NS ? SEEN_KEPT_NS / seen : 1;
+
+	atomic_store_explicit(&seen_ns, (uint64_t)(seen * keep), memory_order_relaxed);
+	atomic_store_explicit(&found_ns, (uint64_t)(found * keep), memory_order_relaxed);
+	atomic_store_explicit(&taxed_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&taxed_cpu_ns, cpu_ns(), memory_order_relaxed);
+}
+
+/* For time of which nothing is known: it was like the rest; at the very first, Python's. */
+static double usual_share(void)
+{
+	double seen = (double)atomic_load_explicit(&seen_ns, memory_order_relaxed);
+	double found = (double)atomic_load_explicit(&found_ns, memory_order_relaxed);
+
+	return (found + LOOK_LEAST_NS) / (seen + LOOK_LEAST_NS);
+}
+
+/* No thread is to record from now on. */
+static void end_burst(void)
+{
+	pay_tax(usual_share());
+	atomic_store_explicit(&bursts.paused, true, memory_order_relaxed);
 }
 
 static const struct tender_duty duty;
@@ -218,8 +150,8 @@ bool bursts_look(void)
 	bool over = settle(start_ns);
 
 	if (over)
-		atomic_store_explicit(&bursts.paused, true, memory_order_relaxed);
-	if (over || bursts.tax_ppm) {
+		end_burst();
+	if (over || taxed()) {
 		/* Under a tax it is there all the time; once woken it looks by itself. */
 		if (over || !tender_serves(&duty))
 			tender_wake(&duty);
@@ -274,46 +206,72 @@ void bursts_enter_slow(struct ring *r, int what)
 	pay_since(start_ns);
 }
 
+/* The time since the last look is taxed, by what a single look finds. */
+static void look_and_tax(uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - atomic_load_explicit(&taxed_ns, memory_order_relaxed);
+	uint64_t used_ns = cpu_ns() - atomic_load_explicit(&taxed_cpu_ns, memory_order_relaxed);
+	double share;
+
+	switch (interpreting_look(&share)) {
+	case INTERPRETING_KNOWN:
+		pay_tax(share);
+		break;
+	case INTERPRETING_UNKNOWN: /* whatever has run may have been Python's */
+		pay_tax(used_ns < passed_ns ? (double)used_ns / (double)passed_ns : 1);
+		break;
+	case INTERPRETING_UNDECIDED: /* the next look may find more */
+		if (passed_ns > UNDECIDED_NS)
+			pay_tax(usual_share());
+		break;
+	}
+}
+
+/* When to look again: sooner where there is less to lose, and not in step with the program. */
+static uint64_t next_look(uint64_t now_ns, int64_t credit)
+{
+	static uint32_t random = 1;
+	int64_t wait = credit / 2;
+
+	wait = wait < LOOK_LEAST_NS ? LOOK_LEAST_NS : wait > LOOK_MOST_NS ? LOOK_MOST_NS : wait;
+	random = random * 1664525u + 1013904223u;
+	return now_ns + (uint64_t)wait / 2 + (uint64_t)wait * (random >> 16) / 65536u;
+}
+
 /* The tender: without the GIL. */
 static uint64_t look(uint64_t now_ns)
 {
 	struct session *s = session_on();
-	uint64_t passed_ns, used_ns, tax;
 	int64_t credit;
 
 	if (!s || !bursts_bounded() || !s->header->budget_ppm)
 		return TENDER_NEVER;
-	credit = credit_at(now_ns);
-	if (bursts_paused())
+	if (bursts_paused()) {
+		budget_charge_outside(); /* no event does it */
+		credit = budget_credit_at(now_ns);
 		return credit >= BURST_NS
 			       ? TENDER_NOW
 			       : now_ns + (uint64_t)(BURST_NS - credit) * PPM /
 						  s->header->budget_ppm * 100u / BUDGET_SHARE_PCT;
-	if (!bursts.tax_ppm)
+	}
+	if (!taxed())
 		return TENDER_NEVER;
-	/* At most so much has been lost; events that came by meanwhile have paid. */
-	passed_ns = now_ns - atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	used_ns = cpu_ns() - atomic_load_explicit(&looked_cpu, memory_order_relaxed);
-	tax = (passed_ns < used_ns ? passed_ns : used_ns) * bursts.tax_ppm / PPM;
-	if ((int64_t)tax <= credit)
-		return now_ns + LOOK_NS;
-	return TENDER_NOW;
+	look_and_tax(now_ns);
+	credit = budget_credit_at(now_ns);
+	return credit < 0 ? TENDER_NOW : next_look(now_ns, credit);
 }
 
 static void cut(uint64_t now_ns)
 {
 	slots->clear();
 	cut_ns[bursts.cuts++ % CUTS] = now_ns;
-	atomic_store_explicit(&bursts.paused, true, memory_order_relaxed);
+	end_burst();
 }
 
 static void resume(uint64_t now_ns)
 {
 	atomic_store_explicit(&bursts.paused, false, memory_order_relaxed);
-	atomic_store_explicit(&bursts.c_since, 0, memory_order_relaxed);
-	/* The latest bursts count most: other programs come and go. */
-	stalled_ns *= 0.75;
-	ran_ns *= 0.75;
+	begin_tax(now_ns);
 	begin_lot(now_ns);
 	slots->set();
 }
@@ -322,22 +280,15 @@ static void resume(uint64_t now_ns)
 static void work(void)
 {
 	uint64_t now_ns = stamp_monotonic();
-	struct session *s = session_on();
 
-	if (!s || !bursts_bounded())
+	if (!session_on() || !bursts_bounded())
 		return;
-	if (bursts_paused()) {
+	/* While we waited for the GIL, a thread may have ended the burst that we wanted to end. */
+	if (bursts_paused() && budget_credit_at(now_ns) >= BURST_NS)
 		resume(now_ns);
-	} else {
-		/* One change of the holder was to us, another will be back. */
-		if (gil_switches) {
-			leave_c_function(stamp_now(s->header->clock), 1);
-			bursts.c_switches = *gil_switches + 1;
-		}
-		if (settle(now_ns))
-			cut(now_ns);
-	}
-	pay(SWITCH_NS);
+	else if (!bursts_paused() && settle(now_ns))
+		cut(now_ns);
+	budget_spend_ns(SWITCH_NS);
 	pay_since(now_ns);
 }
 
@@ -391,27 +342,24 @@ void bursts_start(const struct bursts_slots *profile_slots)
 	memset(bursts.cost_ps, 0, sizeof(bursts.cost_ps));
 	bursts.cuts = 0; /* rings of this recording know of none */
 	atomic_store_explicit(&bursts.paused, false, memory_order_relaxed);
-	atomic_store_explicit(&bursts.c_since, 0, memory_order_relaxed);
-	bursts.tax_ppm = 0;
+	atomic_store_explicit(&tax_ppm, 0, memory_order_relaxed);
+	atomic_store_explicit(&seen_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&found_ns, 0, memory_order_relaxed);
 	if (bounded) {
 		frames_init(); /* where it fails, a burst begins with an empty stack */
+		if (py.version >= TAXED_SINCE)
+			interpreting_init();
 		if (!forks_are_told)
 			forks_are_told = tell_forks();
-		if (py.version >= TAXED_SINCE) {
-			find_gil_switches();
-			bursts.tax_ppm = 1; /* so that following C functions is calibrated, too */
-		}
 	}
-	atomic_store_explicit(&looked_ns, stamp_monotonic(), memory_order_relaxed);
-	atomic_store_explicit(&credit_ns, FIRST_NS, memory_order_relaxed);
 	begin_lot(stamp_monotonic());
 	atomic_store_explicit(&bursts.bounded, bounded, memory_order_relaxed);
 }
 
-/* Of `plain` and what it became, the part that is not tax, for each of so many events. */
-static uint32_t cost_ps(double plain, double hooked, double tax, double events)
+/* Of `plain` and what it became, the part that is not tax, for each event. */
+static uint32_t cost_ps(double plain, double hooked, double tax)
 {
-	double ps = (hooked * (1 - tax) - plain) * 1000 / events;
+	double ps = (hooked * (1 - tax) - plain) * 1000 / (2 * CALIBRATION_ROUNDS);
 
 	return ps > 1 ? (uint32_t)ps : 1;
 }
@@ -433,23 +381,22 @@ void bursts_set_costs(void)
 	}
 	known &=
 		hooked[CALIBRATION_CALLS] > plain[CALIBRATION_CALLS]; /* else ours was not called */
-	if (bursts.tax_ppm && known && hooked[CALIBRATION_LOOP] > plain[CALIBRATION_LOOP])
+	if (taxed() && known && hooked[CALIBRATION_LOOP] > plain[CALIBRATION_LOOP])
 		tax = 1 - plain[CALIBRATION_LOOP] / hooked[CALIBRATION_LOOP];
-	else if (bursts.tax_ppm && !known)
+	else if (taxed() && !known)
 		tax = TAX_UNKNOWN;
-	if (bursts.tax_ppm && tax < TAX_LEAST)
+	if (taxed() && tax < TAX_LEAST)
 		tax = TAX_LEAST;
 	if (known) {
-		call_ps = cost_ps(plain[CALIBRATION_CALLS], hooked[CALIBRATION_CALLS], tax,
-				  2 * CALIBRATION_ROUNDS);
-		c_call_ps = cost_ps(plain[CALIBRATION_C_CALLS], hooked[CALIBRATION_C_CALLS], tax,
-				    2 * CALIBRATION_ROUNDS);
+		call_ps = cost_ps(plain[CALIBRATION_CALLS], hooked[CALIBRATION_CALLS], tax);
+		c_call_ps = cost_ps(plain[CALIBRATION_C_CALLS], hooked[CALIBRATION_C_CALLS], tax);
 	}
 	for (int i = 0; i < BURSTS_EVENTS; i++)
 		bursts.cost_ps[i] = i >= PY_TRACE_C_CALL ? c_call_ps : call_ps;
-	bursts.tax_ppm = bursts.tax_ppm ? (uint32_t)(tax * PPM) : 0;
 	begin_lot(stamp_monotonic());
-	if (!bursts.tax_ppm)
+	begin_tax(stamp_monotonic());
+	atomic_store_explicit(&tax_ppm, (uint32_t)(tax * PPM), memory_order_relaxed);
+	if (!taxed())
 		return;
 	/* A program that never calls anything pays, too. */
 	tender_wake(&duty);

@@ -9,9 +9,12 @@
  *
  * From 3.10 on a profile function slows down every instruction, not only calls: a
  * loop that calls nothing would pay without ever coming by here.  There the
- * account has a part for time (`tax_ppm` of the time that is not spent in C
- * functions), and the tender also switches off ("cuts") all threads.  A thread that
- * was cut says so, belatedly, at its first event afterwards.
+ * account has a part for time, a tax on the time in which Python code is interpreted: the tender
+ * looks now and then whether it is, and charges the time since its last look if so.  That is
+ * right on average whatever the program does, and C code, which loses nothing, pays nothing
+ * (interpreting.h).  The tender also switches
+ * off ("cuts") all threads.  A thread that was cut says so, belatedly, at its first event
+ * afterwards.
  *
  * Everything needs the GIL unless it says otherwise; what is atomic is written with it and
  * read by the tender, or by a thread that ends, without.
@@ -19,6 +22,8 @@
 #ifndef AGENT_BURSTS_H
 #define AGENT_BURSTS_H
 
+#include "agent/budget.h"
+#include "agent/interpreting.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 
@@ -35,12 +40,8 @@ struct bursts {
 	_Atomic bool paused;
 	_Atomic uint32_t cuts;           /* so many times all threads were cut */
 	int64_t left_ps;                 /* of the present lot of events */
+	uint32_t seen;                   /* events of Python functions */
 	uint32_t cost_ps[BURSTS_EVENTS]; /* of an event, by enum py_trace_event */
-	_Atomic uint32_t tax_ppm;        /* of the time in Python code */
-	_Atomic uint64_t c_since;        /* ticks: in a C function; 0: in none */
-	uint64_t c_ticks;                /* in C functions since the last look */
-	const void *c_thread;            /* which thread called it */
-	uint64_t c_switches;             /* of the GIL, when it did */
 };
 
 extern struct bursts bursts;
@@ -54,8 +55,7 @@ void bursts_start(const struct bursts_slots *slots);
 void bursts_set_costs(void);
 void bursts_stop(void);
 
-void bursts_follow_c_functions(int what); /* only for bursts_event() */
-bool bursts_look(void);
+bool bursts_look(void); /* only for bursts_event() */
 
 static inline bool bursts_paused(void)
 {
@@ -70,11 +70,15 @@ static inline bool bursts_event(int what)
 {
 	if (bursts_paused())
 		return true;
-	if (bursts.tax_ppm && (what == PY_TRACE_C_CALL ||
-			       atomic_load_explicit(&bursts.c_since, memory_order_relaxed)))
-		bursts_follow_c_functions(what);
+	interpreting_event(what == PY_TRACE_C_CALL);
 	bursts.left_ps -= bursts.cost_ps[what];
 	return __builtin_expect(bursts.left_ps < 0, 0) && bursts_look();
+}
+
+/* Is this event of a Python function one of those that are timed, for budget_timed()? */
+static inline bool bursts_times(void)
+{
+	return __builtin_expect(!(++bursts.seen & (BUDGET_TIMED_EACH - 1)), 0);
 }
 
 /* Is there a bound at all? */
