@@ -8,6 +8,7 @@
 
 #include "agent/ahead.h"
 #include "agent/join_here.h"
+#include "agent/nvtx_calls.h"
 #include "agent/nvtx_ranges.h"
 #include "agent/session.h"
 

@@ -1,6 +1,4 @@
 /*
- * NVTX's functions, as a program calls them.
- *
  * Pushed ranges stand on a stack of their thread that serves all domains: a pop ends
  * the newest of its own domain, wherever that is.  The stack begins empty with each
  * recording and each process, so a pop of what was pushed before finds nothing, and
@@ -12,11 +10,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agent/budget.h"
 #include "agent/hot.h"
+#include "agent/nvtx_left_out.h"
 #include "agent/nvtx_names.h"
 #include "agent/session.h"
 #include "base/varint.h"
@@ -33,65 +30,25 @@
 #define STARTED (1ull << 48)
 
 struct open_range {
-	uint64_t instance;
-	uint32_t id; /* of its DEF_NVTX */
+	uint64_t instance; /* 0: it is left out */
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it is not measured */
+	uint32_t id;       /* of its DEF_NVTX */
 	uint32_t domain, level;
 };
 
 struct nvtx_stack {
+	struct nvtx_look look;
 	uint32_t count;
+	uint32_t started;  /* a started range that is measured; 0: none */
+	uint64_t since_ns; /* when it began */
 	struct open_range open[STACK_MAX];
 };
 
-/* The calling thread's ring; NULL: nothing is recorded, or no ranges are. */
-static struct ring *ring_here(void)
+struct ring *nvtx_ring(void)
 {
 	struct ring *r = session_ring();
 
 	return r && r->wants_nvtx ? r : NULL;
-}
-
-static uint32_t number_of(const void *handle)
-{
-	uintptr_t number = (uintptr_t)handle;
-
-	return number <= UINT32_MAX ? (uint32_t)number : 0;
-}
-
-static void *handle_of(uint32_t number)
-{
-	return (void *)(uintptr_t)number;
-}
-
-/* ---- what a program says of an event ---- */
-
-static bool has_message(const struct nvtx_attributes *a)
-{
-	return a && a->bytes >= offsetof(struct nvtx_attributes, message) + sizeof(a->message);
-}
-
-/* `wide` is room for a name that must be converted; it outlives the event. */
-static void describe(struct nvtx_event *e, const struct nvtx_attributes *a,
-		     char wide[NVTX_NAME_MAX + 1])
-{
-	if (!has_message(a))
-		return;
-	e->category = a->category;
-	e->colour = a->colour_type == NVTX_COLOUR_ARGB ? a->colour : 0;
-	switch (a->message_type) {
-	case NVTX_MESSAGE_CHAR:
-		e->text = a->message.text;
-		break;
-	case NVTX_MESSAGE_REGISTERED:
-		e->registered = number_of(a->message.registered);
-		break;
-	case NVTX_MESSAGE_WIDE:
-		nvtx_narrow(wide, a->message.wide);
-		e->text = wide;
-		break;
-	default:
-		break;
-	}
 }
 
 static size_t put_integer(uint8_t *to, int64_t value)
@@ -112,7 +69,7 @@ static size_t put_payload(uint8_t *to, const struct nvtx_attributes *a)
 {
 	size_t n;
 
-	if (!has_message(a))
+	if (!nvtx_has_message(a))
 		return 0;
 	switch (a->payload_type) {
 	case NVTX_PAYLOAD_UINT64:
@@ -169,10 +126,37 @@ static void write_end(struct ring *r, uint32_t id, uint64_t instance)
 
 static COLD struct nvtx_stack *stack_new(struct ring *r)
 {
-	r->ranges = malloc(sizeof(*r->ranges));
-	if (r->ranges)
-		r->ranges->count = 0;
-	return r->ranges;
+	struct nvtx_stack *s = malloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->look = (struct nvtx_look){ 0 };
+	s->started = 0;
+	s->count = 0;
+	r->ranges = s;
+	nvtx_left_out_start();
+	return s;
+}
+
+/* A thread's stack, and its ring; NULL: nothing is recorded, or there is no memory. */
+static struct nvtx_stack *stack_here(struct ring **r)
+{
+	*r = nvtx_ring();
+	return !*r ? NULL : (*r)->ranges ? (*r)->ranges : stack_new(*r);
+}
+
+/*
+ * Is what has this id recorded?  Where not, to know that is all it costs, about a quarter
+ * of a record.
+ */
+static bool is_recorded(struct ring *r, struct nvtx_stack *s, uint32_t id)
+{
+	bool left_out = nvtx_is_left_out(id);
+
+	if (left_out && !(s->look.events & 3))
+		budget_count(r, 1);
+	s->look.recorded += !left_out;
+	return !left_out;
 }
 
 /* The place of the newest range of a domain; -1: it has none open in this thread. */
@@ -192,15 +176,17 @@ static COLD void stack_forget_half(struct nvtx_stack *s)
 	memmove(s->open, s->open + STACK_MAX - s->count, s->count * sizeof(*s->open));
 }
 
-static int push(const struct nvtx_event *e, const struct nvtx_attributes *a)
+int nvtx_push(const struct nvtx_event *e, const struct nvtx_attributes *a)
 {
-	struct ring *r = ring_here();
-	struct nvtx_stack *s = r ? r->ranges : NULL;
+	struct ring *r;
+	struct nvtx_stack *s = stack_here(&r);
 	struct open_range *top;
+	bool over;
 	int64_t outer;
 
-	if (!s && (!r || !(s = stack_new(r))))
+	if (!s)
 		return NVTX_NOT_TRACKED;
+	over = nvtx_look_due(&s->look) && nvtx_look_now(r, &s->look);
 	if (s->count == STACK_MAX)
 		stack_forget_half(s);
 	outer = stack_find(s, e->domain);
@@ -208,14 +194,20 @@ static int push(const struct nvtx_event *e, const struct nvtx_attributes *a)
 	top->domain = e->domain;
 	top->level = outer < 0 ? 0 : s->open[outer].level + 1;
 	top->id = nvtx_id(r, e);
+	top->instance = 0;
+	top->since_ns = 0;
+	if (!is_recorded(r, s, top->id))
+		return (int)top->level;
+	if (over)
+		top->since_ns = stamp_monotonic();
 	top->instance = session_next_instance(r);
 	write_begin(r, top->id, top->instance, a);
 	return (int)top->level;
 }
 
-static int pop(uint32_t domain)
+int nvtx_pop(uint32_t domain)
 {
-	struct ring *r = ring_here();
+	struct ring *r = nvtx_ring();
 	struct nvtx_stack *s = r ? r->ranges : NULL;
 	int64_t at = s ? stack_find(s, domain) : -1;
 	struct open_range range;
@@ -227,7 +219,10 @@ static int pop(uint32_t domain)
 	range = s->open[at];
 	s->count--;
 	memmove(&s->open[at], &s->open[at + 1], (s->count - (size_t)at) * sizeof(range));
-	write_end(r, range.id, range.instance);
+	if (range.instance)
+		write_end(r, range.id, range.instance);
+	if (range.since_ns)
+		nvtx_left_out_judge(r, range.id, stamp_monotonic() - range.since_ns);
 	return (int)range.level;
 }
 
@@ -264,275 +259,72 @@ void nvtx_ranges_forked(void)
 	atomic_store(&started_since, recording_from(atomic_load(&next_started)));
 }
 
-static uint64_t start(const struct nvtx_event *e, const struct nvtx_attributes *a)
+static uint32_t take_number(void)
 {
-	struct ring *r = ring_here();
-	uint32_t number, id;
+	uint32_t number;
 
-	if (!r)
-		return 0;
 	first_started();
-	number = atomic_fetch_add(&next_started, 1);
+	do
+		number = atomic_fetch_add(&next_started, 1);
+	while (!number); /* says that the range is left out */
+	return number;
+}
+
+uint64_t nvtx_start(const struct nvtx_event *e, const struct nvtx_attributes *a)
+{
+	struct ring *r;
+	struct nvtx_stack *s = stack_here(&r);
+	uint32_t number, id;
+	bool over;
+
+	if (!s)
+		return 0;
+	over = nvtx_look_due(&s->look) && nvtx_look_now(r, &s->look);
 	id = nvtx_id(r, e);
+	if (!is_recorded(r, s, id))
+		return (uint64_t)id << 32;
+	number = take_number();
+	if (over) {
+		s->started = number;
+		s->since_ns = stamp_monotonic();
+	}
 	write_begin(r, id, STARTED | number, a);
 	return (uint64_t)id << 32 | number;
 }
 
-static void end(uint64_t range)
+void nvtx_end(uint64_t range)
 {
-	struct ring *r = ring_here();
-	uint32_t number = (uint32_t)range;
+	struct ring *r = nvtx_ring();
+	uint32_t number = (uint32_t)range, id = (uint32_t)(range >> 32);
 
 	/* Of no recording, or of one before this; the count may have gone round. */
-	if (!range || !r || (int32_t)(number - first_started()) < 0)
+	if (!number || !r || (int32_t)(number - first_started()) < 0)
 		return;
-	write_end(r, (uint32_t)(range >> 32), STARTED | number);
+	write_end(r, id, STARTED | number);
+	if (r->ranges && r->ranges->started == number) { /* else it ends in another thread */
+		r->ranges->started = 0;
+		nvtx_left_out_judge(r, id, stamp_monotonic() - r->ranges->since_ns);
+	}
 }
 
 /* ---- marks ---- */
 
-static void mark(const struct nvtx_event *e, const struct nvtx_attributes *a)
+void nvtx_mark(const struct nvtx_event *e, const struct nvtx_attributes *a)
 {
-	struct ring *r = ring_here();
+	struct ring *r;
+	struct nvtx_stack *s = stack_here(&r);
 	uint8_t payload[1 + ARG_MAX] = { 0 }; /* no task */
+	uint32_t id;
+	bool over;
 
-	if (!r)
+	if (!s)
 		return;
-	ring_push_payload(r, RECORD_MARK, nvtx_id(r, e), payload,
-			  (uint32_t)(1 + put_payload(payload + 1, a)));
+	over = nvtx_look_due(&s->look) && nvtx_look_now(r, &s->look);
+	id = nvtx_id(r, e);
+	if (!is_recorded(r, s, id))
+		return;
+	ring_push_payload(r, RECORD_MARK, id, payload, (uint32_t)(1 + put_payload(payload + 1, a)));
 	budget_count(r, 1);
+	if (over)
+		nvtx_left_out_judge(r, id, 0);
 }
-
-/* ---- the interface: Ex with attributes, A with a text, W with a wide one ---- */
-
-#define WITH_ATTRIBUTES(what, event_kind, in_domain)                           \
-	char wide[NVTX_NAME_MAX + 1];                                          \
-	struct nvtx_event e = { .kind = (event_kind), .domain = (in_domain) }; \
-                                                                               \
-	describe(&e, a, wide);                                                 \
-	what(&e, a)
-
-static void mark_in(nvtx_domain domain, const struct nvtx_attributes *a)
-{
-	WITH_ATTRIBUTES(mark, NVTX_MARKED, number_of(domain));
-}
-
-static int push_in(nvtx_domain domain, const struct nvtx_attributes *a)
-{
-	WITH_ATTRIBUTES(return push, NVTX_PUSHED, number_of(domain));
-}
-
-static uint64_t start_in(nvtx_domain domain, const struct nvtx_attributes *a)
-{
-	WITH_ATTRIBUTES(return start, NVTX_STARTED, number_of(domain));
-}
-
-static int pop_in(nvtx_domain domain)
-{
-	return pop(number_of(domain));
-}
-
-static void end_in(nvtx_domain domain, uint64_t range)
-{
-	(void)domain;
-	end(range);
-}
-
-static void mark_ex(const struct nvtx_attributes *a)
-{
-	mark_in(NULL, a);
-}
-
-static int push_ex(const struct nvtx_attributes *a)
-{
-	return push_in(NULL, a);
-}
-
-static uint64_t start_ex(const struct nvtx_attributes *a)
-{
-	return start_in(NULL, a);
-}
-
-static void mark_text(const char *text)
-{
-	mark(&(struct nvtx_event){ .kind = NVTX_MARKED, .text = text }, NULL);
-}
-
-static int push_text(const char *text)
-{
-	return push(&(struct nvtx_event){ .kind = NVTX_PUSHED, .text = text }, NULL);
-}
-
-static uint64_t start_text(const char *text)
-{
-	return start(&(struct nvtx_event){ .kind = NVTX_STARTED, .text = text }, NULL);
-}
-
-static int pop_newest(void)
-{
-	return pop(0);
-}
-
-/* Calls one of the functions for text with a wide one. */
-#define WITH_WIDE(what, text)           \
-	char narrow[NVTX_NAME_MAX + 1]; \
-                                        \
-	nvtx_narrow(narrow, text);      \
-	what(narrow)
-
-static void mark_wide(const wchar_t *text)
-{
-	WITH_WIDE(mark_text, text);
-}
-
-static int push_wide(const wchar_t *text)
-{
-	WITH_WIDE(return push_text, text);
-}
-
-static uint64_t start_wide(const wchar_t *text)
-{
-	WITH_WIDE(return start_text, text);
-}
-
-/* ---- names ---- */
-
-static void name_category_in(nvtx_domain domain, uint32_t category, const char *name)
-{
-	nvtx_name_category(number_of(domain), category, name);
-}
-
-static void name_category_wide_in(nvtx_domain domain, uint32_t category, const wchar_t *name)
-{
-	char narrow[NVTX_NAME_MAX + 1];
-
-	nvtx_narrow(narrow, name);
-	name_category_in(domain, category, narrow);
-}
-
-static void name_category(uint32_t category, const char *name)
-{
-	name_category_in(NULL, category, name);
-}
-
-static void name_category_wide(uint32_t category, const wchar_t *name)
-{
-	name_category_wide_in(NULL, category, name);
-}
-
-/* Threads that name themselves: another one's entry is its own to write. */
-static void name_thread(uint32_t tid, const char *name)
-{
-	struct ring *r = ring_here();
-
-	if (r && name && tid == (uint32_t)syscall(SYS_gettid))
-		session_name_thread(r, name);
-}
-
-static void name_thread_wide(uint32_t tid, const wchar_t *name)
-{
-	char narrow[NVTX_NAME_MAX + 1];
-
-	if (name) {
-		nvtx_narrow(narrow, name);
-		name_thread(tid, narrow);
-	}
-}
-
-static void *resource_create(nvtx_domain domain, const struct nvtx_resource *resource)
-{
-	(void)domain;
-	if (!resource || resource->bytes < sizeof(*resource) ||
-	    resource->type != NVTX_RESOURCE_THREAD || resource->identifier.number > UINT32_MAX)
-		return NULL;
-	if (resource->message_type == NVTX_MESSAGE_CHAR)
-		name_thread((uint32_t)resource->identifier.number, resource->message.text);
-	else if (resource->message_type == NVTX_MESSAGE_WIDE)
-		name_thread_wide((uint32_t)resource->identifier.number, resource->message.wide);
-	return NULL;
-}
-
-static void resource_destroy(void *resource)
-{
-	(void)resource;
-}
-
-static nvtx_string register_string(nvtx_domain domain, const char *text)
-{
-	(void)domain;
-	return handle_of(nvtx_name_number(text, NVTX_NAME_MAX));
-}
-
-static nvtx_string register_wide(nvtx_domain domain, const wchar_t *text)
-{
-	char narrow[NVTX_NAME_MAX + 1];
-
-	if (!text)
-		return NULL;
-	nvtx_narrow(narrow, text);
-	return register_string(domain, narrow);
-}
-
-static nvtx_domain domain_create(const char *name)
-{
-	return handle_of(nvtx_name_number(name, NVTX_SHORT_NAME));
-}
-
-static nvtx_domain domain_create_wide(const wchar_t *name)
-{
-	char narrow[NVTX_NAME_MAX + 1];
-
-	if (!name)
-		return NULL;
-	nvtx_narrow(narrow, name);
-	return domain_create(narrow);
-}
-
-/* Its name stays: somebody may have created it too, or still use it. */
-static void domain_destroy(nvtx_domain domain)
-{
-	(void)domain;
-}
-
-static void initialize(const void *reserved)
-{
-	(void)reserved;
-}
-
-#define FUNCTION(f) ((nvtx_function)(f))
-
-const nvtx_function nvtx_core[] = {
-	[NVTX_CORE_MARK_EX] = FUNCTION(mark_ex),
-	[NVTX_CORE_MARK_A] = FUNCTION(mark_text),
-	[NVTX_CORE_MARK_W] = FUNCTION(mark_wide),
-	[NVTX_CORE_START_EX] = FUNCTION(start_ex),
-	[NVTX_CORE_START_A] = FUNCTION(start_text),
-	[NVTX_CORE_START_W] = FUNCTION(start_wide),
-	[NVTX_CORE_END] = FUNCTION(end),
-	[NVTX_CORE_PUSH_EX] = FUNCTION(push_ex),
-	[NVTX_CORE_PUSH_A] = FUNCTION(push_text),
-	[NVTX_CORE_PUSH_W] = FUNCTION(push_wide),
-	[NVTX_CORE_POP] = FUNCTION(pop_newest),
-	[NVTX_CORE_NAME_CATEGORY_A] = FUNCTION(name_category),
-	[NVTX_CORE_NAME_CATEGORY_W] = FUNCTION(name_category_wide),
-	[NVTX_CORE_NAME_THREAD_A] = FUNCTION(name_thread),
-	[NVTX_CORE_NAME_THREAD_W] = FUNCTION(name_thread_wide),
-};
-
-const nvtx_function nvtx_core2[] = {
-	[NVTX_CORE2_MARK_EX] = FUNCTION(mark_in),
-	[NVTX_CORE2_START_EX] = FUNCTION(start_in),
-	[NVTX_CORE2_END] = FUNCTION(end_in),
-	[NVTX_CORE2_PUSH_EX] = FUNCTION(push_in),
-	[NVTX_CORE2_POP] = FUNCTION(pop_in),
-	[NVTX_CORE2_RESOURCE_CREATE] = FUNCTION(resource_create),
-	[NVTX_CORE2_RESOURCE_DESTROY] = FUNCTION(resource_destroy),
-	[NVTX_CORE2_NAME_CATEGORY_A] = FUNCTION(name_category_in),
-	[NVTX_CORE2_NAME_CATEGORY_W] = FUNCTION(name_category_wide_in),
-	[NVTX_CORE2_REGISTER_STRING_A] = FUNCTION(register_string),
-	[NVTX_CORE2_REGISTER_STRING_W] = FUNCTION(register_wide),
-	[NVTX_CORE2_DOMAIN_CREATE_A] = FUNCTION(domain_create),
-	[NVTX_CORE2_DOMAIN_CREATE_W] = FUNCTION(domain_create_wide),
-	[NVTX_CORE2_DOMAIN_DESTROY] = FUNCTION(domain_destroy),
-	[NVTX_CORE2_INITIALIZE] = FUNCTION(initialize),
-};

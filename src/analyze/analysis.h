@@ -119,6 +119,7 @@ struct analysis_nvtx_range {
 	/* Device time of what was launched inside, of those of which it is known; 0: of none. */
 	uint64_t gpu_count;
 	int64_t gpu_ns;
+	bool left_out; /* of the trace, for the budget's sake, after so many or now and then */
 };
 
 struct analysis_mark {
@@ -161,6 +162,7 @@ struct analysis_trust {
 	double overhead_share;       /* of the time without it, for the process that it cost most */
 	double left_out_share;       /* of the time of all threads that they take; by samples */
 	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
+	uint64_t left_out_nvtx;      /* kinds of NVTX ranges and marks, likewise */
 	uint64_t unwound; /* spans whose end by an exception was not recorded, likewise */
 	uint64_t pauses;  /* of the recording of a thread's calls, for the budget's sake */
 	double calls_recorded_share; /* of the threads' time: without those pauses */

@@ -95,6 +95,28 @@ static void add(struct analysis_nvtx_range *to, const struct row *row, const str
 	}
 }
 
+static int by_what(const void *a, const void *b)
+{
+	return compare(((const struct analysis_nvtx_range *)a)->what,
+		       ((const struct analysis_nvtx_range *)b)->what);
+}
+
+/* While the rows are in the order of alike_together().  Marks have none. */
+static void mark_left_out(struct analysis *a, const struct timeline *tl)
+{
+	size_t n = timeline_nvtx_left_out_count(tl);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct analysis_nvtx_range key = { .what = timeline_nvtx_left_out(tl, i) };
+		struct analysis_nvtx_range *row =
+			bsearch(&key, a->nvtx, a->nvtx_count, sizeof(key), by_what);
+
+		if (row)
+			row->left_out = true;
+	}
+	a->trust.left_out_nvtx = n;
+}
+
 int nvtx_figures_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu)
 {
 	size_t count = timeline_scope_count(tl), n;
@@ -115,6 +137,7 @@ int nvtx_figures_collect(struct analysis *a, const struct timeline *tl, const st
 			a->nvtx[a->nvtx_count++].what = rows[i].range->nvtx;
 		add(&a->nvtx[a->nvtx_count - 1], &rows[i], gpu);
 	}
+	mark_left_out(a, tl);
 	qsort(a->nvtx, a->nvtx_count, sizeof(*a->nvtx), most_time_first);
 	rc = 0;
 out:

@@ -132,6 +132,13 @@ static void note_left_out(struct notes *n, const struct analysis_trust *trust)
 	if (trust->left_out_share > 0)
 		notes_add(n, "by samples, functions that were left out took %.1f %% of the time",
 			  100 * trust->left_out_share);
+	if (trust->left_out_nvtx)
+		notes_add(n,
+			  "NVTX ranges or marks of %" PRIu64
+			  " kind%s were too short and frequent for "
+			  "--max-overhead: not all of them were recorded; --max-overhead 100 "
+			  "records them",
+			  trust->left_out_nvtx, notes_plural(trust->left_out_nvtx));
 	if (trust->unwound)
 		notes_add(n,
 			  "%" PRIu64 " call%s left by an exception while exceptions cost too much "

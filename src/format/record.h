@@ -129,6 +129,13 @@ enum record_kind {
 	 */
 	RECORD_GRAPH_NODE = RECORD_PAYLOAD | 31,
 	RECORD_GRAPH_CLONE = RECORD_PAYLOAD | 32,
+
+	/*
+	 * For the budget's sake NVTX's ranges or marks of this DEF_NVTX (id) are not recorded
+	 * from here on in this process; what is open of them ends as usual.  0: all of them
+	 * are recorded again.
+	 */
+	RECORD_NVTX_LEFT_OUT = 33,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

@@ -235,6 +235,7 @@ static void put_nvtx(struct json *j, const struct analysis *a, enum report_detai
 		put_ms(j, "longest_ms", r->longest_ns);
 		put_known_ms(j, "gpu_ms", r->gpu_count > 0, r->gpu_ns);
 		put_uint(j, "gpu_count", r->gpu_count);
+		put_bool(j, "left_out", r->left_out);
 		json_object_end(j);
 	}
 	json_array_end(j);

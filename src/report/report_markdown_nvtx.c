@@ -36,6 +36,8 @@ static void add_range(struct buf *out, const struct analysis_nvtx_range *r, bool
 	buf_add_str(out, " | ");
 	add_category(out, r->what);
 	buf_printf(out, " | %" PRIu64, r->count);
+	if (r->left_out)
+		buf_add_str(out, ", not all recorded");
 	if (r->unended)
 		buf_printf(out, ", %" PRIu64 " without end", r->unended);
 	buf_printf(out, " | %s | %s | %s |", text_duration(f[0], (double)r->total_ns),

@@ -26,6 +26,7 @@ void scopes_init(struct scopes *s, const struct trace *t)
 	arena_init(&s->args);
 	pair_map_init(&s->open);
 	pair_map_init(&s->innermost);
+	pair_map_init(&s->left_out_at);
 }
 
 void scopes_release(struct scopes *s)
@@ -33,9 +34,11 @@ void scopes_release(struct scopes *s)
 	free(s->items);
 	free(s->ends);
 	free(s->gaps);
+	free(s->left_out);
 	arena_release(&s->args);
 	pair_map_release(&s->open);
 	pair_map_release(&s->innermost);
+	pair_map_release(&s->left_out_at);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -161,6 +164,22 @@ int scopes_add_gap(struct scopes *s, size_t thread, int64_t start_ns)
 	s->gaps = g;
 	g[s->gap_count++] = (struct scope_gap){ thread, start_ns };
 	return 0;
+}
+
+int scopes_leave_out(struct scopes *s, uint32_t id)
+{
+	const struct trace_nvtx *nvtx = trace_nvtx(s->trace, id);
+	const struct trace_nvtx **grown;
+
+	/* It is said again after every try to record it. */
+	if (!nvtx || pair_map_find(&s->left_out_at, 0, id) != PAIR_NONE)
+		return 0;
+	grown = array_grow(s->left_out, &s->left_out_cap, s->left_out_count + 1, sizeof(*grown));
+	if (!grown)
+		return -1;
+	s->left_out = grown;
+	grown[s->left_out_count] = nvtx;
+	return pair_map_put(&s->left_out_at, 0, id, s->left_out_count++);
 }
 
 /* Where the first gap on the scope's thread after its begin starts, or INT64_MAX. */

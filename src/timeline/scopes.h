@@ -28,6 +28,9 @@ struct scopes {
 	size_t end_count, end_cap;
 	struct scope_gap *gaps; /* by thread, then time */
 	size_t gap_count, gap_cap;
+	const struct trace_nvtx **left_out; /* of the trace, for the budget's sake */
+	size_t left_out_count, left_out_cap;
+	struct pair_map left_out_at; /* (0, id): its place */
 	uint64_t lost_begins;
 	uint64_t unknown_names;
 };
@@ -38,6 +41,9 @@ void scopes_release(struct scopes *s);
 /* -1: no memory. */
 int scopes_add(struct scopes *s, const struct annotation *a);
 int scopes_add_gap(struct scopes *s, size_t thread, int64_t start_ns);
+
+/* RECORD_NVTX_LEFT_OUT; -1: no memory. */
+int scopes_leave_out(struct scopes *s, uint32_t id);
 
 /* After the last thread; `threads` gives the ends of scopes that have none. */
 void scopes_finish(struct scopes *s, const struct thread_tally *threads);

@@ -247,6 +247,9 @@ static int walk_batch(struct walk *w)
 		case RECORD_LEFT_OUT:
 			rc = handle_left_out(w, b->ids[i]);
 			break;
+		case RECORD_NVTX_LEFT_OUT:
+			rc = scopes_leave_out(&w->tl->scopes, b->ids[i]);
+			break;
 		case RECORD_UNWINDING:
 			/* Ends that were missed meanwhile are still missing afterwards. */
 			w->stack.entries_missing = w->stack.exits_missing = true;
@@ -408,6 +411,16 @@ size_t timeline_scope_count(const struct timeline *tl)
 const struct scope *timeline_scope(const struct timeline *tl, size_t index)
 {
 	return &tl->scopes.items[index];
+}
+
+size_t timeline_nvtx_left_out_count(const struct timeline *tl)
+{
+	return tl->scopes.left_out_count;
+}
+
+const struct trace_nvtx *timeline_nvtx_left_out(const struct timeline *tl, size_t index)
+{
+	return tl->scopes.left_out[index];
 }
 
 const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread)

@@ -184,6 +184,9 @@ uint32_t timeline_function_of(struct timeline *tl, uint32_t code);
 /* What the walk found.  Scopes thread by thread, in the order in which they begin. */
 size_t timeline_scope_count(const struct timeline *tl);
 const struct scope *timeline_scope(const struct timeline *tl, size_t index);
+/* What of NVTX was not recorded all the time, for the budget's sake. */
+size_t timeline_nvtx_left_out_count(const struct timeline *tl);
+const struct trace_nvtx *timeline_nvtx_left_out(const struct timeline *tl, size_t index);
 const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread);
 uint64_t timeline_lost_scope_begins(const struct timeline *tl); /* ends without a begin */
 uint64_t timeline_unknown_names(const struct timeline *tl); /* distinct ids without a definition */

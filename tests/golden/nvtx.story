@@ -1,6 +1,7 @@
 # A decoder with the NVTX ranges that it has always had, and one scope of ours: domains that
 # overlap, a category with a name and one without, requests that cross threads, a range that never
-# ends, GPU work inside.  A worker of another process does the same without a GPU.
+# ends, GPU work inside, one that was too frequent to be recorded all the time.  A worker of
+# another process does the same without a GPU.
 info command python3
 info command decode.py
 info cwd /srv/app
@@ -30,6 +31,7 @@ device 1 0 600000 NVIDIA H200
 1: [request#1001/0@5100000
 1: [ours#6/0@6000000 [step#7/0@6100000 ]#7@6200000 ]#6@6500000
 1: [leaked#8/0@7000000
+1: short:copy@7500000 short:token@7600000 short:@8000000 short:copy@8100000
 2: ]#1000@8000000
 2: [step''#9/0@9000000 ]#9@9500000 ]#1001@9600000
 3: [step'#1/0@20000000 ]#1@21000000 =token/0@22000000

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -271,6 +272,26 @@ static void at_once(void)
 	puts("done");
 }
 
+/* Steps of a millisecond that are full of ranges as short as can be. */
+static void storm(int milliseconds)
+{
+	for (int i = 0; i < milliseconds; i++) {
+		struct timespec begun, now;
+
+		nvtxRangePushA("step");
+		clock_gettime(CLOCK_MONOTONIC, &begun);
+		do {
+			nvtxRangePushA("short");
+			nvtxRangePop();
+			nvtxRangeEnd(nvtxRangeStartA("short request"));
+			nvtxMarkA("often");
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		} while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec <
+			 1000000);
+		nvtxRangePop();
+	}
+}
+
 static void pairs(int milliseconds)
 {
 	for (int i = 0; i < milliseconds; i++) {
@@ -278,6 +299,13 @@ static void pairs(int milliseconds)
 		usleep(1000);
 		nvtxRangePop();
 	}
+}
+
+static void storms(int milliseconds)
+{
+	storm(milliseconds);
+	pairs(2500); /* longer than anything is left out */
+	storm(milliseconds);
 }
 
 int main(int argc, char **argv)
@@ -299,6 +327,10 @@ int main(int argc, char **argv)
 		names(number);
 	else if (!strcmp(how, "at once"))
 		at_once();
+	else if (!strcmp(how, "storm"))
+		storm(number);
+	else if (!strcmp(how, "storms"))
+		storms(number);
 	else if (!strcmp(how, "pairs"))
 		pairs(number);
 	else

@@ -28,8 +28,9 @@ INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
 STRING, CODE, STACK, NATIVE, NVTX, LAYER = 0x81, 0x82, 0x83, 0x85, 0x86, 0x87
 NATIVE_FLAG = 0x100  # of a sample
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
- RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING, LAYER_BEGIN, LAYER_END, LAYERS_FOLDED) = (
-     1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27, 28, 29, 30)
+ RUNNING, COUNTER, LEFT_OUT, PAUSED, UNWINDING, LAYER_BEGIN, LAYER_END, LAYERS_FOLDED,
+ NVTX_LEFT_OUT) = (
+     1, 2, 3, 4, 5, 6, 7, 0x88, 0x89, 0x8a, 0x8b, 12, 0x97, 25, 26, 27, 28, 29, 30, 33)
 KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", YIELD: "yield",
               UNWIND: "unwind", GC_BEGIN: "gc_begin", GC_END: "gc_end",
               SCOPE_BEGIN: "scope_begin", SCOPE_END: "scope_end", MARK: "mark",
@@ -37,6 +38,7 @@ KIND_NAMES = {CALL: "call", RESUME: "resume", THROW: "throw", RETURN: "return", 
               UNWINDING: "unwinding"}
 LAYER_NAMES = {LAYER_BEGIN: "layer_begin", LAYER_END: "layer_end",
                LAYERS_FOLDED: "layers_folded"}
+NVTX_NAMES = {NVTX_LEFT_OUT: "nvtx_left_out"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
@@ -537,7 +539,7 @@ def _json_value(value):
 
 def _json_event(trace, thread_id, event):
     line = {"thread": thread_id, "index": event.index, "time_ns": event.time_ns,
-            "kind": KIND_NAMES.get(event.kind, LAYER_NAMES.get(event.kind, event.kind)),
+            "kind": {**KIND_NAMES, **LAYER_NAMES, **NVTX_NAMES}.get(event.kind, event.kind),
             "id": event.id}
     if event.kind in LAYER_NAMES:
         line["of"] = trace.layers.get(event.id)

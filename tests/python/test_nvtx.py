@@ -471,3 +471,42 @@ for i in range(4):
     assert rows["launches"]["gpu_ms"] == pytest.approx(4 * 0.001)  # as the double has it
     assert rows["launches"]["gpu_count"] == 4
     assert rows["step"]["gpu_ms"] == 0
+
+
+# ---- within the budget ----
+
+@pytest.fixture
+def storm(build, record_nvtx, work):
+    def run(how, milliseconds, *options):
+        trace = record_nvtx(build(), how, str(milliseconds), env={"INFERSCOPE_CPU": "auto"},
+                            options=["--trace-size-mb", "500", *options])
+        trace.report = json.loads((work / "r.json").read_text())
+        trace.rows = {row["name"]: row for row in trace.report["nvtx"]["ranges"]}
+        trace.left_out = [e.id for thread in trace.threads.values() for e in thread.events
+                          if e.kind == isc.NVTX_LEFT_OUT]
+        return trace
+    return run
+
+
+def test_short_ranges_that_cost_too_much_are_left_out(storm):
+    trace = storm("storm", 400)
+    step, short, request = (trace.rows[name] for name in ("step", "short", "short request"))
+    assert step["count"] == 400 and not step["left_out"]
+    assert short["left_out"] and request["left_out"]
+    ranges(trace)  # what was begun was ended
+    assert {trace.nvtx[id]["name"] for id in trace.left_out} == {"short", "short request", "often"}
+    assert any("too short and frequent" in note for note in trace.report["trust"]["notes"])
+
+
+def test_without_a_bound_all_of_them_are_recorded(storm):
+    trace = storm("storm", 20, "--max-overhead", "100")
+    assert not trace.left_out and not any(row["left_out"] for row in trace.rows.values())
+    assert trace.rows["step"]["count"] == 20
+    assert trace.rows["short"]["count"] == trace.rows["short request"]["count"]
+
+
+def test_what_was_left_out_is_tried_again(storm):
+    trace = storm("storms", 100, "--max-overhead", "40")
+    again = trace.left_out.index(0)
+    assert set(trace.left_out[:again]) & set(trace.left_out[again + 1:])
+    assert trace.rows["step"]["count"] == 200 and trace.rows["pair"]["count"] == 2500

@@ -21,6 +21,7 @@
  *     =name/K@T                mark
  *     counter:name=V@T         a counter's value
  *     out:f@T out:@T           f is left out of the trace; nothing is any more
+ *     short:name@T short:@T    NVTX's name is left out; nothing of NVTX is any more
  *     unwinding:0@T            exits by exceptions are not recorded; 1: they are again
  *     lost:N                   N events are missing here
  *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
@@ -143,34 +144,7 @@ static uint32_t story_string(struct story *s, const char *text)
 	return id;
 }
 
-static void story_nvtx(struct story *s, const char *line)
-{
-	char name[128], domain[128], category_name[128];
-	unsigned kind, category;
-	const char *text;
-	uint32_t id;
-	struct buf b;
-	bool is_new;
-
-	story_require(sscanf(line, "nvtx %u %127s %127s %u %127s", &kind, name, domain, &category,
-			     category_name) == 5,
-		      line);
-	id = story_find(s, 's', name, &is_new);
-	story_require(is_new, line);
-	buf_init(&b);
-	buf_add_varint(&b, kind);
-	buf_add_varint(&b, 0xff00ff00u + id); /* a colour */
-	buf_add_varint(&b, category);
-	text = strcmp(domain, "-") ? domain : "";
-	buf_add_varint(&b, strlen(text));
-	buf_add_str(&b, text);
-	text = strcmp(category_name, "-") ? category_name : "";
-	buf_add_varint(&b, strlen(text));
-	buf_add_str(&b, text);
-	buf_add(&b, name, strcspn(name, "'"));
-	story_check(s, trace_write_def(s->writer, DEF_NVTX, id, b.data, b.len, &s->err));
-	buf_release(&b);
-}
+#include "story_nvtx.h"
 
 static uint8_t story_call_kind(char c)
 {
@@ -438,6 +412,11 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	} else if (sscanf(token, "out:%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		kind = RECORD_LEFT_OUT;
 		id = story_code(s, name);
+	} else if (sscanf(token, "short:@%" SCNd64, &time_ns) == 1) {
+		kind = RECORD_NVTX_LEFT_OUT;
+	} else if (sscanf(token, "short:%127[^@]@%" SCNd64, name, &time_ns) == 2) {
+		kind = RECORD_NVTX_LEFT_OUT;
+		id = story_string(s, name);
 	} else if (sscanf(token, "unwinding:%u@%" SCNd64, &id, &time_ns) == 2) {
 		kind = RECORD_UNWINDING;
 	} else if (sscanf(token, "(%u@%" SCNd64, &generation, &time_ns) == 2) {
