@@ -115,7 +115,7 @@ void budget_charge_outside(void)
 	const struct shm_process *self = session_process();
 
 	if (self)
-		charge_outside(self);
+		charge_outside(self, stamp_monotonic());
 }
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
