@@ -58,12 +58,13 @@ static void count_function(void *ctx, const struct span *s)
 		f->longest_ns = duration_ns;
 }
 
-static void mark_left_out(void *ctx, uint32_t function)
+static void mark_left_out(void *ctx, const struct left_out *l)
 {
 	struct census *c = ctx;
 
-	if (function < c->function_cap || !make_room(c, (size_t)function + 1))
-		c->functions[function].left_out = true;
+	if (l->function != UINT32_MAX &&
+	    (l->function < c->function_cap || !make_room(c, (size_t)l->function + 1)))
+		c->functions[l->function].left_out = true;
 }
 
 static void count_gc(void *ctx, const struct span *s, uint64_t collected)

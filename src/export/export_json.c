@@ -148,6 +148,22 @@ static void visit_pause(void *ctx, const struct pause *p)
 	export_event_end(x);
 }
 
+static void visit_left_out(void *ctx, const struct left_out *l)
+{
+	struct exported *x = ctx;
+	const struct function *f =
+		l->function == UINT32_MAX ? NULL : timeline_function(x->timeline, l->function);
+
+	export_event_begin(x, f ? "calls_left_out" : "calls_traced_again", f ? f->name : NULL);
+	if (f) {
+		key_string(&x->json, "file", f->file);
+		key_uint(&x->json, "line", f->line);
+	}
+	key_us(&x->json, "start_us", l->time_ns);
+	export_event_thread(x, l->thread);
+	export_event_end(x);
+}
+
 static void arg_value(struct exported *x, const struct trace_arg *a)
 {
 	struct json *j = &x->json;
@@ -423,6 +439,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 		.gc = visit_gc,
 		.gap = visit_gap,
 		.pause = visit_pause,
+		.left_out = visit_left_out,
 		.annotation = visit_annotation,
 		.layer = visit_layer,
 	};

@@ -48,9 +48,9 @@ static void see_function(void *ctx, const struct span *s)
 		f->last_ns = s->end_ns;
 }
 
-static void see_left_out(void *ctx, uint32_t function)
+static void see_left_out(void *ctx, const struct left_out *l)
 {
-	struct traced_function *f = traced_of(ctx, function);
+	struct traced_function *f = l->function == UINT32_MAX ? NULL : traced_of(ctx, l->function);
 
 	if (f)
 		f->left_out = true;

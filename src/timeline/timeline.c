@@ -156,16 +156,20 @@ static void pause_begin(struct walk *w, uint32_t us_ago, int64_t now_ns)
 	w->tally->pauses++;
 }
 
-static int handle_left_out(struct walk *w, uint32_t id)
+static int handle_left_out(struct walk *w, uint32_t id, int64_t now_ns)
 {
-	if (!id) {
+	const struct left_out l = {
+		.thread = w->thread,
+		.function = id ? functions_find(&w->tl->functions, id) : UINT32_MAX,
+		.time_ns = now_ns,
+	};
+
+	if (!id)
 		w->stack.entries_missing = true;
-		return 0;
-	}
-	if (callstack_fold(&w->stack, id))
+	else if (callstack_fold(&w->stack, id))
 		return -1;
 	if (w->visitor->left_out)
-		w->visitor->left_out(w->visitor->ctx, functions_find(&w->tl->functions, id));
+		w->visitor->left_out(w->visitor->ctx, &l);
 	return 0;
 }
 
@@ -245,7 +249,7 @@ static int walk_batch(struct walk *w)
 			pause_begin(w, b->ids[i], now_ns);
 			break;
 		case RECORD_LEFT_OUT:
-			rc = handle_left_out(w, b->ids[i]);
+			rc = handle_left_out(w, b->ids[i], now_ns);
 			break;
 		case RECORD_NVTX_LEFT_OUT:
 			rc = scopes_leave_out(&w->tl->scopes, b->ids[i]);

@@ -85,6 +85,13 @@ struct pause {
 	int64_t start_ns, end_ns;
 };
 
+/* A thread's calls of a function are not recorded from here on, likewise. */
+struct left_out {
+	size_t thread;
+	uint32_t function; /* UINT32_MAX: those of all functions are again */
+	int64_t time_ns;
+};
+
 /* A scope's begin or end, a mark or a counter's value, as it was recorded. */
 struct annotation {
 	size_t thread;
@@ -107,7 +114,7 @@ struct timeline_visitor {
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);
 	void (*pause)(void *ctx, const struct pause *p);
-	void (*left_out)(void *ctx, uint32_t function); /* is not traced from here on; repeats */
+	void (*left_out)(void *ctx, const struct left_out *l);
 	void (*annotation)(void *ctx, const struct annotation *a);
 	/* A layer begins with `depth` others around it; it ends; layer_stack.h tells the rest. */
 	void (*layer_begin)(void *ctx, size_t thread, uint32_t depth, uint32_t id, int64_t time_ns);

@@ -42,7 +42,8 @@ def whole_trace():
         isc.events(2, 0, (isc.RESUME, INNER, 20_000, None), (isc.YIELD, INNER, 21_000, None),
                    (isc.COUNTER, STEP, 22_000, struct.pack("<d", 2.5) + b"added later"),
                    (isc.COUNTER, STEP, 23_000, struct.pack("<d", math.inf)),
-                   (isc.COUNTER, 999, 24_000, b"short"), (isc.PAUSED, 0, 25_000, None)),
+                   (isc.COUNTER, 999, 24_000, b"short"), (isc.LEFT_OUT, INNER, 24_500, None),
+                   (isc.LEFT_OUT, 0, 24_600, None), (isc.PAUSED, 0, 25_000, None)),
         # Looks 2 us apart: it ran, waited for a lock, ran on; a native sample is no look.
         isc.samples(3, (1, 10, 14, 3, 0, 1, None), (1, 16, 24, 5, 0, 0x83, 0x7f00),
                     (1, 17, 17, 1, 0, 0x101, None), (1, 26, 30, 3, 0, 1, None),
@@ -77,7 +78,7 @@ def test_the_run_is_described(exported, trace):
     assert [(p["id"], p["pid"], p["end_us"]) for p in run["processes"]] == [(3, 4711, 90), (9, 4999, None)]
     assert [(t["id"], t["process"], t["pid"], t["tid"], t["name"], t["produced"], t["lost"])
             for t in run["threads"]] == [(1, 3, 4711, 4711, "MainThread", 30, 20),
-                                         (2, 9, 4999, 5000, "late", 6, 0)]
+                                         (2, 9, 4999, 5000, "late", 8, 0)]
 
 
 def test_functions_have_their_place_and_times(exported, trace):
@@ -124,6 +125,17 @@ def test_counters_have_their_values(exported, trace):
 def test_lost_events_are_data(exported, trace):
     (lost,) = of_type(exported(trace), "lost")
     assert (lost["events"], lost["start_us"], lost["end_us"]) == (20, 4.001, 70.0)
+
+
+def test_what_is_left_out_says_from_when_on(exported, trace):
+    result = exported(trace)
+    left_out, = of_type(result, "calls_left_out")
+    inner = of_type(result, "cpu_function")[0]
+    assert [left_out[key] for key in ("name", "file", "line")] == \
+        [inner[key] for key in ("name", "file", "line")]
+    again, = of_type(result, "calls_traced_again")
+    assert (left_out["start_us"], again["start_us"]) == (24.5, 24.6)
+    assert left_out["thread"] == again["thread"] == 2
 
 
 def test_states_of_threads_are_intervals(exported, trace):

@@ -49,8 +49,8 @@ def known_events(trace, thread):
     latest = latest_frame = thread.fields["start_ns"]
     known = Counter()
     for event in thread.events:
-        # What is left out is told in the report; the export has what was recorded.
-        if event.kind not in isc.KIND_NAMES or event.kind in (isc.LEFT_OUT, isc.UNWINDING):
+        # That exceptions are left out is told in the report.
+        if event.kind not in isc.KIND_NAMES or event.kind == isc.UNWINDING:
             continue
         latest = max(latest, event.time_ns)
         if event.kind == isc.PAUSED:
@@ -125,6 +125,9 @@ def event_of_trace(trace, event, time_ns):
         return ("enter", time_ns, event.kind != isc.CALL) + code_of(trace, event.id)
     if event.kind in isc.EXITS:
         return ("exit", time_ns) + code_of(trace, event.id)
+    if event.kind == isc.LEFT_OUT:
+        return ("calls_left_out", time_ns) + code_of(trace, event.id) if event.id else \
+            ("calls_traced_again", time_ns)
     if event.kind == isc.GC_BEGIN:
         return "gc_begin", time_ns, event.id
     payload = isc.Payload(event)
@@ -235,8 +238,10 @@ def events_of_export(event):
             yield "gc_begin", start, event["generation"]
         if ends:
             yield "gc_end", end, event["collected"]
-    elif kind == "calls_paused":
+    elif kind in ("calls_paused", "calls_traced_again"):
         yield kind, start
+    elif kind == "calls_left_out":
+        yield kind, start, event["name"], event["file"], event["line"]
     elif kind == "layer":
         yield (kind, start, end if ends and not event.get("gap") else None, event["layer_id"],
                event["name"], event["class"])

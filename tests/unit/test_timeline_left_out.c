@@ -20,7 +20,7 @@ static void a_function_that_is_left_out_folds_into_its_callers(void **state)
 			      "-h@30 -f@50\n");
 	assert_string_equal(buf_string(&r.text), "g 13-15 self 2 depth 2 call recursive\n"
 						 "h 16-18 self 2 depth 2 call\n"
-						 "left out g\n"
+						 "left out g at 25\n"
 						 "h 21-30 self 9 depth 1 call\n"
 						 "f 10-50 self 27 depth 0 call\n");
 	t = timeline_thread(r.tl, 0);
@@ -30,7 +30,7 @@ static void a_function_that_is_left_out_folds_into_its_callers(void **state)
 	/* The outermost: what it called is on no other frame then. */
 	record(&r, ONE_THREAD "1: +g@10 +h@12 -h@18 +f@20 out:g@25 -f@30 +h@40 -h@45\n");
 	assert_string_equal(buf_string(&r.text), "h 12-18 self 6 depth 1 call\n"
-						 "left out g\n"
+						 "left out g at 25\n"
 						 "f 20-30 self 10 depth 0 call\n"
 						 "h 40-45 self 5 depth 0 call\n");
 	assert_int_equal(timeline_thread(r.tl, 0)->covered_ns, 6 + 10 + 5);
@@ -44,7 +44,8 @@ static void who_is_traced_again_may_have_an_end_and_no_beginning(void **state)
 
 	(void)state;
 	record(&r, ONE_THREAD "1: +f@10 +g@12 out:g@15 out:@20 -g@22 +g@25 -g@30 -g@31 -f@50\n");
-	assert_string_equal(buf_string(&r.text), "left out g\n"
+	assert_string_equal(buf_string(&r.text), "left out g at 15\n"
+						 "all traced at 20\n"
 						 "g 25-30 self 5 depth 1 call\n"
 						 "f 10-50 self 35 depth 0 call\n");
 	t = timeline_thread(r.tl, 0);
@@ -67,7 +68,7 @@ static void folding_across_a_gap_keeps_the_sums(void **state)
 	       "x 21-22 self 1 depth 3 call\n"
 	       "lost 3 22-100\n"
 	       "x 100-110 self 10 depth 3 call\n"
-	       "left out g\n"
+	       "left out g at 120\n"
 	       "h 20-22 self 1 depth 1 call end? gap\n"
 	       "f 10-22 self 5 depth 0 call end? gap\n");
 }

@@ -71,11 +71,15 @@ static void on_pause(void *ctx, const struct pause *p)
 	buf_printf(&r->text, "paused %" PRId64 "-%" PRId64 "\n", p->start_ns, p->end_ns);
 }
 
-static void on_left_out(void *ctx, uint32_t function)
+static void on_left_out(void *ctx, const struct left_out *l)
 {
 	struct recorded *r = ctx;
 
-	buf_printf(&r->text, "left out %s\n", timeline_function(r->tl, function)->name);
+	if (l->function == UINT32_MAX)
+		buf_printf(&r->text, "all traced at %" PRId64 "\n", l->time_ns);
+	else
+		buf_printf(&r->text, "left out %s at %" PRId64 "\n",
+			   timeline_function(r->tl, l->function)->name, l->time_ns);
 }
 
 static void on_annotation(void *ctx, const struct annotation *a)
