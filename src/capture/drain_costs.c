@@ -57,19 +57,23 @@ static double at_once(uint64_t times, double hz, double passed_ns)
 	return (double)times < most ? (double)times : most;
 }
 
-/* What it lost in the window that is over. */
+/* What it lost in the window that is over: CPU time of its own, and while it waited. */
 static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 {
 	double ns = LOOK_NS * at_once(p->looks, d->area->header->sample_hz, passed_ns);
+	double at_a_time = (double)p->runnable_ns / passed_ns;
+	double waited = p->blamed_ns / (at_a_time > 1 ? at_a_time : 1);
+	double ours = d->costs.own * passed_ns;
 
 	if (p->interrupts)
 		ns += native_interrupt_ns(d->native) *
 		      at_once(p->interrupts, native_hz(d->native), passed_ns);
-	/* CPU time of its own: with others on the CPUs it loses more than that. */
+	/* With others on the CPUs it loses more than what it does not have of its own. */
 	if (p->ran_ns)
 		ns *= 1 + (double)p->queued_ns / (double)p->ran_ns;
-	p->outside_ns += (uint64_t)ns;
-	p->looks = p->interrupts = 0;
+	p->outside_ns += (uint64_t)(ns + (waited < ours ? waited : ours));
+	p->looks = p->interrupts = p->runnable_ns = 0;
+	p->blamed_ns = 0;
 }
 
 /* What the process that suffers most has lost in the window that is over, for the sampler. */
@@ -133,7 +137,8 @@ void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed
 
 	if (passed_ns <= 0 || ours <= 0)
 		return;
-	p->outside_ns += (uint64_t)(ns < ours ? ns : ours);
+	p->blamed_ns += ns;
+	p->runnable_ns += ran_ns + queued_ns;
 }
 
 static struct drain_process *find(struct drain *d, uint32_t id)
@@ -163,6 +168,8 @@ void drain_costs_interrupt(struct drain *d, uint32_t process)
 
 uint64_t drain_costs_end(struct drain *d, struct drain_process *p)
 {
-	settle(d, p, (double)(ticks_now_ns(d->ticks) - d->costs.since_ns));
+	int64_t passed_ns = ticks_now_ns(d->ticks) - d->costs.since_ns;
+
+	settle(d, p, passed_ns > 0 ? (double)passed_ns : 1);
 	return p->outside_ns;
 }

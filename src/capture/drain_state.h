@@ -34,6 +34,8 @@ struct drain_process {
 	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c; */
 	uint64_t outside_before_ns; /* at the beginning of the window, */
 	uint64_t looks, interrupts; /* and since then */
+	double blamed_ns;           /* its threads waited for us, together, */
+	uint64_t runnable_ns;       /* of the time in which they ran and waited */
 	bool sampled;               /* the sampler was told of it, or refused it */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;

@@ -1,5 +1,6 @@
 #include "capture/sample_pace.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +10,9 @@
 #define IDLE_NS 10000000     /* how soon a first process is noticed */
 #define SLOWEST_NS 100000000 /* ten looks a second are always made */
 #define SHARE_OF_CORE 0.08   /* promised is a tenth */
+#define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
 #define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
+#define ONLY_CPU_TIMES 5     /* as slow as asked, at first, on the only CPU */
 #define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
 
 static int64_t cpu_ns(clockid_t clock)
@@ -28,10 +31,15 @@ static void window_begin(struct sample_pace *p, int64_t now_ns)
 
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 {
+	cpu_set_t cpus;
+
 	memset(p, 0, sizeof(*p));
 	p->may_cost = SHARE_OF_BUDGET *
 		      (budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6);
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
+	/* Until it is told what that costs: slowly where it cannot be for nothing. */
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) == 1)
+		p->period_ns = p->lost_ns = p->asked_ns * ONLY_CPU_TIMES;
 	p->random = stamp_monotonic() | 1;
 }
 
@@ -63,18 +71,22 @@ static void set_period(struct sample_pace *p, double period)
 /* So slow that both costs are allowed, and never faster than asked. */
 static void adjust(struct sample_pace *p, int64_t now_ns, uint64_t outside_share)
 {
-	double wall = (double)(now_ns - p->window_ns), before = (double)p->period_ns, period;
+	double before = (double)p->period_ns, period, slowest;
 	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
+	double share = (double)own_ns / (double)(now_ns - p->window_ns);
 
 	p->cpu_ns += own_ns;
-	period = towards(before, (double)own_ns / wall, SHARE_OF_CORE);
+	period = towards(before, share, SHARE_OF_CORE);
+	slowest = before * share / LEAST_OF_CORE;
 	/* It is told less often than we are here; until it is told again it is as it was. */
 	if (outside_share != p->outside_share) {
 		p->lost_ns = (int64_t)towards(before, (double)(uint32_t)outside_share / 1e6,
 					      p->may_cost);
 		p->outside_share = outside_share;
 	}
-	set_period(p, period > (double)p->lost_ns ? period : (double)p->lost_ns);
+	if (period < (double)p->lost_ns)
+		period = (double)p->lost_ns < slowest ? (double)p->lost_ns : slowest;
+	set_period(p, period);
 }
 
 static void sleep_until(int64_t ns)

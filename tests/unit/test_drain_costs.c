@@ -13,44 +13,6 @@
 #define MS 1000000ull
 #define SECOND ((int64_t)(1000 * MS))
 
-/* Of a second in which we had `own` CPUs and so many were busy. */
-static uint64_t charged_ms(double own, double busy, uint64_t ran_ms, uint64_t queued_ms)
-{
-	struct drain d = { .costs = { .own = own, .busy = busy } };
-	struct drain_process p = { .known = true };
-
-	drain_costs_waited(&d, &p, SECOND, ran_ms * MS, queued_ms * MS);
-	return (p.outside_ns + MS / 2) / MS;
-}
-
-static void on_one_cpu_all_that_it_uses_is_missed(void **state)
-{
-	(void)state;
-	assert_int_equal(charged_ms(0.02, 1, 980, 20), 20);
-	assert_int_equal(charged_ms(0.02, 1, 500, 10), 0); /* others had the rest */
-	assert_int_equal(charged_ms(0.02, 0.52, 500, 10), 10);
-}
-
-static void nobody_misses_a_cpu_that_is_free(void **state)
-{
-	(void)state;
-	assert_int_equal(charged_ms(0.09, 1.09, 1000, 0), 0);
-}
-
-static void of_what_others_had_it_is_a_part(void **state)
-{
-	(void)state;
-	assert_int_equal(charged_ms(0.1, 2, 500, 500), 33); /* 0.1 of 1.5 */
-	assert_int_equal(charged_ms(0.1, 16, 1000, 150), 1);
-}
-
-static void nobody_misses_more_than_it_had(void **state)
-{
-	(void)state;
-	assert_int_equal(charged_ms(0.01, 1, 995, 5000), 10);
-	assert_int_equal(charged_ms(0, 1, 995, 5000), 0);
-}
-
 /* A drain with one process, a window that began a second ago, and nobody to sample natively. */
 struct world {
 	struct shm_header header;
@@ -72,6 +34,49 @@ static struct drain *world_init(struct world *w, int64_t passed_ns)
 	};
 	w->drain.costs.since_ns = ticks_now_ns(&w->ticks) - passed_ns;
 	return &w->drain;
+}
+
+/* Of a second in which we had `own` CPUs and so many were busy, to a process with so many threads.
+ */
+static uint64_t charged_ms(double own, double busy, unsigned threads, uint64_t ran_ms,
+			   uint64_t queued_ms)
+{
+	struct world w;
+	struct drain *d = world_init(&w, SECOND);
+
+	d->costs.own = own;
+	d->costs.busy = busy;
+	for (unsigned i = 0; i < threads; i++)
+		drain_costs_waited(d, &w.process, SECOND, ran_ms * MS, queued_ms * MS);
+	return (drain_costs_end(d, &w.process) + MS / 2) / MS;
+}
+
+static void on_one_cpu_all_that_it_uses_is_missed(void **state)
+{
+	(void)state;
+	assert_int_equal(charged_ms(0.02, 1, 1, 980, 20), 20);
+	assert_int_equal(charged_ms(0.02, 1, 1, 500, 10), 0); /* others had the rest */
+	assert_int_equal(charged_ms(0.02, 0.52, 1, 500, 10), 10);
+}
+
+static void nobody_misses_a_cpu_that_is_free(void **state)
+{
+	(void)state;
+	assert_int_equal(charged_ms(0.09, 1.09, 1, 1000, 0), 0);
+}
+
+static void of_what_others_had_it_is_a_part(void **state)
+{
+	(void)state;
+	assert_int_equal(charged_ms(0.1, 2, 1, 500, 500), 33); /* 0.1 of 1.5 */
+	assert_int_equal(charged_ms(0.1, 16, 1, 850, 150), 1);
+}
+
+static void nobody_misses_more_than_it_had(void **state)
+{
+	(void)state;
+	assert_int_equal(charged_ms(0.01, 1, 16, 60, 900), 10);
+	assert_int_equal(charged_ms(0, 1, 1, 995, 500), 0);
 }
 
 static uint64_t cost_of_looks(enum sample_state s, uint32_t process, uint32_t count, int64_t ran_ms,
@@ -100,6 +105,15 @@ static void only_threads_that_run_are_disturbed_by_a_look(void **state)
 	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 100, 100, 200), 3 * hundred);
 }
 
+static void threads_that_wait_side_by_side_are_one_loss(void **state)
+{
+	(void)state;
+	/* Four for each of 16 CPUs: 0.08 of 16 are 5 ms. */
+	assert_in_range(charged_ms(0.08, 16, 64, 250, 750), 3, 6);
+	/* One after the other, as with a lock: all of it counts. */
+	assert_int_equal(charged_ms(0.04, 1.04, 4, 230, 10), 2);
+}
+
 static void threads_that_run_side_by_side_lose_side_by_side(void **state)
 {
 	uint64_t one = cost_of_looks(SAMPLE_RUNNING, 7, 1000, 0, 0);
@@ -117,6 +131,7 @@ int main(void)
 		cmocka_unit_test(of_what_others_had_it_is_a_part),
 		cmocka_unit_test(nobody_misses_more_than_it_had),
 		cmocka_unit_test(only_threads_that_run_are_disturbed_by_a_look),
+		cmocka_unit_test(threads_that_wait_side_by_side_are_one_loss),
 		cmocka_unit_test(threads_that_run_side_by_side_lose_side_by_side),
 	};
 
