@@ -59,6 +59,21 @@ struct gpu_line_figures {
 	int64_t api_ns, longest_ns; /* in the calls */
 };
 
+/* An instance of a CUDA graph. */
+struct gpu_graph_figures {
+	uint32_t graph;           /* its number in the process */
+	uint64_t replays;         /* whose launch was recorded */
+	uint64_t replays_by_node; /* ... with all their nodes, not as a whole */
+	int64_t total_ns, median_ns,
+		longest_ns; /* of replays, from the first start to the last end */
+	/* That ran in a replay; 0 where none was recorded by node. */
+	uint64_t nodes, kernels, copies, memsets;
+	uint64_t known_nodes; /* whose capture is known */
+	/* function NULL: unknown */
+	struct gpu_place captured; /* where the capture began, or the first node was added */
+	struct gpu_place launched; /* of most replays */
+};
+
 struct gpu_line_ref {
 	const struct gpu_line_figures *line;
 };
@@ -108,6 +123,8 @@ struct gpu_section {
 	size_t line_count;
 	struct gpu_line_figures *lines;  /* that started work: kernels, graphs, copies, memsets */
 	struct gpu_line_ref *most_calls; /* the same, most calls first */
+	size_t graph_count;
+	struct gpu_graph_figures *graphs;
 	size_t sync_count;
 	struct gpu_line_figures *syncs; /* that waited for the device */
 };

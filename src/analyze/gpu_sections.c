@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/gpu_busy.h"
+#include "analyze/gpu_graphs.h"
 #include "analyze/gpu_order.h"
 #include "analyze/gpu_tally.h"
 #include "analyze/stats.h"
@@ -395,7 +396,7 @@ int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct
 			goto out;
 	if (gpu->section_count)
 		qsort(gpu->sections, gpu->section_count, sizeof(*gpu->sections), gpu_section_order);
-	rc = 0;
+	rc = gpu_graphs_collect(gpu);
 out:
 	for (size_t i = 0; i < gpu->section_count; i++)
 		builder_release(&c.builders[i]);
@@ -426,6 +427,7 @@ void gpu_sections_release(struct analysis_gpu *gpu)
 		free(s->calls);
 		free(s->lines);
 		free(s->most_calls);
+		free(s->graphs);
 		free(s->syncs);
 	}
 	free(gpu->sections);

@@ -112,6 +112,47 @@ static void put_streams(struct json *j, const struct gpu_section *s, enum report
 	json_array_end(j);
 }
 
+static void put_graph_place(struct json *j, const char *key, const struct gpu_place *p)
+{
+	if (!p->function) {
+		put_null(j, key);
+		return;
+	}
+	begin_object(j, key);
+	put_string(j, "function", p->function);
+	put_string(j, "file", p->file ? p->file : "");
+	put_uint(j, "line", p->line);
+	json_object_end(j);
+}
+
+static void put_graphs(struct json *j, const struct gpu_section *s, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, s->graph_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+
+	put_uint(j, "cuda_graph_count", s->graph_count);
+	begin_array(j, "cuda_graphs");
+	for (size_t i = 0; i < rows; i++) {
+		const struct gpu_graph_figures *g = &s->graphs[i];
+
+		json_object_begin(j);
+		put_uint(j, "graph_id", g->graph);
+		put_uint(j, "replays", g->replays);
+		put_uint(j, "replays_by_node", g->replays_by_node);
+		put_ms(j, "total_ms", g->total_ns);
+		put_ms(j, "median_ms", g->median_ns);
+		put_ms(j, "max_ms", g->longest_ns);
+		put_uint(j, "nodes", g->nodes);
+		put_uint(j, "known_nodes", g->known_nodes);
+		put_uint(j, "kernels", g->kernels);
+		put_uint(j, "copies", g->copies);
+		put_uint(j, "memsets", g->memsets);
+		put_graph_place(j, "captured", &g->captured);
+		put_graph_place(j, "launched", &g->launched);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_calls(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->call_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
@@ -193,6 +234,7 @@ static void put_section(struct json *j, const struct gpu_section *s, enum report
 	put_copies(j, s);
 	put_sum(j, "memsets", &s->memset_sum, true);
 	put_sum(j, "graphs", &s->graph_sum, false);
+	put_graphs(j, s, detail);
 	put_streams(j, s, detail);
 	put_calls(j, s, detail);
 	put_lines(j, s, detail);

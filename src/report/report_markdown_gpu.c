@@ -165,6 +165,46 @@ static void add_waits(struct buf *out, const struct gpu_section *s, const char *
 	markdown_more(out, rows, s->sync_count);
 }
 
+static void add_graphs(struct buf *out, const struct gpu_section *s, const char *cwd,
+		       enum report_detail detail)
+{
+	size_t rows = report_rows(detail, s->graph_count, 5, 20);
+	bool unknown = false, whole = false;
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out,
+		    "\n### CUDA graphs\n\n"
+		    "| graph | captured | launched | replays | median | total | kernels | copies "
+		    "| memsets |\n|--:|---|---|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct gpu_graph_figures *g = &s->graphs[i];
+
+		buf_printf(out, "| %" PRIu32 " | ", g->graph);
+		markdown_place(out, g->captured.file ? g->captured.file : "", g->captured.line,
+			       cwd);
+		buf_add_str(out, " | ");
+		markdown_place(out, g->launched.file ? g->launched.file : "", g->launched.line,
+			       cwd);
+		buf_printf(out,
+			   " | %" PRIu64 " | %s | %s | %" PRIu64 " | %" PRIu64 " | %" PRIu64 " |\n",
+			   g->replays, text_duration(f[0], (double)g->median_ns),
+			   text_duration(f[1], (double)g->total_ns), g->kernels, g->copies,
+			   g->memsets);
+		unknown |= g->known_nodes < g->nodes;
+		whole |= g->replays_by_node < g->replays;
+	}
+	markdown_more(out, rows, s->graph_count);
+	buf_add_str(out,
+		    "\nA row for each instance. Median and total: from the start of a "
+		    "replay's first node to the end of its last. Kernels, copies and memsets: in "
+		    "a replay; their time counts for the line and the layer that were captured");
+	buf_add_str(out, unknown ? ", where that is not known for those of the launch.\n" : ".\n");
+	if (whole)
+		buf_add_str(out, "Some replays were recorded as a whole, without their nodes.\n");
+}
+
 static void add_streams(struct buf *out, const struct gpu_section *s, enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->stream_count, 5, 20);
@@ -275,6 +315,7 @@ void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail 
 		add_copies(out, s);
 		add_lines(out, s, a->run.cwd, detail);
 		add_waits(out, s, a->run.cwd, detail);
+		add_graphs(out, s, a->run.cwd, detail);
 		add_streams(out, s, detail);
 		add_calls(out, s, detail);
 	}

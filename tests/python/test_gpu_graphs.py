@@ -3,7 +3,8 @@
 import json
 import sys
 
-import gpu_trace
+import pytest
+
 from gpu_double import told
 
 CAPTURED = """
@@ -49,8 +50,18 @@ def line_of(trace, activity):
     return None
 
 
+def lengths_ms(trace, graph):
+    """Of the replays of a graph, in order: from the first start to the last end."""
+    spans = {}
+    for a in trace.activities():
+        if a.graph == graph:
+            start, end = spans.get(a.correlation, (a.start, 0))
+            spans[a.correlation] = min(start, a.start), max(end, a.start + a.duration)
+    return sorted((end - start) / 1e6 for start, end in spans.values())
+
+
 def test_nodes_have_the_lines_of_their_capture(python, record_gpu, work):
-    trace = record_gpu(python, CAPTURED)
+    trace = record_gpu(python, CAPTURED, options=("--report", "r.md"))
     first, second = told(trace)[0]
     assert len(trace.kernels) == 15 and len(trace.copies) == len(trace.memsets) == 5
     assert {(k.graph, k.name) for k in trace.kernels} == {
@@ -67,6 +78,23 @@ def test_nodes_have_the_lines_of_their_capture(python, record_gpu, work):
     # The launches stay where they were made; they started what others captured.
     assert lines["replay", 18]["launches"] == 5 and lines["replay", 18]["gpu_ms"] == 0
     assert report["trust"]["unmatched_launches"] == 0
+
+    graphs = {graph["graph_id"]: graph for graph in report["gpu"]["cuda_graphs"]}
+    assert graphs.keys() == {first, second}
+    for number, replays in ((first, 3), (second, 2)):
+        graph = graphs[number]
+        assert graph["replays"] == graph["replays_by_node"] == replays
+        assert (graph["nodes"], graph["known_nodes"]) == (5, 5)
+        assert (graph["kernels"], graph["copies"], graph["memsets"]) == (3, 1, 1)
+        lengths = lengths_ms(trace, number)
+        assert len(lengths) == replays
+        assert graph["median_ms"] == lengths[(replays - 1) // 2] >= 0.01
+        assert graph["max_ms"] == lengths[-1]
+        assert graph["total_ms"] == pytest.approx(sum(lengths))
+        # The capture began in the module's own code, not where its nodes were made.
+        assert (graph["captured"]["function"], graph["captured"]["line"]) == ("<module>", 21)
+        assert (graph["launched"]["function"], graph["launched"]["line"]) == ("replay", 18)
+    assert "| `program.py:21` | `program.py:18` | 3 |" in (work / "r.md").read_text()
 
 
 def test_a_capture_is_told_in_its_call(record_gpu):
@@ -115,6 +143,10 @@ def test_graphs_made_by_hand_nested_and_unknown(record_gpu, work):
     # Without its capture a node counts for the launch of its graph.
     assert (lines[18]["gpu_ms"], lines[18]["captured_ms"]) == (0.001, 0)
     assert (lines[19]["gpu_ms"], lines[19]["captured_ms"]) == (0.002, 0)
+    by_hand, unheard = report["gpu"]["cuda_graphs"]
+    assert (by_hand["nodes"], by_hand["known_nodes"]) == (2, 1)
+    assert by_hand["captured"]["line"] == 13 and unheard["captured"] is None
+    assert unheard["known_nodes"] == 0 and unheard["launched"]["line"] == 19
 
 
 def test_a_cupti_that_refuses_nodes_is_done_without(record_gpu, work):
