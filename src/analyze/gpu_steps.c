@@ -20,8 +20,13 @@ static bool is_part(const struct timeline *tl, size_t outer, size_t inner)
 
 	if (scope_is_apart(o))
 		return i->end_ns <= o->end_ns;
-	/* What runs in no task goes on only when the event loop inside it is done. */
-	return i->parent == outer || (!o->task && i->task && i->end_ns <= o->end_ns);
+	if (i->parent == outer)
+		return true;
+	/*
+	 * What runs in no task goes on only when the event loop inside it is done.  NVTX does not
+	 * know tasks: what is pushed and popped inside one is taken to be its.
+	 */
+	return ((!o->task && i->task) || i->nvtx) && i->end_ns <= o->end_ns;
 }
 
 /*

@@ -155,6 +155,17 @@ static void interleaved_tasks_do_not_share_launches(void **state)
 		assert_int_equal(a->steps[i].gpu.kernels, last ? 0 : 2);
 	}
 	forget(&t);
+
+	/* Nor is what NVTX, which knows no tasks, was told inside one. */
+	a = tell(&t, HEAD "nvtx 1 pushed - 0 -\nnvtx 2 started - 0 -\n"
+			  "1: [started#9/0@15 [request#1/7@20 [pushed#2/0@25 [pushed#3/0@30\n" WORK
+			  "1: ]#3@450 ]#2@480 ]#1@490 ]#9@500\n" END);
+	assert_int_equal(a->step_count, 3);
+	for (size_t i = 0; i < a->step_count; i++)
+		assert_true(a->steps[i].gpu.launches_known && a->steps[i].gpu.kernels == 2);
+	assert_int_equal(a->nvtx_count, 2);
+	assert_int_equal(a->nvtx[0].gpu_ns, a->nvtx[0].count * 500);
+	forget(&t);
 }
 
 static void a_run_without_scopes_has_its_figures(void **state)
