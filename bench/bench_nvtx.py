@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 BINARY = os.environ["INFERSCOPE_BIN"]
-PROGRAM = os.path.join(os.path.dirname(BINARY), "..", "..", "bench", "nvtx_calls")
+PROGRAM = os.path.join(os.path.dirname(BINARY), "..", "..", "bench", "nvtx_cost")
 RUN = [BINARY, "run", "--quiet", "--no-trace", "--report", "report.json"]
 CALLS = ("pair", "registered_pair", "started_pair", "mark")
 

@@ -8,8 +8,7 @@
  *   code NAME FILE LINE        code ids are given in the order of first use;
  *                              without this line: app.py, line 10 * id;
  *                              f' is another id for the function f
- *   nvtx KIND NAME DOMAIN CATEGORY CATEGORY_NAME   NAME is NVTX's (enum nvtx_kind; "-":
- *                              empty); name' is another one that says the same
+ *   nvtx KIND NAME DOMAIN CATEGORY CATEGORY_NAME   NAME is NVTX's ("-": empty; as f')
  *   ID: EVENT...               events of a thread, in order:
  *     +f@T >f@T *f@T           called, resumed, thrown into
  *     -f@T ~f@T !f@T           left by return, yield, exception
@@ -21,7 +20,7 @@
  *     =name/K@T                mark
  *     counter:name=V@T         a counter's value
  *     out:f@T out:@T           f is left out of the trace; nothing is any more
- *     short:name@T short:@T    NVTX's name is left out; nothing of NVTX is any more
+ *     short:name@T short:-@T   NVTX's name is left out; nothing of NVTX is any more
  *     unwinding:0@T            exits by exceptions are not recorded; 1: they are again
  *     lost:N                   N events are missing here
  *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
@@ -246,11 +245,9 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	} else if (sscanf(token, "out:%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		kind = RECORD_LEFT_OUT;
 		id = story_code(s, name);
-	} else if (sscanf(token, "short:@%" SCNd64, &time_ns) == 1) {
-		kind = RECORD_NVTX_LEFT_OUT;
 	} else if (sscanf(token, "short:%127[^@]@%" SCNd64, name, &time_ns) == 2) {
 		kind = RECORD_NVTX_LEFT_OUT;
-		id = story_string(s, name);
+		id = strcmp(name, "-") ? story_string(s, name) : 0;
 	} else if (sscanf(token, "unwinding:%u@%" SCNd64, &id, &time_ns) == 2) {
 		kind = RECORD_UNWINDING;
 	} else if (sscanf(token, "(%u@%" SCNd64, &generation, &time_ns) == 2) {
