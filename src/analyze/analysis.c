@@ -139,10 +139,11 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (!a)
 		return err_set(err, "out of memory");
 	census_init(&census, t, &a->gpu);
-	visitor = census_visitor(&census);
 	/* The walk hands what was launched to the layers. */
-	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err) ||
-	    timeline_walk(tl, &visitor, err) ||
+	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err))
+		goto out;
+	visitor = census_visitor(&census, tl);
+	if (timeline_walk(tl, &visitor, err) ||
 	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err))
 		goto out;
 	err_set(err, "out of memory");
@@ -150,7 +151,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
-	    census_finish(&census, a, tl, &samples, t) || steps_collect(a, tl, &gpu_steps, t) ||
+	    census_finish(&census, a, tl, &samples, t) ||
+	    steps_collect(a, tl, &census.finder, &gpu_steps, t) ||
 	    nvtx_figures_collect(a, tl, &gpu_steps) || trust_collect(a, tl, &samples, t))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
@@ -179,6 +181,7 @@ void analysis_free(struct analysis *a)
 	free(a->functions);
 	free(a->lines);
 	free(a->steps);
+	arena_release(&a->step_names);
 	free(a->nvtx);
 	free(a->marks);
 	free(a->counters);

@@ -90,7 +90,7 @@ struct analysis_verdict {
 	const char *because; /* a sentence without its full stop */
 };
 
-enum step_source { STEP_SCOPE, STEP_NVTX, STEP_WHOLE_RUN };
+enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN };
 
 /* The scopes or NVTX ranges of one name in one process; or, without any, the whole run. */
 struct analysis_step {
@@ -198,6 +198,7 @@ struct analysis {
 	struct analysis_line *lines;         /* of all functions; those of one most samples first */
 	size_t step_count;
 	struct analysis_step *steps; /* most important first: outermost, longest in total */
+	struct arena step_names;     /* of steps that nobody named */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;

@@ -13,6 +13,7 @@ void census_init(struct census *c, const struct trace *t, const struct analysis_
 	memset(c, 0, sizeof(*c));
 	counters_init(&c->counters, t);
 	layer_census_init(&c->layers, t, gpu);
+	step_finder_init(&c->finder, t);
 	idmap_init(&c->mark_at);
 }
 
@@ -22,6 +23,7 @@ void census_release(struct census *c)
 	free(c->marks);
 	counters_release(&c->counters);
 	layer_census_release(&c->layers);
+	step_finder_release(&c->finder);
 	idmap_release(&c->mark_at);
 	memset(c, 0, sizeof(*c));
 }
@@ -116,18 +118,30 @@ static void count_annotation(void *ctx, const struct annotation *a)
 static void count_layer_begin(void *ctx, size_t thread, uint32_t depth, uint32_t id,
 			      int64_t time_ns)
 {
-	layer_census_begin(&((struct census *)ctx)->layers, thread, depth, id, time_ns);
+	struct census *c = ctx;
+
+	layer_census_begin(&c->layers, thread, depth, id, time_ns);
+	if (!depth)
+		step_finder_layer_begin(&c->finder, thread, id, time_ns);
 }
 
 static void count_layer(void *ctx, const struct layer_span *s)
 {
-	layer_census_end(&((struct census *)ctx)->layers, s);
+	struct census *c = ctx;
+
+	layer_census_end(&c->layers, s);
+	if (!s->depth)
+		step_finder_layer_end(&c->finder, s);
 }
 
 static void drop_layer(void *ctx, size_t thread, uint32_t depth)
 {
+	struct census *c = ctx;
+
 	(void)thread;
-	layer_census_drop(&((struct census *)ctx)->layers, depth);
+	layer_census_drop(&c->layers, depth);
+	if (!depth)
+		step_finder_layer_dropped(&c->finder);
 }
 
 static void fold_layer(void *ctx, size_t thread, uint32_t id)
@@ -135,9 +149,45 @@ static void fold_layer(void *ctx, size_t thread, uint32_t id)
 	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
 }
 
-struct timeline_visitor census_visitor(struct census *c)
+static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function)
 {
-	return (struct timeline_visitor){
+	(void)thread;
+	step_finder_enter(&((struct census *)ctx)->finder, depth, function);
+}
+
+static void follow_function(void *ctx, const struct span *s)
+{
+	step_finder_leave(&((struct census *)ctx)->finder, s);
+	count_function(ctx, s);
+}
+
+static void follow_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	step_finder_leave(&((struct census *)ctx)->finder, s);
+	count_gc(ctx, s, collected);
+}
+
+static void follow_left_out(void *ctx, const struct left_out *l)
+{
+	if (l->function != UINT32_MAX)
+		step_finder_left_out(&((struct census *)ctx)->finder, l->function);
+	mark_left_out(ctx, l);
+}
+
+static bool has_layers(const struct trace *t)
+{
+	uint32_t max = trace_max_id(t);
+
+	for (uint32_t id = 1; id && id <= max; id++) {
+		if (trace_layer(t, id))
+			return true;
+	}
+	return false;
+}
+
+struct timeline_visitor census_visitor(struct census *c, const struct timeline *tl)
+{
+	struct timeline_visitor v = {
 		.ctx = c,
 		.function = count_function,
 		.gc = count_gc,
@@ -148,6 +198,16 @@ struct timeline_visitor census_visitor(struct census *c)
 		.layer_dropped = drop_layer,
 		.layer_folded = fold_layer,
 	};
+
+	c->finder.timeline = tl;
+	/* Following every call costs time, and serves layers only. */
+	if (has_layers(c->finder.trace)) {
+		v.enter = follow_enter;
+		v.function = follow_function;
+		v.gc = follow_gc;
+		v.left_out = follow_left_out;
+	}
+	return v;
 }
 
 static int most_self_first(const void *a, const void *b)

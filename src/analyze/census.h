@@ -9,6 +9,7 @@
 #include "analyze/counters.h"
 #include "analyze/layer_census.h"
 #include "analyze/sample_census.h"
+#include "analyze/step_finder.h"
 #include "base/idmap.h"
 #include "timeline/timeline.h"
 
@@ -25,6 +26,7 @@ struct census {
 	size_t mark_count, mark_cap;
 	struct counters counters;
 	struct layer_census layers;
+	struct step_finder finder;
 	struct idmap mark_at; /* id -> position in marks */
 	bool failed;          /* out of memory */
 };
@@ -33,8 +35,8 @@ struct census {
 void census_init(struct census *c, const struct trace *t, const struct analysis_gpu *gpu);
 void census_release(struct census *c);
 
-/* Borrows the census until the walk is over. */
-struct timeline_visitor census_visitor(struct census *c);
+/* Borrows both until the walk is over. */
+struct timeline_visitor census_visitor(struct census *c, const struct timeline *tl);
 
 /* Names, sorts and moves everything into the analysis.  -1: out of memory. */
 int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,

@@ -191,11 +191,20 @@ static void fill(struct gpu_step_figures *out, const struct sheet *sheet)
 	out->launched_ns = median(sheet->columns[LAUNCHED], n);
 }
 
+/* Steps that were found are no scopes of the timeline, and those of a thread do not interleave. */
+static bool is_interleaved(const struct gpu_steps *s, const struct scope *scope)
+{
+	size_t n = timeline_scope_count(s->timeline);
+	const struct scope *first = n ? timeline_scope(s->timeline, 0) : NULL;
+
+	/* They lie in one array. */
+	return n && scope >= first && scope < first + n && s->interleaved[scope - first];
+}
+
 int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series, size_t n,
 		      size_t skip, struct gpu_step_figures *out)
 {
 	const struct gpu_section *section = gpu_section_find(s->gpu, series[0].scope->process);
-	const struct scope *first = timeline_scope(s->timeline, 0);
 	struct sheet sheet = { 0 };
 	int64_t *values;
 
@@ -219,7 +228,7 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series
 		if (gpu_paused_between(section, scope->start_ns, scope->end_ns))
 			continue;
 		measure(section, scope, &sheet);
-		if (!s->interleaved[scope - first]) /* they lie in one array */
+		if (!is_interleaved(s, scope))
 			measure_launches(s, scope, &sheet);
 	}
 	fill(out, &sheet);
@@ -233,7 +242,7 @@ bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, in
 	const struct gpu_timeline *g = s->gpu->timeline;
 
 	*device_ns = 0;
-	if (!section || s->interleaved[scope - timeline_scope(s->timeline, 0)] ||
+	if (!section || is_interleaved(s, scope) ||
 	    gpu_paused_between(section, scope->start_ns, scope->end_ns))
 		return false;
 	*device_ns = s->before[call_at(g, scope->thread, scope->end_ns)].device_ns -

@@ -193,32 +193,81 @@ static bool is_of_the_agent(const struct scope *scope)
 	return !scope->nvtx && !strncmp(scope->name, prefix, sizeof(prefix) - 1);
 }
 
-int steps_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu,
-		  const struct trace *t)
+/* Room for the work on a number of scopes. */
+struct workbench {
+	struct step_scope *scopes;
+	int64_t *durations, *scratch;
+};
+
+static int workbench_init(struct workbench *w, size_t n)
+{
+	w->scopes = calloc(n + 1, sizeof(*w->scopes));
+	w->durations = calloc(n + 1, sizeof(*w->durations));
+	w->scratch = calloc(n + 1, sizeof(*w->scratch));
+	return w->scopes && w->durations && w->scratch ? 0 : -1;
+}
+
+static void workbench_release(struct workbench *w)
+{
+	free(w->scopes);
+	free(w->durations);
+	free(w->scratch);
+}
+
+static int collect_marked(struct analysis *a, const struct timeline *tl,
+			  const struct gpu_steps *gpu, const struct trace *t)
 {
 	size_t all = timeline_scope_count(tl), n = 0;
-	struct step_scope *scopes = calloc(all + 1, sizeof(*scopes));
-	int64_t *durations = calloc(all + 1, sizeof(*durations));
-	int64_t *scratch = calloc(all + 1, sizeof(*scratch));
+	struct workbench w;
 	int rc = -1;
 
-	if (!scopes || !durations || !scratch)
+	if (workbench_init(&w, all))
 		goto out;
 	for (size_t i = 0; i < all; i++) {
 		if (!is_of_the_agent(timeline_scope(tl, i)))
-			scopes[n++].scope = timeline_scope(tl, i);
+			w.scopes[n++].scope = timeline_scope(tl, i);
 	}
-	qsort(scopes, n, sizeof(*scopes), by_series);
-	if (collect_series(a, scopes, n, durations, scratch, gpu, t))
+	qsort(w.scopes, n, sizeof(*w.scopes), by_series);
+	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, gpu, t);
+out:
+	workbench_release(&w);
+	return rc;
+}
+
+static int collect_found(struct analysis *a, struct step_finder *finder,
+			 const struct gpu_steps *gpu, const struct trace *t)
+{
+	struct workbench w = { 0 };
+	struct found_steps found;
+	int rc = -1;
+
+	if (step_finder_find(finder, &found) || workbench_init(&w, found.count))
 		goto out;
-	if (a->step_count)
-		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
-	else if (whole_run(a, gpu, t))
+	for (size_t i = 0; i < found.count; i++)
+		w.scopes[i].scope = &found.items[i];
+	qsort(w.scopes, found.count, sizeof(*w.scopes), by_series);
+	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, gpu, t))
 		goto out;
+	for (size_t i = 0; i < a->step_count; i++)
+		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
+	a->step_names = found.names;
+	arena_init(&found.names); /* the analysis owns them now */
 	rc = 0;
 out:
-	free(scopes);
-	free(durations);
-	free(scratch);
+	workbench_release(&w);
+	found_steps_release(&found);
 	return rc;
+}
+
+int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
+		  const struct gpu_steps *gpu, const struct trace *t)
+{
+	if (collect_marked(a, tl, gpu, t))
+		return -1;
+	if (!a->step_count && collect_found(a, finder, gpu, t))
+		return -1;
+	if (!a->step_count)
+		return whole_run(a, gpu, t);
+	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
+	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * Steps: what the user waits for, once per request or batch.  Here the scopes,
- * or NVTX's ranges of a domain, of one name in one process; or the whole run where there are
- * none.
+ * or NVTX's ranges of a domain, of one name in one process; where there are none, what repeats
+ * around layers (step_finder.h), or else the whole run.
  *
  * Warm-up: the leading steps that last more than three times the median, in a
  * series of at least ten of which no two overlap.  They are left out of the
@@ -12,10 +12,11 @@
 
 #include "analyze/analysis.h"
 #include "analyze/gpu_steps.h"
+#include "analyze/step_finder.h"
 #include "timeline/timeline.h"
 
 /* Fills in a->steps; needs a->run and a->processes.  -1: out of memory. */
-int steps_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu,
-		  const struct trace *t);
+int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
+		  const struct gpu_steps *gpu, const struct trace *t);
 
 #endif

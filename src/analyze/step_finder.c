@@ -1,0 +1,168 @@
+/* The part that runs beside the walk: who called what around the outermost layers. */
+#include "analyze/step_finder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "timeline/user_code.h"
+
+void step_finder_init(struct step_finder *f, const struct trace *t)
+{
+	memset(f, 0, sizeof(*f));
+	f->trace = t;
+	f->layer = UNIT_NONE;
+}
+
+void step_finder_release(struct step_finder *f)
+{
+	free(f->units);
+	free(f->open);
+	free(f->whose);
+	memset(f, 0, sizeof(*f));
+}
+
+void step_finder_enter(struct step_finder *f, uint32_t depth, uint32_t function)
+{
+	struct step_frame *open = f->open;
+
+	if (depth >= f->open_cap) {
+		open = array_grow(f->open, &f->open_cap, (size_t)depth + 1, sizeof(*open));
+		if (!open) {
+			f->failed = true;
+			return;
+		}
+		f->open = open;
+	}
+	open[depth] = (struct step_frame){ function, UNIT_NONE };
+	f->depth = (size_t)depth + 1;
+}
+
+/* One whose entry is missing was never put there. */
+void step_finder_leave(struct step_finder *f, const struct span *s)
+{
+	const struct step_frame *o = s->depth < f->depth ? &f->open[s->depth] : NULL;
+
+	if (!o || o->function != s->function || s->flags & SPAN_OPEN_START)
+		return;
+	f->depth = s->depth;
+	if (o->unit == UNIT_NONE)
+		return;
+	f->units[o->unit].start_ns = s->start_ns;
+	f->units[o->unit].end_ns = s->end_ns;
+	f->units[o->unit].known = true;
+}
+
+/* Its frames go, as in the timeline; units of it stay unknown, and what is in them moves out. */
+void step_finder_left_out(struct step_finder *f, uint32_t function)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->depth; i++) {
+		if (f->open[i].function != function)
+			f->open[kept++] = f->open[i];
+	}
+	f->depth = kept;
+}
+
+static bool is_users(struct step_finder *f, uint32_t function)
+{
+	size_t old = f->whose_cap;
+	uint8_t *whose;
+
+	if (function == UINT32_MAX)
+		return false; /* a collection */
+	if (function >= f->whose_cap) {
+		whose = array_grow(f->whose, &f->whose_cap, (size_t)function + 1, sizeof(*whose));
+		if (!whose) {
+			f->failed = true;
+			return false;
+		}
+		memset(whose + old, 0, f->whose_cap - old);
+		f->whose = whose;
+	}
+	if (!f->whose[function]) {
+		const char *file = timeline_function(f->timeline, function)->file;
+
+		f->whose[function] = *file && user_code(file) ? 1 : 2;
+	}
+	return f->whose[function] == 1;
+}
+
+static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size_t thread,
+		       bool by_library)
+{
+	struct step_unit *u = array_grow(f->units, &f->cap, f->count + 1, sizeof(*u));
+
+	if (!u) {
+		f->failed = true;
+		return UNIT_NONE;
+	}
+	f->units = u;
+	u[f->count] = (struct step_unit){
+		.kind = kind,
+		.parent = parent,
+		.thread = (uint32_t)thread,
+		.by_library = by_library,
+		.first_child = UNIT_NONE,
+		.last_child = UNIT_NONE,
+		.next = UNIT_NONE,
+	};
+	return f->count++;
+}
+
+/* A function that calls itself is one loop: all that it calls belongs to its outermost call. */
+static size_t find_around(const struct step_finder *f, size_t unit, uint32_t function)
+{
+	while (unit != UNIT_NONE && f->units[unit].kind != function)
+		unit = f->units[unit].parent;
+	return unit;
+}
+
+void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns)
+{
+	size_t parent = UNIT_NONE, around;
+	bool by_library = true;
+
+	for (size_t i = 0; i < f->depth; i++) {
+		struct step_frame *o = &f->open[i];
+
+		if (!is_users(f, o->function)) {
+			by_library = true;
+			continue;
+		}
+		around = find_around(f, parent, o->function);
+		if (around != UNIT_NONE)
+			parent = around;
+		else if (o->unit == UNIT_NONE)
+			parent = o->unit = unit_add(f, o->function, parent, thread, by_library);
+		else
+			parent = o->unit;
+		by_library = false;
+	}
+	/* A layer is always called through its library. */
+	f->layer = unit_add(f, UNIT_LAYER | id, parent, thread, parent == UNIT_NONE);
+	if (f->layer != UNIT_NONE)
+		f->units[f->layer].start_ns = time_ns;
+}
+
+void step_finder_layer_end(struct step_finder *f, const struct layer_span *s)
+{
+	if (f->layer != UNIT_NONE) {
+		f->units[f->layer].end_ns = s->end_ns;
+		f->units[f->layer].known = !s->flags;
+	}
+	f->layer = UNIT_NONE;
+}
+
+void step_finder_layer_dropped(struct step_finder *f)
+{
+	f->layer = UNIT_NONE;
+}
+
+void found_steps_release(struct found_steps *s)
+{
+	free(s->items);
+	arena_release(&s->names);
+	memset(s, 0, sizeof(*s));
+}

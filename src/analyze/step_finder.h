@@ -1,0 +1,79 @@
+/*
+ * Steps without marks: what repeats around the outermost layer calls.
+ *
+ * While the timeline is walked, each outermost call of a layer is noted with the user's
+ * functions that are open around it.  A function with more than two such things in it, on
+ * average, is a loop: calls of layers, or of functions that lead to one.  Its iterations
+ * begin with the one that is most frequent in it, and last until the next: what happens
+ * between two calls belongs to the step.  Functions that a library calls (requests of a
+ * server, items of a pool) are steps from begin to end, because what is between them is not
+ * the user's.  Loops in loops are steps of several kinds; the innermost come first.
+ *
+ * Where most layers were called without a function of the user's being known (calls were
+ * not recorded), the outermost layer calls are the steps.
+ */
+#ifndef ANALYZE_STEP_FINDER_H
+#define ANALYZE_STEP_FINDER_H
+
+#include "base/arena.h"
+#include "timeline/timeline.h"
+
+#define UNIT_NONE SIZE_MAX
+
+/* A call of a layer that no other is around, or of a user's function that leads to one. */
+struct step_unit {
+	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER */
+	size_t parent; /* the innermost function around it; UNIT_NONE */
+	uint32_t thread;
+	bool by_library; /* its caller is no code of the user's */
+	bool known;      /* its begin and end are */
+	bool has_loop;   /* in it, or it is one */
+	int64_t start_ns, end_ns;
+	size_t first_child, last_child, next; /* those inside it, in order of time */
+};
+
+#define UNIT_LAYER ((uint64_t)1 << 32)
+
+struct step_frame {
+	uint32_t function;
+	size_t unit; /* UNIT_NONE: no layer was called in it yet */
+};
+
+struct step_finder {
+	const struct trace *trace;
+	const struct timeline *timeline;
+	struct step_unit *units;
+	size_t count, cap;
+	struct step_frame *open; /* of the thread that is walked, by depth */
+	size_t depth, open_cap;
+	uint8_t *whose; /* by function: 0 not asked yet, 1 the user's, 2 a library's */
+	size_t whose_cap;
+	size_t layer; /* the unit of the outermost layer that is open */
+	bool failed;  /* out of memory */
+};
+
+/* Steps that were found, as scopes of no name of the user's. */
+struct found_steps {
+	struct scope *items; /* depth: 1 where other steps are inside it */
+	size_t count, cap;
+	struct arena names;
+	bool by_layer; /* they are layer calls */
+};
+
+/* The trace is borrowed, and the timeline before the walk begins. */
+void step_finder_init(struct step_finder *f, const struct trace *t);
+void step_finder_release(struct step_finder *f);
+
+/* For the visitor: see timeline.h. */
+void step_finder_enter(struct step_finder *f, uint32_t depth, uint32_t function);
+void step_finder_leave(struct step_finder *f, const struct span *s);
+void step_finder_left_out(struct step_finder *f, uint32_t function);
+void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns);
+void step_finder_layer_end(struct step_finder *f, const struct layer_span *s);
+void step_finder_layer_dropped(struct step_finder *f);
+
+/* After the walk.  -1: out of memory; release the result nevertheless. */
+int step_finder_find(struct step_finder *f, struct found_steps *out);
+void found_steps_release(struct found_steps *s);
+
+#endif

@@ -1,0 +1,229 @@
+"""Steps of programs that mark none: what repeats around the calls of their models.
+
+Each program says with marks, which are no steps, when a true one begins and ends.
+"""
+
+import pytest
+from layer_kit import DOUBLE
+
+PRELUDE = """
+    import time
+    from inferscope import mark_event as mark
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Leaf()
+
+        def forward(self, x):
+            time.sleep(0.002)
+            return self.fc(x)
+
+    class Other(Net):
+        pass
+
+    def pre(x):
+        time.sleep(0.004)
+        return x
+
+    def post(x):
+        time.sleep(0.002)
+
+    net, other = Net(), Other()
+"""
+
+# Name of the step, how many, the program.
+PROGRAMS = {
+    "for loop": ("Net in program.py", 12, """
+    for x in range(12):
+        mark("begin")
+        post(net(pre(x)))
+        mark("end")
+    """),
+    "while loop": ("Net in serve", 12, """
+    def serve(n):
+        while n:
+            mark("begin")
+            y = net(pre(n))
+            post(y)
+            n -= 1
+            mark("end")
+
+    serve(12)
+    """),
+    "function in a loop": ("infer in main", 12, """
+    def infer(x):
+        return net(x)
+
+    def main():
+        for x in range(12):
+            mark("begin")
+            post(infer(pre(x)))
+            mark("end")
+
+    main()
+    """),
+    "generator": ("answers in program.py", 12, """
+    def answers():
+        for x in range(12):
+            mark("begin")
+            yield net(pre(x))
+
+    for y in answers():
+        post(y)
+        mark("end")
+    """),
+    "asyncio server": ("handle in program.py", 12, """
+    import asyncio
+
+    async def handle(x, delay):
+        await asyncio.sleep(delay)
+        mark("begin")
+        post(net(pre(x)))
+        mark("end")
+
+    async def serve():
+        await asyncio.gather(*(handle(x, 0.02 * x) for x in range(12)))
+
+    asyncio.run(serve())
+    """),
+    "thread pool": ("infer", 12, """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def infer(x):
+        mark("begin")
+        post(net(pre(x)))
+        mark("end")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(infer, range(12)))
+    """),
+    "nested batches": ("Net in run_batch", 12, """
+    def run_batch(batch):
+        for x in batch:
+            mark("begin")
+            post(net(pre(x)))
+            mark("end")
+
+    for first in range(0, 12, 4):
+        run_batch(range(first, first + 4))
+    """),
+    "recursion": ("Net in search", 12, """
+    def search(depth):
+        mark("begin")
+        post(net(pre(depth)))
+        mark("end")
+        if depth:
+            search(depth - 1)
+
+    search(11)
+    """),
+    "warm-up, then a loop": ("infer in program.py", 12, """
+    def warm_up():
+        for x in range(4):
+            net(x)
+
+    def infer(x):
+        return net(x)
+
+    warm_up()
+    for x in range(12):
+        mark("begin")
+        post(infer(pre(x)))
+        mark("end")
+    """),
+    "two models in turn": ("Net in program.py", 12, """
+    for x in range(12):
+        mark("begin")
+        post(other(net(pre(x))))
+        mark("end")
+    """),
+    "straight code": ("Net in program.py", 4, """
+    mark("begin"); post(net(pre(1))); mark("end")
+    mark("begin"); post(net(pre(2))); mark("end")
+    mark("begin"); post(net(pre(3))); mark("end")
+    mark("begin"); post(net(pre(4))); mark("end")
+    """),
+    "prefill and decode": ("decode in generate", 24, """
+    def prefill(x):
+        return net(pre(x))
+
+    def decode(x):
+        return net(x)
+
+    def generate(x):
+        prefill(x)
+        for _ in range(6):
+            mark("begin")
+            post(decode(x))
+            mark("end")
+
+    for x in range(4):
+        generate(x)
+    """),
+}
+
+
+@pytest.fixture
+def steps(record, report):
+    def run(python, text, **env):
+        recording = record(python, PRELUDE + text, env={
+            "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1", **env})
+        begun = {}
+        run.true_ms = []
+        for mark in sorted(recording.of("instant"), key=lambda e: e["start_us"]):
+            if mark["name"] == "begin":
+                begun[mark["thread"]] = mark["start_us"]
+            else:
+                run.true_ms.append((mark["start_us"] - begun[mark["thread"]]) / 1000)
+        return report()["steps"]
+    return run
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_found_steps_are_the_true_ones(steps, python, program):
+    name, count, text = PROGRAMS[program]
+    found = steps(python, text)
+    assert (found[0]["name"], found[0]["source"]) == (name, "loop"), found
+    assert abs(found[0]["count"] - count) <= 1
+    # Where they begin and end, to within one step: a busy machine has no usual length of one.
+    true_ms = sum(steps.true_ms)
+    assert abs(found[0]["total_ms"] - true_ms) < max(steps.true_ms) + 0.1 * true_ms, found
+
+
+def test_steps_of_several_kinds_the_innermost_first(steps, python):
+    found = steps(python, PROGRAMS["prefill and decode"][2])
+    assert [(s["name"], s["count"], s["depth"]) for s in found] == [
+        ("decode in generate", 24, 0), ("prefill in generate", 4, 0),
+        ("generate in program.py", 4, 1)]
+
+
+def test_without_calls_the_models_are_the_steps(steps, python):
+    found = steps(python, PROGRAMS["for loop"][2], INFERSCOPE_CPU="off")
+    assert [(s["name"], s["source"], s["count"]) for s in found] == [("Net", "module", 12)]
+
+
+def test_a_scope_of_the_users_is_a_step_and_nothing_else_is(steps, python):
+    found = steps(python, """
+    from inferscope import scope
+    for x in range(5):
+        with scope("mine"):
+            net(x)
+    """)
+    assert [(s["name"], s["source"], s["count"]) for s in found] == [("mine", "scope", 5)]
+
+
+def test_what_does_not_repeat_is_the_whole_run(steps, python):
+    found = steps(python, """
+    net(1)
+    net(2)
+    """)
+    assert [(s["name"], s["source"]) for s in found] == [("whole run", "whole-run")]
+
+
+def test_steps_are_found_within_the_budget_too(steps, python):
+    found = steps(python, PROGRAMS["function in a loop"][2], INFERSCOPE_CPU="auto")
+    # Before 3.12 the budget may pause the recording of calls, not that of layers.
+    assert (found[0]["name"], found[0]["source"]) in (("infer in main", "loop"), ("Net", "module"))
+    assert abs(found[0]["count"] - 12) <= 1
