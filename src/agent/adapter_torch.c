@@ -1,5 +1,5 @@
 /*
- * PyTorch: the modules of a model as layers.
+ * PyTorch: the modules of a model as layers, loading of data and compilation as scopes.
  *
  * From 3.12 on modules are seen by the function that calls them, and PyTorch has nothing of
  * ours in it: torch.compile, torch.export, torch.fx, torch.jit, pickle and copy find what
@@ -7,7 +7,10 @@
  */
 #include "agent/adapter_torch.h"
 
+#include <string.h>
+
 #include "agent/adapter.h"
+#include "agent/adapter_scopes.h"
 #include "agent/frames.h"
 #include "agent/layers.h"
 
@@ -34,6 +37,7 @@ static void module_begins(struct ring *r)
 {
 	PyObject *module = torch_hooks_tell ? NULL : frames_argument("self");
 
+	adapter_scopes_look(r);
 	if (module)
 		layers_begin(r, module, &torch_modules);
 }
@@ -44,8 +48,70 @@ static void module_ends(struct ring *r)
 		layers_end_here(r);
 }
 
+static PyObject *text_for_ever(PyObject **kept, const char *text)
+{
+	if (!*kept)
+		*kept = py.Unicode_Intern(text);
+	return *kept;
+}
+
+/* The main process waits for its workers. */
+static void wait_begins(struct ring *r)
+{
+	static PyObject *name;
+
+	adapter_scope_begin(r, text_for_ever(&name, "torch: DataLoader wait"), NULL);
+}
+
+/* In a worker; in a program without workers, where it is needed. */
+static void load_begins(struct ring *r)
+{
+	static PyObject *name;
+
+	adapter_scope_begin(r, text_for_ever(&name, "torch: DataLoader load"), NULL);
+}
+
+static const struct {
+	const char *key, *attribute; /* of a code object */
+} compiled[] = {
+	{ "function", "co_name" },
+	{ "file", "co_filename" },
+	{ "line", "co_firstlineno" },
+};
+
+/* Once for each graph: what is compiled again for other arguments comes again. */
+static void compile_begins(struct ring *r)
+{
+	static PyObject *name;
+	PyObject *type, *value, *traceback, *code;
+	struct args args = { 0 };
+
+	py.Err_Fetch(&type, &value, &traceback);
+	code = frames_argument("code");
+	for (size_t i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++) {
+		struct text key = { compiled[i].key, (uint32_t)strlen(compiled[i].key), NULL };
+		PyObject *fact = code && code->type == py.CodeType
+					 ? py.GetAttr(code, compiled[i].attribute)
+					 : NULL;
+
+		if (fact)
+			args_put(&args, &key, fact);
+		py_drop(fact);
+	}
+	adapter_scope_begin(r, text_for_ever(&name, "torch: compile"), &args);
+	py.Err_Clear();
+	py.Err_Restore(type, value, traceback);
+}
+
 static const struct adapter_function functions[] = {
 	{ "torch/nn/modules/module.py", "Module._wrapped_call_impl", module_begins, module_ends },
+	{ "torch/utils/data/dataloader.py", "_MultiProcessingDataLoaderIter._get_data", wait_begins,
+	  adapter_scope_end },
+	{ "torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", load_begins,
+	  adapter_scope_end },
+	{ "torch/utils/data/_utils/fetch.py", "_IterableDatasetFetcher.fetch", load_begins,
+	  adapter_scope_end },
+	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, adapter_scope_end },
 };
 
 const struct adapter adapter_torch = { functions, sizeof(functions) / sizeof(functions[0]) };

@@ -121,28 +121,36 @@ static size_t put_value(uint8_t *to, enum arg_type *type, PyObject *value)
 	return put_object(to, type, value);
 }
 
+bool args_put(struct args *out, const struct text *key, PyObject *value)
+{
+	uint8_t entry[ENTRY_MAX_BYTES];
+	enum arg_type type = ARG_NONE;
+	size_t n = 1;
+
+	n += put_text(entry + n, key);
+	n += put_value(entry + n, &type, value);
+	entry[0] = (uint8_t)type;
+	if (n + CUT_BYTES > ARGS_MAX_BYTES - out->bytes) {
+		out->data[out->bytes++] = ARG_CUT;
+		out->data[out->bytes++] = 0;
+		return false;
+	}
+	memcpy(out->data + out->bytes, entry, n);
+	out->bytes += (uint32_t)n;
+	return true;
+}
+
 void args_encode(struct args *out, PyObject *names, PyObject *const *values)
 {
 	ssize_t count = py.Tuple_Size(names);
+	bool fits = true;
 
 	out->bytes = 0;
-	for (ssize_t i = 0; i < count; i++) {
-		uint8_t entry[ENTRY_MAX_BYTES];
+	for (ssize_t i = 0; fits && i < count; i++) {
 		struct text key = text_of(py.Tuple_GetItem(names, i), KEY_MAX_BYTES);
-		enum arg_type type = ARG_NONE;
-		size_t n = 1;
 
-		n += put_text(entry + n, &key);
-		n += put_value(entry + n, &type, values[i]);
-		entry[0] = (uint8_t)type;
+		fits = args_put(out, &key, values[i]);
 		text_release(&key);
-		if (n + CUT_BYTES > ARGS_MAX_BYTES - out->bytes) {
-			out->data[out->bytes++] = ARG_CUT;
-			out->data[out->bytes++] = 0;
-			break;
-		}
-		memcpy(out->data + out->bytes, entry, n);
-		out->bytes += (uint32_t)n;
 	}
 	py.Err_Clear();
 }

@@ -8,6 +8,7 @@
 #define AGENT_ARGS_H
 
 #include "agent/pyapi.h"
+#include "agent/text.h"
 
 #define ARGS_MAX_BYTES 3072u
 
@@ -15,6 +16,9 @@ struct args {
 	uint32_t bytes;
 	uint8_t data[ARGS_MAX_BYTES];
 };
+
+/* Adds one, to args that were all zeros at first.  False: it did not fit, and that is marked. */
+bool args_put(struct args *out, const struct text *key, PyObject *value);
 
 /* names: the tuple of keywords; values: as many.  What does not fit is cut and marked. */
 void args_encode(struct args *out, PyObject *names, PyObject *const *values);

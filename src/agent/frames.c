@@ -9,6 +9,8 @@
 #include "agent/pyapi.h"
 #include "format/py_layout.h"
 
+#define WALK_MAX 1000u /* frames between a function and one that it waits for */
+
 /* NULL until it was checked; stays from then on, for threads without the GIL may be reading by it.
  */
 static HOT_DATA _Atomic(const struct py_layout *) checked;
@@ -54,21 +56,39 @@ static const char *newest_frame(const struct py_layout *l)
 	return at && l->has_cframe ? pointer_at(at, l->cframe_frame) : at;
 }
 
-const void *frames_newest(void)
+struct frame_mark frames_newest(void)
 {
-	return newest_frame(checked_layout());
+	const struct py_layout *l = checked_layout();
+	const char *frame = newest_frame(l);
+
+	return (struct frame_mark){ frame, frame ? code_of(l, frame) : NULL };
 }
 
-const void *frames_outer(const void *frame)
+bool frames_is_inside(const struct frame_mark *mark, bool outer)
 {
-	return pointer_at(frame, checked_layout()->previous);
+	const struct py_layout *l = checked_layout();
+	const char *frame = newest_frame(l);
+	unsigned n = 0;
+
+	if (frame && outer)
+		frame = pointer_at(frame, l->previous);
+	for (; frame && n < WALK_MAX; n++) {
+		if (frame == mark->frame)
+			return code_of(l, frame) == mark->code;
+		frame = pointer_at(frame, l->previous);
+	}
+	return n == WALK_MAX;
 }
 
+/* A variable that functions inside use lies in a cell. */
 static PyObject *first_variable(const struct py_layout *l, const char *frame)
 {
 	const char *tagged = pointer_at(frame, l->locals);
+	PyObject *value = (PyObject *)(tagged - ((uintptr_t)tagged & l->tags));
 
-	return (PyObject *)(tagged - ((uintptr_t)tagged & l->tags));
+	if (value && value->type == py.CellType)
+		value = (PyObject *)pointer_at((const char *)value, PY_CELL_VALUE);
+	return value;
 }
 
 /* Is the first variable of the newest frame what Python has under this name? */
@@ -79,6 +99,7 @@ static bool variable_agrees(const struct py_layout *l, const char *frame, const 
 	PyObject *key = locals ? py.Unicode_From(name) : NULL;
 	PyObject *value = key ? py.GetItem(locals, key) : NULL;
 	bool agree = value && memory_readable(frame + l->locals, sizeof(value)) &&
+		     memory_readable(pointer_at(frame, l->locals), sizeof(*value)) &&
 		     first_variable(l, frame) == value;
 
 	py_drop(locals);

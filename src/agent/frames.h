@@ -45,15 +45,24 @@ struct frames_path {
  */
 uint64_t frames_fingerprint(struct frames_path *last);
 
-/* The newest frame of the calling thread, for the functions below; NULL: none, or unknown. */
-const void *frames_newest(void);
-const void *frames_outer(const void *frame); /* what called it; NULL: nothing */
+/* A frame, to be told from another one in its place by what it runs. */
+struct frame_mark {
+	const void *frame; /* NULL: none, or unknown */
+	const void *code;
+};
+
+struct frame_mark frames_newest(void); /* of the calling thread */
+
+/*
+ * Is the newest frame, or (if `outer`) the one that called it, this one, or was it called by it?
+ * True, too, where too many lie between to tell.
+ */
+bool frames_is_inside(const struct frame_mark *mark, bool outer);
 
 /*
  * The first argument of the function in the newest frame, which Python calls `name`: a
- * borrowed reference, NULL where it cannot be read (nothing is known of this version, or the
- * variable is in a cell).  With the GIL, when the function begins or ends.  The first time
- * Python itself is asked, and if it says otherwise nothing is ever read.
+ * borrowed reference, NULL where it cannot be read.  With the GIL, when the function begins or
+ * ends.  The first time Python itself is asked, and if it says otherwise nothing is ever read.
  */
 struct PyObject *frames_argument(const char *name);
 

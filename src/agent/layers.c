@@ -5,12 +5,11 @@
 #include "agent/budget.h"
 #include "agent/frames.h"
 
-#define OPEN_MAX 64u   /* deeper ones count for the layer around them */
-#define WALK_MAX 1000u /* frames between two layers: more were never seen to matter */
+#define OPEN_MAX 64u /* deeper ones count for the layer around them */
 
 struct open_layer {
-	const void *frame; /* NULL: frames cannot be read */
-	PyObject *module;  /* its address: it may be gone where the end was not told */
+	struct frame_mark frame;
+	PyObject *module; /* its address: it may be gone where the end was not told */
 	uint32_t id;
 };
 
@@ -44,24 +43,16 @@ static void end_from(struct ring *r, struct layer_stack *s, unsigned at)
 	push(r, RECORD_LAYER_END, s->open[at].id);
 }
 
-static bool is_called_by(const void *frame, const void *caller)
-{
-	unsigned n = 0;
-
-	for (; frame && n < WALK_MAX; n++) {
-		if (frame == caller)
-			return true;
-		frame = frames_outer(frame);
-	}
-	return n == WALK_MAX; /* unknown */
-}
-
-/* Ends what is in no frame that called this one.  Returns the outermost that was ended. */
-static const PyObject *end_dead(struct ring *r, struct layer_stack *s, const void *frame)
+/*
+ * Ends what is in no frame around the newest one (`outer`: and not in that one either).  Returns
+ * the outermost that was ended.
+ */
+static const PyObject *end_dead(struct ring *r, struct layer_stack *s, bool outer)
 {
 	unsigned alive = s->depth;
 
-	while (alive && s->open[alive - 1].frame && !is_called_by(frame, s->open[alive - 1].frame))
+	while (alive && s->open[alive - 1].frame.frame &&
+	       !frames_is_inside(&s->open[alive - 1].frame, outer))
 		alive--;
 	if (alive == s->depth)
 		return NULL;
@@ -71,31 +62,29 @@ static const PyObject *end_dead(struct ring *r, struct layer_stack *s, const voi
 
 void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kind)
 {
-	const void *frame = frames_newest();
 	struct layer_stack *s = stack_of(r);
 	const struct layer_note *note;
 
 	if (!s)
 		return;
 	/* What was begun in this very frame, or rather one in its place, is over. */
-	if (frame)
-		end_dead(r, s, frames_outer(frame));
+	end_dead(r, s, true);
 	if (s->depth == OPEN_MAX)
 		return;
 	note = layer_note(r, module, s->depth ? s->open[0].module : NULL, kind);
 	if (!note)
 		return;
-	s->open[s->depth++] = (struct open_layer){ frame, module, note->id };
+	s->open[s->depth++] = (struct open_layer){ frames_newest(), module, note->id };
 	push(r, RECORD_LAYER_BEGIN, note->id);
 }
 
 void layers_end_here(struct ring *r)
 {
-	const void *frame = frames_newest();
+	const void *frame = frames_newest().frame;
 	struct layer_stack *s = stack_of(r);
 
 	for (unsigned i = s && frame ? s->depth : 0; i-- > 0;) {
-		if (s->open[i].frame == frame) {
+		if (s->open[i].frame.frame == frame) {
 			end_from(r, s, i);
 			return;
 		}
@@ -104,10 +93,9 @@ void layers_end_here(struct ring *r)
 
 void layers_end(struct ring *r, const PyObject *module)
 {
-	const void *frame = frames_newest();
 	struct layer_stack *s = stack_of(r);
 
-	if (!s || (frame && end_dead(r, s, frame) == module))
+	if (!s || end_dead(r, s, false) == module)
 		return;
 	for (unsigned i = s->depth; i-- > 0;) {
 		if (s->open[i].module == module) {

@@ -215,6 +215,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(BoolType, "PyBool_Type", false)         \
 	X(FunctionType, "PyFunction_Type", false) \
 	X(CodeType, "PyCode_Type", false)         \
+	X(CellType, "PyCell_Type", false)         \
 	X(DictType, "PyDict_Type", false)         \
 	X(TypeError, "PyExc_TypeError", true)     \
 	X(ImportError, "PyExc_ImportError", true) \

@@ -51,9 +51,10 @@ struct ring {
 	struct ring_chain defs;
 	/* For stacks.c.  Here because thread-local memory must stay small: see session.h. */
 	struct frames_path path;
-	bool wants_nvtx;            /* SHM_COLLECT_NVTX */
-	struct nvtx_stack *ranges;  /* of nvtx_ranges.c; NULL: none so far */
-	struct layer_stack *layers; /* of layers.c; likewise */
+	bool wants_nvtx;               /* SHM_COLLECT_NVTX */
+	struct nvtx_stack *ranges;     /* of nvtx_ranges.c; NULL: none so far */
+	struct layer_stack *layers;    /* of layers.c; likewise */
+	struct adapter_scopes *scopes; /* of adapter_scopes.c; likewise */
 
 	/* Our sealed event blocks, oldest first; those drained meanwhile are stale. */
 	uint64_t oldest_seq;

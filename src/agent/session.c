@@ -193,6 +193,7 @@ static void at_thread_end(void *ring)
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
 	free(r->ranges);
 	free(r->layers);
+	free(r->scopes);
 	free(r);
 }
 

@@ -255,6 +255,8 @@ static inline const struct py_layout *py_layout_find(uint32_t version)
 enum {
 	PY_OBJECT_TYPE = 8, /* in an object */
 
+	PY_CELL_VALUE = 16, /* in a cell */
+
 	PY_BYTES_LENGTH = 16, /* in a bytes object */
 	PY_BYTES_DATA = 32,
 

@@ -45,6 +45,8 @@ def layers(record, work):
         run.recording = record(python, MODEL + text, *args, notes=notes, env={
             "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_TORCH": torch,
             "INFERSCOPE_CPU": cpu}, **more)
+        run.source = (work / "program.py").read_text().splitlines()
+        run.source = [line.strip() for line in run.source]
         run.trace = isc.load(str(work / "t.isc"))
         return threads_of_layers(run.trace)
     return run
@@ -97,6 +99,22 @@ def test_a_model_inside_a_call_that_raised_is_not_taken_for_part_of_it(layers, p
     Careful()("bad")
     """, cpu="sample")
     assert found == [(0, "Careful"), (1, "inner"), (2, "inner.first"), (1, "rest")]
+
+
+def test_a_function_in_the_place_of_a_call_that_raised_is_not_taken_for_it(layers, python):
+    """Frames lie where others lay: what `again` calls is inside nothing."""
+    found, = layers(python, """
+    def again(model):
+        return model(1)
+
+    model = Model()
+    try:
+        model("bad")
+    except ValueError:
+        pass
+    again(model)
+    """, cpu="sample")
+    assert found == [(0, "Model"), (1, "first")] + ONE_CALL
 
 
 def test_a_part_that_was_called_by_itself_gets_its_full_name(layers, python):
@@ -224,3 +242,69 @@ def test_what_the_hooks_were_in_is_as_it_was_afterwards(layers, python, package)
     _agent.detach()
     assert not [name for name in vars(module) if name.startswith("_global") and vars(module)[name]]
     """ % package, notes=None)
+
+
+def scopes_of(trace):
+    """[(name, its scopes of the main thread that ended)]; an end without a begin is an error."""
+    begun, ended = {}, []
+    for event in next(iter(trace.threads.values())).events:
+        if event.kind == isc.SCOPE_BEGIN:
+            begun[isc.Payload(event).instance] = trace.name(event.id), isc.Payload(event).args
+        elif event.kind == isc.SCOPE_END:
+            ended.append(begun.pop(isc.Payload(event).instance))
+    return ended, begun
+
+
+SEEN = ["trace", "auto", "sample"]  # from 3.12 on; before, functions are seen where all calls are
+
+
+@pytest.mark.parametrize("cpu", SEEN)
+def test_waiting_for_data_and_loading_it_are_scopes(layers, python, version, cpu):
+    layers(python, """
+    from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+    from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+    model, workers = Model(), _MultiProcessingDataLoaderIter()
+    for loader in (_MapDatasetFetcher([1, 2]), _IterableDatasetFetcher([1])):
+        try:
+            for index in range(3):
+                model(loader.fetch(index))
+                model(workers._get_data())
+        except (IndexError, StopIteration):
+            model(1)
+    """, cpu=cpu)
+    ended, without_end = scopes_of(layers.trace)
+    names = [name for name, _ in ended]
+    if version < (3, 12) and cpu != "trace":
+        assert not names
+    else:
+        assert names == ["torch: DataLoader load", "torch: DataLoader wait"] * 2 + [
+            "torch: DataLoader load"] * 2 + ["torch: DataLoader wait", "torch: DataLoader load"]
+    assert not without_end
+
+
+@pytest.mark.parametrize("cpu", SEEN)
+def test_compilations_are_scopes_that_say_what_is_compiled(layers, python, version, cpu):
+    layers(python, """
+    import torch._dynamo
+    from torch._dynamo.convert_frame import SkipFrame, _compile
+
+    def step(x):
+        return x
+
+    for skips in (False, True, False):
+        try:
+            _compile(step.__code__, skips)
+        except SkipFrame:
+            pass
+    """, cpu=cpu, notes=None)
+    ended, without_end = scopes_of(layers.trace)
+    if version < (3, 12) and cpu != "trace":
+        assert not ended
+    else:
+        assert [name for name, _ in ended] == 3 * ["torch: compile"]
+    for _, args in ended:
+        if version >= (3, 11):  # before, the argument lies in a cell that is not known
+            known = dict(args.pairs)
+            assert known["function"] == "step" and known["file"].endswith("program.py")
+            assert known["line"] == 1 + layers.source.index("def step(x):")
+    assert not without_end

@@ -57,6 +57,7 @@ int main(void)
 	SAME(PY_OBJECT_TYPE, PyObject, ob_type);
 	SAME(PY_BYTES_LENGTH, PyBytesObject, ob_base.ob_size);
 	SAME(PY_BYTES_DATA, PyBytesObject, ob_sval);
+	SAME(PY_CELL_VALUE, PyCellObject, ob_ref);
 	SAME(PY_TEXT_LENGTH, PyASCIIObject, length);
 	SAME(PY_TEXT_STATE, PyASCIIObject, state);
 	same("text", l->text, sizeof(PyASCIIObject));
