@@ -122,12 +122,11 @@ struct shm_header {
 	uint32_t cpu_mode;                   /* enum shm_cpu */
 	uint32_t budget_ppm; /* of elapsed time, for SHM_CPU_AUTO; SHM_NO_BUDGET: no bound */
 	uint32_t sample_hz;  /* asked for */
+	uint64_t processes_at, threads_at, free_map_at; /* offsets */
+	uint64_t block_state_at, block_begun_at, blocks_at, windows_at;
+	uint32_t windows; /* table size */
 	/* The recorder reads no process by itself: agents are to be ready for its questions. */
 	uint32_t refused;
-	uint32_t windows; /* table size */
-	uint64_t windows_at;
-	uint64_t processes_at, threads_at, free_map_at; /* offsets */
-	uint64_t block_state_at, block_begun_at, blocks_at;
 
 	/*
 	 * enum shm_active.  The recorder changes it; to SHM_OVER: agents unhook and
