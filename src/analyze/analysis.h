@@ -98,7 +98,8 @@ struct analysis_step {
 	const char *domain; /* of NVTX, "": the default one; NULL: it is none of NVTX's */
 	enum step_source source;
 	uint32_t pid;
-	uint32_t depth;   /* typical number of scopes around it */
+	uint32_t depth;   /* typical number of scopes around it; of loops */
+	bool has_steps;   /* it was found, and others lie inside it */
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */
@@ -197,8 +198,9 @@ struct analysis {
 	struct analysis_function *functions; /* most self time first, those that wait last */
 	struct analysis_line *lines;         /* of all functions; those of one most samples first */
 	size_t step_count;
-	struct analysis_step *steps; /* most important first: outermost, longest in total */
-	struct arena step_names;     /* of steps that nobody named */
+	/* Most important first: outermost, those found innermost, longest in total. */
+	struct analysis_step *steps;
+	struct arena step_names; /* of steps that nobody named */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;

@@ -163,6 +163,7 @@ void step_finder_layer_dropped(struct step_finder *f)
 void found_steps_release(struct found_steps *s)
 {
 	free(s->items);
+	free(s->outer);
 	arena_release(&s->names);
 	memset(s, 0, sizeof(*s));
 }

@@ -28,6 +28,7 @@ struct step_unit {
 	bool by_library; /* its caller is no code of the user's */
 	bool known;      /* its begin and end are */
 	bool has_loop;   /* in it, or it is one */
+	uint32_t loops;  /* around it */
 	int64_t start_ns, end_ns;
 	size_t first_child, last_child, next; /* those inside it, in order of time */
 };
@@ -52,10 +53,12 @@ struct step_finder {
 	bool failed;  /* out of memory */
 };
 
-/* Steps that were found, as scopes of no name of the user's. */
+/* Steps that were found, as scopes of no name of the user's; depth: of loops around them. */
 struct found_steps {
-	struct scope *items; /* depth: 1 where other steps are inside it */
+	struct scope *items;
 	size_t count, cap;
+	const char **outer; /* names of those that have others inside them */
+	size_t outer_count;
 	struct arena names;
 	bool by_layer; /* they are layer calls */
 };

@@ -158,9 +158,16 @@ static void choose_starts(struct search *s)
 	}
 }
 
-/* From the innermost out: parents come before what is in them. */
+/* Parents come before what is in them. */
 static void mark_loops(struct search *s)
 {
+	for (size_t i = 0; i < s->f->count; i++) {
+		struct step_unit *u = &s->f->units[i];
+		const struct step_unit *parent = parent_of(s, u);
+
+		if (parent)
+			u->loops = parent->loops + (caller_of(s, parent)->series != UNIT_NONE);
+	}
 	for (size_t i = s->f->count; i > 0; i--) {
 		struct step_unit *u = &s->f->units[i - 1];
 
@@ -213,7 +220,7 @@ static int found_add(struct search *s, const struct step_unit *u, const struct s
 		.parent = SCOPE_NONE,
 		.thread = u->thread,
 		.process = n->process,
-		.depth = n->has_loop,
+		.depth = parent_of(s, u) ? parent_of(s, u)->loops : 0,
 		.ended = true,
 	};
 	return 0;
@@ -302,6 +309,22 @@ static int name_series(struct search *s, struct series *n)
 	return name ? 0 : -1;
 }
 
+static int name_all(struct search *s)
+{
+	s->out->outer = calloc(s->series_count + 1, sizeof(*s->out->outer));
+	if (!s->out->outer)
+		return -1;
+	for (size_t i = 0; i < s->series_count; i++) {
+		struct series *n = &s->series_items[i];
+
+		if (name_series(s, n))
+			return -1;
+		if (n->has_loop)
+			s->out->outer[s->out->outer_count++] = n->name;
+	}
+	return 0;
+}
+
 /* What a loop does besides its iterations, again and again, and what a library calls. */
 static bool stands_alone(struct search *s, const struct series *n)
 {
@@ -326,10 +349,8 @@ static int add_steps(struct search *s, int64_t *room)
 		if (c && c->series != UNIT_NONE)
 			count_between(s, u, s->series_items[c->series].kind);
 	}
-	for (size_t i = 0; i < s->series_count; i++) {
-		if (name_series(s, &s->series_items[i]))
-			return -1;
-	}
+	if (name_all(s))
+		return -1;
 	for (size_t i = 0; i < s->f->count; i++) {
 		const struct step_unit *u = &s->f->units[i];
 		const struct caller *c = u->known && !is_layer(u) ? caller_of(s, u) : NULL;
@@ -344,7 +365,38 @@ static int add_steps(struct search *s, int64_t *room)
 	return 0;
 }
 
-/* All outermost calls of a layer, wherever they were made. */
+static int by_name(const void *a, const void *b)
+{
+	const struct series *x = *(struct series *const *)a, *y = *(struct series *const *)b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Modules of one class have one name here, and may be made anew for each call. */
+static int count_by_name(struct search *s)
+{
+	struct series **order = calloc(s->series_count + 1, sizeof(struct series *));
+
+	if (!order)
+		return -1;
+	for (size_t i = 0; i < s->series_count; i++)
+		order[i] = &s->series_items[i];
+	qsort(order, s->series_count, sizeof(struct series *), by_name);
+	for (size_t i = 0, next; i < s->series_count; i = next) {
+		size_t count = 0;
+
+		for (next = i; next < s->series_count && !by_name(&order[i], &order[next]); next++)
+			count += order[next]->count;
+		while (i < next)
+			order[i++]->count = count;
+	}
+	free(order);
+	return 0;
+}
+
+/* All outermost calls of a layer, wherever they were made: the function is not known. */
 static int add_layers(struct search *s)
 {
 	s->out->by_layer = true;
@@ -354,15 +406,8 @@ static int add_layers(struct search *s)
 		u->parent = UNIT_NONE;
 		u->known &= is_layer(u);
 	}
-	s->series_count = 0;
-	pair_map_release(&s->series);
-	pair_map_init(&s->series);
-	if (count_units(s))
+	if (count_units(s) || name_all(s) || count_by_name(s))
 		return -1;
-	for (size_t i = 0; i < s->series_count; i++) {
-		if (name_series(s, &s->series_items[i]))
-			return -1;
-	}
 	for (size_t i = 0; i < s->f->count; i++) {
 		const struct step_unit *u = &s->f->units[i];
 		const struct series *n = u->known ? series_of(s, u, i) : NULL;

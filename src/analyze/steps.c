@@ -49,7 +49,9 @@ static int most_important_first(const void *a, const void *b)
 	const struct analysis_step *x = a, *y = b;
 	int order;
 
-	if (x->depth != y->depth)
+	if (x->has_steps != y->has_steps)
+		return x->has_steps ? 1 : -1;
+	if (x->depth != y->depth && x->source != STEP_LOOP)
 		return x->depth < y->depth ? -1 : 1;
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
@@ -248,8 +250,11 @@ static int collect_found(struct analysis *a, struct step_finder *finder,
 	qsort(w.scopes, found.count, sizeof(*w.scopes), by_series);
 	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, gpu, t))
 		goto out;
-	for (size_t i = 0; i < a->step_count; i++)
+	for (size_t i = 0; i < a->step_count; i++) {
 		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
+		for (size_t k = 0; k < found.outer_count; k++)
+			a->steps[i].has_steps |= found.outer[k] == a->steps[i].name;
+	}
 	a->step_names = found.names;
 	arena_init(&found.names); /* the analysis owns them now */
 	rc = 0;

@@ -101,6 +101,11 @@ static void add_head(struct screen *s, const struct analysis *a)
 	buf_release(&command);
 }
 
+static size_t at_most(size_t n, size_t limit)
+{
+	return n < limit ? n : limit;
+}
+
 static void add_steps(struct screen *s, const struct analysis *a)
 {
 	static const char *const titles[] = { "count", "mean", "p50", "p95", "p99" };
@@ -121,7 +126,8 @@ static void add_steps(struct screen *s, const struct analysis *a)
 		rows--; /* its line goes to the remark below */
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_step *step = &a->steps[i];
-		size_t indent = step->depth < 4 ? 2 * (size_t)step->depth : 6;
+		/* Those that were found come the other way round. */
+		size_t indent = step->source == STEP_LOOP ? 0 : 2 * at_most(step->depth, 3);
 		char pid[TEXT_FIGURE] = "";
 
 		/* Processes have steps of the same name. */
@@ -185,11 +191,6 @@ static size_t gpu_lines(const struct analysis *a)
 struct table_rows {
 	size_t functions, layers;
 };
-
-static size_t at_most(size_t n, size_t limit)
-{
-	return n < limit ? n : limit;
-}
 
 /* Lines on other things take the place of functions: it all stays on one screen. */
 static struct table_rows share_lines(const struct analysis *a, enum report_detail detail)

@@ -195,8 +195,8 @@ def test_found_steps_are_the_true_ones(steps, python, program):
 def test_steps_of_several_kinds_the_innermost_first(steps, python):
     found = steps(python, PROGRAMS["prefill and decode"][2])
     assert [(s["name"], s["count"], s["depth"]) for s in found] == [
-        ("decode in generate", 24, 0), ("prefill in generate", 4, 0),
-        ("generate in program.py", 4, 1)]
+        ("decode in generate", 24, 1), ("prefill in generate", 4, 1),
+        ("generate in program.py", 4, 0)]
 
 
 def test_without_calls_the_models_are_the_steps(steps, python):

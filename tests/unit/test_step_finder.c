@@ -99,7 +99,7 @@ static void loops_in_loops_are_kinds_of_steps(void **state)
 			  "1: +infer@200 <1@210 </1@215 <1@220 </1@225 <1@230 </1@235 -infer@250\n"
 			  "1: +infer@300 <1@310 </1@315 <1@320 </1@325 <1@330 </1@335 -infer@350\n"
 			  "1: -main@900\n" END,
-		     "Net in infer: loop 9 90 10 0\ninfer in main: loop 3 300 100 1\n");
+		     "Net in infer: loop 9 90 10 1\ninfer in main: loop 3 300 100 0\n");
 }
 
 static void two_models_in_turn_are_one_step(void **state)
@@ -139,6 +139,9 @@ static void layers_called_from_nowhere_are_steps_themselves(void **state)
 	(void)state;
 	expect_steps(HEAD "1: <1@100 <3@101 </3@105 </1@110 <1@200 </1@210 <1@300 </1@320\n" END,
 		     "Net: module 3 40 10 0\n");
+	expect_steps(HEAD "1: <1@100 </1@110 <11@111 </11@112 <1@200 </1@210 <12@211 </12@212\n"
+			  "1: <1@300 </1@320 <13@321 </13@323\n" END,
+		     "Net: module 3 40 10 0\nSoftmax: module 3 4 1 0\n");
 	/* The recording of calls paused for most of the time. */
 	expect_steps(HEAD "1: +main@10 <1@100 </1@110 |0@120 <1@200 </1@210 <1@300 </1@310\n"
 			  "1: <1@400 </1@410\n" END,
