@@ -38,7 +38,8 @@ def start(report, trace, settings):
     os.environ["INFERSCOPE_SESSION"] = line[1]
     os.environ["INFERSCOPE_AGENT"] = _agent.__file__  # for native code: include/inferscope.h
     for variable in _INJECTIONS:
-        os.environ.setdefault(variable, _agent.__file__)
+        if not os.environ.get(variable):
+            os.environ[variable] = _agent.__file__
     try:
         refusal = None if _agent.attach(line[1]) else "is /proc mounted?"
     except MemoryError as error:
@@ -52,6 +53,10 @@ def start(report, trace, settings):
                         after_in_child=_agent.forked)
     _current = (to_recorder, from_recorder, os.getpid())
     atexit.register(_stop_at_exit)
+    other = os.environ["NVTX_INJECTION64_PATH"]
+    if other != _agent.__file__ and settings.get("nvtx", True):
+        _note(line[1], "NVTX_INJECTION64_PATH is set to another tool (%s): NVTX ranges are not "
+                       "recorded" % other)
     if _cuda_is_initialised():
         _note(line[1], "CUDA was initialised before start(): the GPU is not recorded")
 

@@ -21,10 +21,11 @@
 #define STACK_MAX 1024u /* of a program that pushes and does not pop, the newest stay */
 #define NO_RANGE (-1)   /* what a pop of nothing returns */
 
-/* "payload", its value, and what is in front of them */
-#define KEY "payload"
-#define ARG_MAX (1 + 1 + sizeof(KEY) + VARINT_MAX)
-#define BEGIN_MAX (2 * VARINT_MAX + ARG_MAX)
+/* The key of the payload among the metadata, and what they take: type, length, key, value. */
+static const uint8_t key[] = { 'p', 'a', 'y', 'l', 'o', 'a', 'd' };
+#define VALUE_AT (2 + sizeof(key))
+#define ARG_MAX (VALUE_AT + VARINT_MAX)
+#define BEGIN_MAX (VARINT_MAX + 1 + ARG_MAX)
 
 /* Instances of started ranges: apart from those of session_next_instance(). */
 #define STARTED (1ull << 48)
@@ -54,13 +55,13 @@ struct ring *nvtx_ring(void)
 static size_t put_integer(uint8_t *to, int64_t value)
 {
 	*to = ARG_INT;
-	return varint_put(to + 2 + strlen(KEY), zigzag(value));
+	return varint_put(to + VALUE_AT, zigzag(value));
 }
 
 static size_t put_real(uint8_t *to, double value)
 {
 	*to = ARG_FLOAT;
-	memcpy(to + 2 + strlen(KEY), &value, sizeof(value));
+	memcpy(to + VALUE_AT, &value, sizeof(value));
 	return sizeof(value);
 }
 
@@ -94,9 +95,9 @@ static size_t put_payload(uint8_t *to, const struct nvtx_attributes *a)
 	default:
 		return 0;
 	}
-	to[1] = (uint8_t)strlen(KEY);
-	memcpy(to + 2, KEY, strlen(KEY));
-	return 2 + strlen(KEY) + n;
+	to[1] = sizeof(key);
+	memcpy(to + 2, key, sizeof(key));
+	return VALUE_AT + n;
 }
 
 /* ---- records ---- */

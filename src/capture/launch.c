@@ -70,7 +70,9 @@ const struct launch_injection launch_injections[] = {
 static int set_injections(const char *agent, uint32_t collect)
 {
 	for (const struct launch_injection *i = launch_injections; i->variable; i++) {
-		if (collect & i->collect && setenv(i->variable, agent, 0))
+		const char *other = getenv(i->variable);
+
+		if (collect & i->collect && !(other && *other) && setenv(i->variable, agent, 1))
 			return -1;
 	}
 	return 0;

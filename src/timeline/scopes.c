@@ -169,7 +169,7 @@ int scopes_add_gap(struct scopes *s, size_t thread, int64_t start_ns)
 int scopes_leave_out(struct scopes *s, uint32_t id)
 {
 	const struct trace_nvtx *nvtx = trace_nvtx(s->trace, id);
-	const struct trace_nvtx **grown;
+	struct scope_left_out *grown;
 
 	/* It is said again after every try to record it. */
 	if (!nvtx || pair_map_find(&s->left_out_at, 0, id) != PAIR_NONE)
@@ -178,7 +178,7 @@ int scopes_leave_out(struct scopes *s, uint32_t id)
 	if (!grown)
 		return -1;
 	s->left_out = grown;
-	grown[s->left_out_count] = nvtx;
+	grown[s->left_out_count].what = nvtx;
 	return pair_map_put(&s->left_out_at, 0, id, s->left_out_count++);
 }
 

@@ -17,6 +17,11 @@
 struct scope_end;
 struct scope_gap;
 
+/* Of the trace, for the budget's sake. */
+struct scope_left_out {
+	const struct trace_nvtx *what;
+};
+
 struct scopes {
 	const struct trace *trace;
 	struct scope *items;
@@ -28,7 +33,7 @@ struct scopes {
 	size_t end_count, end_cap;
 	struct scope_gap *gaps; /* by thread, then time */
 	size_t gap_count, gap_cap;
-	const struct trace_nvtx **left_out; /* of the trace, for the budget's sake */
+	struct scope_left_out *left_out;
 	size_t left_out_count, left_out_cap;
 	struct pair_map left_out_at; /* (0, id): its place */
 	uint64_t lost_begins;

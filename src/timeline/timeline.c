@@ -424,7 +424,7 @@ size_t timeline_nvtx_left_out_count(const struct timeline *tl)
 
 const struct trace_nvtx *timeline_nvtx_left_out(const struct timeline *tl, size_t index)
 {
-	return tl->scopes.left_out[index];
+	return tl->scopes.left_out[index].what;
 }
 
 const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread)

@@ -226,6 +226,11 @@ def test_another_tool_stays(build, record_nvtx):
     assert shown.done.stdout == other + "\n"
 
 
+def test_an_empty_variable_is_no_tool(build, record_nvtx):
+    trace = record_nvtx(build(), "everything", env={"NVTX_INJECTION64_PATH": ""})
+    assert len(ranges(trace)) == 5
+
+
 def test_a_recording_inside_a_recording_is_ours(build, record_nvtx, package):
     agent = os.path.realpath(package + "/inferscope/_agent.abi3.so")
     trace = record_nvtx(build(), "everything", env={"NVTX_INJECTION64_PATH": agent})
@@ -338,6 +343,22 @@ inferscope.stop()
     assert story(second) == [("begin", "step", ""), ("end", "step", ""), ("begin", "second", ""),
                              ("end", "second", "")]
     assert story(third) == []
+
+
+def test_start_leaves_another_tool_alone(python, plain, write, with_library, work):
+    path = write(CALLS + """
+import inferscope
+inferscope.start("a.json", trace="a.isc", cpu="off")
+print(nvtx.nvtxRangePushA(b"theirs"))
+inferscope.stop()
+print(os.environ["NVTX_INJECTION64_PATH"])
+""")
+    other = "/opt/other/tool.so"
+    done = plain(python, path, env={**with_library, "NVTX_INJECTION64_PATH": other})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "-2\n%s\n" % other, "")
+    trace = isc.load(str(work / "a.isc"))
+    assert not trace.nvtx
+    assert any("set to another tool (%s): NVTX ranges" % other in note for note in trace.notes)
 
 
 PACKAGE = """
