@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/stats.h"
 #include "analyze/step_finder.h"
 #include "base/array.h"
 #include "base/buf.h"
@@ -12,8 +11,7 @@
 #define STRAY_SHARE 0.1 /* of the layers may be called from nowhere */
 #define NO_PARENT UINT64_MAX
 
-/* What a function calls of one kind, in all its calls of one process; of no function: at the top.
- */
+/* What a function calls of one kind, in all its calls of one process, or nobody calls. */
 struct series {
 	uint64_t function; /* kind of the parents; NO_PARENT */
 	uint64_t kind;
@@ -119,24 +117,34 @@ static struct series *series_of(struct search *s, const struct step_unit *u, siz
 	return &n[s->series_count++];
 }
 
+static int count_unit(struct search *s, const struct step_unit *u, size_t index)
+{
+	struct series *n = series_of(s, u, index);
+	struct caller *c;
+
+	if (!n)
+		return -1;
+	n->count++;
+	if (!is_layer(u)) {
+		c = caller_of(s, u);
+		if (!c)
+			return -1;
+		c->calls++;
+	}
+	if (parent_of(s, u)) {
+		c = caller_of(s, parent_of(s, u));
+		if (!c)
+			return -1;
+		c->units++;
+	}
+	return 0;
+}
+
 static int count_units(struct search *s)
 {
 	for (size_t i = 0; i < s->f->count; i++) {
-		const struct step_unit *u = &s->f->units[i];
-		struct caller *own = is_layer(u) || !u->known ? NULL : caller_of(s, u);
-		struct caller *around =
-			parent_of(s, u) && u->known ? caller_of(s, parent_of(s, u)) : NULL;
-		struct series *n = u->known ? series_of(s, u, i) : NULL;
-
-		if (!u->known)
-			continue;
-		if (!n || (!own && !is_layer(u)) || (!around && u->parent != UNIT_NONE))
+		if (s->f->units[i].known && count_unit(s, &s->f->units[i], i))
 			return -1;
-		n->count++;
-		if (!is_layer(u))
-			caller_of(s, u)->calls++;
-		if (around)
-			caller_of(s, parent_of(s, u))->units++;
 	}
 	return 0;
 }
