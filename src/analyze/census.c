@@ -321,7 +321,7 @@ static void use_samples(struct analysis_function *f, const struct sample_census 
 	f->self_ns = t->self_ns;
 	if (!traced)
 		f->total_ns = t->total_ns;
-	f->self_error_ns = sample_error_ns(s, t->self_looks);
+	f->self_error_ns = stats_add(sample_error_ns(s, t->self_looks), t->doubtful_ns);
 }
 
 static int most_looks_first(const void *a, const void *b)

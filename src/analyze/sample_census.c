@@ -123,6 +123,8 @@ static void count_sample(void *ctx, const struct timed_sample *s)
 			/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 			t->self_looks += s->sample->count;
 			t->self_ns = stats_add(t->self_ns, time_ns);
+			if (s->sample->flags & SAMPLE_LEAF_UNSTABLE)
+				t->doubtful_ns = stats_add(t->doubtful_ns, time_ns);
 			if (is_left_out(c, function)) {
 				c->left_out_ns = stats_add(c->left_out_ns, time_ns);
 				count_folded(c, frames, count, s);

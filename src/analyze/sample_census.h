@@ -16,6 +16,7 @@ struct sample_tally {
 	uint64_t looks;      /* that found it, or what it called */
 	uint64_t self_looks; /* that found itself */
 	int64_t self_ns, total_ns;
+	int64_t doubtful_ns; /* of self_ns, by looks whose innermost function is uncertain */
 	uint64_t
 		folded; /* looks at what is left out of the trace: there it is in this one's time */
 	uint64_t met;   /* the last sample that it was counted for */

@@ -206,6 +206,15 @@ static bool is_shared(struct object_look *k, const uint8_t *copy)
 	return o->code == code && o->thread == k->thread->state && o->moves > 0;
 }
 
+/* A function that has been met some times, and never in another frame. */
+static bool is_settled(struct object_look *k, const uint8_t *copy)
+{
+	uint64_t code = frame_code(k->layout, copy);
+	const struct known_owner *o = owner_of(k, code);
+
+	return o->code == code && o->thread == k->thread->state && !o->moves && o->stays >= SETTLED;
+}
+
 /* It was what it is at the last look. */
 static bool is_steady(struct object_look *k, uint64_t at, const uint8_t *copy)
 {
@@ -234,7 +243,7 @@ static bool is_linked(struct object_look *k, uint64_t at, const uint8_t *copy)
 	back_copy = copy_of(k, back);
 	if (!back_copy)
 		return false;
-	if (!is_shared(k, back_copy) || is_steady(k, back, back_copy))
+	if (is_settled(k, back_copy) || is_steady(k, back, back_copy))
 		return true;
 	return at / PAGE_BYTES == back / PAGE_BYTES && runs(k->layout, copy) &&
 	       runs(k->layout, back_copy);
@@ -275,15 +284,6 @@ static void note_owners(struct object_look *k)
 		note_owner(k, frame_code(k->layout, newest), k->newest);
 }
 
-/* A function that has been met some times, and never in another frame. */
-static bool is_settled(struct object_look *k, const uint8_t *copy)
-{
-	uint64_t code = frame_code(k->layout, copy);
-	const struct known_owner *o = owner_of(k, code);
-
-	return o->code == code && o->thread == k->thread->state && !o->moves && o->stays >= SETTLED;
-}
-
 /* What all frames tell that were read, whether they are in this stack or have just left it. */
 static void learn_calls(struct object_look *k)
 {
@@ -298,7 +298,7 @@ static void learn_calls(struct object_look *k)
 		if (!call.back_at || !is_linked(k, k->thread->met[i].at, copy))
 			continue;
 		back = copy_of(k, call.back_at);
-		if (!back || !(is_shared(k, back) || is_settled(k, back)))
+		if (!back)
 			continue;
 		call.back =
 			(struct py_frame){ frame_code(l, back), remote_word(back, l->instruction) };
@@ -312,7 +312,7 @@ static int fits(struct object_look *k, const struct known_call *c)
 	const uint8_t *copy;
 
 	copy = copy_of(k, c->back_at);
-	if (!copy || frame_code(k->layout, copy) != c->back.code || is_shared(k, copy))
+	if (!copy || frame_code(k->layout, copy) != c->back.code || !is_settled(k, copy))
 		return 0;
 	return runs(k->layout, copy) ? 2 : 1;
 }
@@ -331,7 +331,7 @@ static bool push(struct object_look *k, uint64_t at, const struct py_frame *fram
  * Shared frames may be anybody's by now, so what recursive functions have
  * called each other is left out.
  */
-static uint64_t recall(struct object_look *k)
+static uint64_t recall(struct object_look *k, bool *runs_now)
 {
 	unsigned first = k->count - 1;
 
@@ -354,6 +354,7 @@ static uint64_t recall(struct object_look *k)
 				best = &set[i];
 			}
 		}
+		*runs_now = best_fit == 2;
 		if (!best || best_fit > 0)
 			return best ? best->back_at : 0;
 		push(k, best->back_at, &best->back);
@@ -361,16 +362,22 @@ static uint64_t recall(struct object_look *k)
 	return 0;
 }
 
-/* From the newest frame outwards.  -1: it cannot be followed to the end. */
+/*
+ * From the newest frame outwards.  -1: it is not certain, nor known from before; the frames that
+ * it may be are met all the same, and the next look will know more.
+ */
 static int walk(struct object_look *k, bool *certain)
 {
 	const struct py_layout *l = k->layout;
 	uint64_t at = k->newest, landmark = 0;
+	int rc = 0;
 
 	*certain = true;
 	while (at) {
 		const uint8_t *copy = copy_of(k, at);
 		struct py_frame frame;
+		uint64_t back;
+		bool runs_now;
 
 		/* Round and round: that is no stack.  The landmark moves on ever more slowly. */
 		if (!copy || at == landmark)
@@ -379,25 +386,30 @@ static int walk(struct object_look *k, bool *certain)
 			landmark = at;
 		frame = (struct py_frame){ frame_code(l, copy), remote_word(copy, l->instruction) };
 		if (!push(k, at, &frame))
-			return 0;
-		if (is_linked(k, at, copy)) {
-			at = frame_previous(l, copy);
-			continue;
+			return rc;
+		back = frame_previous(l, copy);
+		if (!is_linked(k, at, copy)) {
+			uint64_t recalled = recall(k, &runs_now);
+
+			*certain &= runs_now && !is_shared(k, copy);
+			if (recalled)
+				back = recalled;
+			else if (k->count < OBJECT_STEPS)
+				rc = -1;
 		}
-		*certain = false;
-		at = recall(k);
-		if (!at)
-			return k->count == OBJECT_STEPS ? 0 : -1;
+		at = back;
 	}
-	return 0;
+	return rc;
 }
 
-/* What was met is read from now on. */
+/* What was met is read from now on, and what it links to. */
 static void meet_all(struct object_look *k)
 {
 	struct py_thread *t = k->thread;
+	uint64_t backs[PY_THREAD_APART];
+	unsigned count = t->met_count;
 
-	for (unsigned i = 0; i < t->met_count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		struct py_met *met = &t->met[i];
 		const uint8_t *copy = k->copies[i];
 
@@ -406,6 +418,11 @@ static void meet_all(struct object_look *k)
 		met->back = frame_previous(k->layout, copy);
 		if (met->code)
 			met->age = 0;
+		backs[i] = met->code ? met->back : 0;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (backs[i])
+			meet(t, backs[i]);
 	}
 	meet(t, k->newest);
 	for (unsigned n = 0; n < k->count; n++)

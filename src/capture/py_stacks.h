@@ -41,7 +41,7 @@ struct py_frame {
 
 struct py_stack {
 	size_t count;
-	bool unstable;                           /* frames[0] may be wrong */
+	bool unstable;                           /* frames[0], or who called it, may be wrong */
 	bool cut;                                /* there are more */
 	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
 };

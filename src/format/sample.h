@@ -23,7 +23,7 @@ enum sample_state {
 enum sample_flag {
 	SAMPLE_STATE = 0x0f,             /* these bits: enum sample_state */
 	SAMPLE_HAS_GIL = 1u << 4,        /* it had the interpreter's lock */
-	SAMPLE_LEAF_UNSTABLE = 1u << 5,  /* the innermost frame changed while it was read */
+	SAMPLE_LEAF_UNSTABLE = 1u << 5,  /* the innermost frame, or who called it, is uncertain */
 	SAMPLE_CUT = 1u << 6,            /* only the innermost frames of a deeper stack */
 	SAMPLE_WAITS_FOR_LOCK = 1u << 7, /* `lock` and `holder` say more */
 	/* The kernel's look at a thread that ran: `stack` is the id of a DEF_NATIVE. */
