@@ -81,6 +81,17 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 	}
 	markdown_more(out, rows, a->step_count);
 	buf_add_str(out, "\nPercentiles are measured values (nearest rank), without warm-up.\n");
+	if (a->steps[0].source == STEP_LOOP)
+		buf_add_str(
+			out,
+			"The program marks no steps: these are what repeats around the calls of "
+			"its models. One lasts until the next begins; where a library calls the "
+			"function, until that returns.\n");
+	else if (a->steps[0].source == STEP_MODULE)
+		buf_add_str(
+			out,
+			"The program marks no steps, and its calls were not recorded: these are "
+			"the calls of its models, without what is between them.\n");
 }
 
 static void add_function(struct buf *out, const struct analysis *a, size_t i, double all_ns)

@@ -59,11 +59,13 @@ def test_every_kernel_has_a_layer_or_is_outside(record_gpu, gpu_env, work, pytho
     report = json.loads((work / "r.json").read_text())
     layers = {layer["name"]: layer for layer in report["layers"]}
     block_us = 0.5 + 1 + 2 + 4
-    figures = [(name, layers[name]["calls"], layers[name]["kernels"],
-                round(1000 * layers[name]["gpu_ms"], 3), round(1000 * layers[name]["self_gpu_ms"], 3))
-               for name in ("Net", "h0", "h0.attn", "h1.mlp")]
-    assert figures == [("Net", 5, 40, 5 * (2 * block_us + 0.3), 1.5), ("h0", 5, 20, 5 * block_us, 2.5),
-                       ("h0.attn", 5, 10, 15, 15), ("h1.mlp", 5, 5, 20, 20)]
+    figures = {name: (layers[name]["calls"], layers[name]["kernels"],
+                      round(1000 * layers[name]["gpu_ms"], 3),
+                      round(1000 * layers[name]["self_gpu_ms"], 3))
+               for name in ("Net", "h0", "h0.attn", "h1.mlp")}
+    assert figures == {"Net": (5, 40, 5 * (2 * block_us + 0.3), 1.5),
+                       "h0": (5, 20, 5 * block_us, 2.5),
+                       "h0.attn": (5, 10, 15, 15), "h1.mlp": (5, 5, 20, 20)}
     assert report["layers_outside"] == {"gpu_ms": pytest.approx(0.00057), "kernels": 6}
     section, = report["gpu"]["processes"]
     whole_ms = sum(kernel["ms"] for kernel in section["kernels"]) + sum(
