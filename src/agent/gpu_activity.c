@@ -199,7 +199,8 @@ static void on_device(struct ring *r, const struct cupti_device *d)
 	push(r, RECORD_GPU_DEVICE, d->id, &p);
 }
 
-static void on_record(struct ring *r, const struct cupti_activity *a)
+/* True: of a CUDA graph's node. */
+static bool on_record(struct ring *r, const struct cupti_activity *a)
 {
 	const struct cupti_kernel *kernel = (const void *)a;
 	const struct cupti_copy *copy = (const void *)a;
@@ -210,19 +211,19 @@ static void on_record(struct ring *r, const struct cupti_activity *a)
 	case CUPTI_KIND_CONCURRENT_KERNEL:
 		if (is_wanted(kernel->device, kernel->correlation))
 			on_kernel(r, kernel);
-		break;
+		return kernel->graph_node != 0;
 	case CUPTI_KIND_COPY:
 		if (is_wanted(copy->device, copy->correlation))
 			on_copy(r, copy);
-		break;
+		return copy->graph_node != 0;
 	case CUPTI_KIND_PEER_COPY:
 		if (is_wanted(peer->device, peer->correlation))
 			on_peer_copy(r, peer);
-		break;
+		return peer->graph_node != 0;
 	case CUPTI_KIND_MEMSET:
 		if (is_wanted(set->device, set->correlation))
 			on_memset(r, set);
-		break;
+		return set->graph_node != 0;
 	case CUPTI_KIND_OVERHEAD:
 		on_overhead(r, (const void *)a);
 		break;
@@ -232,6 +233,7 @@ static void on_record(struct ring *r, const struct cupti_activity *a)
 	default:
 		break;
 	}
+	return false;
 }
 
 /* From how long the last one lasted. */
@@ -264,17 +266,17 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 {
 	struct ring *r = session_ring();
 	struct cupti_activity *a = NULL;
-	size_t dropped = 0, records = 0;
+	size_t dropped = 0, records = 0, nodes = 0;
 	int result = CUPTI_OK;
 
 	(void)bytes;
 	if (r)
 		session_name_thread(r, "CUPTI");
 	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a))) {
-		on_record(r, a);
+		nodes += on_record(r, a);
 		records++;
 	}
-	gpu_windows_count(records);
+	gpu_windows_count(records - nodes, nodes);
 	if (result && result != CUPTI_NO_MORE_RECORDS)
 		gpu_stop_for("the GPU recording ends here: CUPTI's records cannot be read", result);
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)

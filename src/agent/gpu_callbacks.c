@@ -146,7 +146,8 @@ static COLD void on_graph_node(uint32_t id, const struct cupti_resource_data *da
 	uint64_t node, original;
 	size_t n;
 
-	if (!r || !graph || cupti.GetGraphNodeId(graph->node, &node))
+	forget_old_calls();
+	if (!r || gpu_is_over() || !graph || cupti.GetGraphNodeId(graph->node, &node))
 		return;
 	n = varint_put(payload, node);
 	if (id == CUPTI_GRAPH_NODE_CLONED) {
@@ -190,13 +191,13 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 	struct ring *r;
 
 	(void)user;
-	if (!gpu_is_on())
-		return;
-	forget_old_calls();
 	if (__builtin_expect(domain == CUPTI_DOMAIN_RESOURCE, 0)) {
 		on_graph_node(id, argument);
 		return;
 	}
+	if (!gpu_is_on())
+		return;
+	forget_old_calls();
 	if (data->site == CUPTI_ENTER) {
 		if (in.depth++)
 			return;
@@ -222,35 +223,56 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 		on_exit_of(r, data);
 }
 
-static const uint32_t node_events[] = { CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_CLONED };
+/* All calls of the table; returns how many could be, with the last refusal of the others. */
+static size_t switch_calls(uint32_t on, int *refusal)
+{
+	size_t switched = 0;
+
+	/* What was noted of a call that is under way means nothing from here on. */
+	atomic_fetch_add_explicit(&subscription, 1, memory_order_relaxed);
+	/* A row that this CUPTI does not know is an error we can do without; not so all of them. */
+	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++) {
+		int result;
+
+		if (row->domain == CUPTI_DOMAIN_DRIVER && !cupti.tells_driver_calls)
+			continue;
+		result = cupti.EnableCallback(on, subscriber, row->domain, row->id);
+		switched += !result;
+		*refusal = result ? result : *refusal;
+	}
+	return switched;
+}
+
+/* Without them nodes have no line of their own: that of the graph's launch. */
+static void hear_nodes(void)
+{
+	static const uint32_t events[] = { CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_CLONED };
+
+	for (size_t i = 0; cupti.GetGraphNodeId && i < sizeof(events) / sizeof(*events); i++)
+		cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, events[i]);
+}
 
 int gpu_callbacks_start(void)
 {
-	int result = cupti.Subscribe(&subscriber, on_call, NULL);
-	size_t enabled = 0;
+	int result = subscriber ? CUPTI_OK : cupti.Subscribe(&subscriber, on_call, NULL);
 
 	if (result)
 		return result;
 	cuda_calls_init();
-	atomic_fetch_add_explicit(&subscription, 1, memory_order_relaxed);
-	/* A row that this CUPTI does not know is an error we can do without; not so all of them. */
-	for (const struct cuda_call_row *row = cuda_call_rows; row->name; row++) {
-		int refusal;
-
-		if (row->domain == CUPTI_DOMAIN_DRIVER && !cupti.tells_driver_calls)
-			continue;
-		refusal = cupti.EnableCallback(1, subscriber, row->domain, row->id);
-		enabled += !refusal;
-		result = refusal ? refusal : result;
-	}
-	/* Without them nodes have no line of their own: that of the graph's launch. */
-	for (size_t i = 0; cupti.GetGraphNodeId && i < sizeof(node_events) / sizeof(*node_events);
-	     i++)
-		cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, node_events[i]);
-	if (enabled)
+	if (switch_calls(1, &result)) {
+		hear_nodes();
 		return CUPTI_OK;
+	}
 	gpu_callbacks_stop();
 	return result;
+}
+
+void gpu_callbacks_rest(void)
+{
+	int refusal = CUPTI_OK;
+
+	if (subscriber)
+		switch_calls(0, &refusal);
 }
 
 void gpu_callbacks_stop(void)

@@ -35,6 +35,11 @@ HOT bool gpu_is_on(void)
 	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_ON;
 }
 
+bool gpu_is_over(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_OFF;
+}
+
 HOT void gpu_note_call(void)
 {
 	/* Written once, its line stays shared with the thread that flushes. */
@@ -150,7 +155,7 @@ static void *flush_now_and_then(void *unused)
 {
 	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
 	unsigned quiet = 0;
-	int on = GPU_ON;
+	int was;
 
 	(void)unused;
 	while (session_on()) {
@@ -162,11 +167,13 @@ static void *flush_now_and_then(void *unused)
 		gpu_windows_turn();
 	}
 	/* The recording is over and the program runs on: CUPTI costs it nothing any more. */
-	if (atomic_load(&owner) == getpid() &&
-	    atomic_compare_exchange_strong(&phase, &on, GPU_OFF)) {
+	if (atomic_load(&owner) != getpid())
+		return NULL;
+	was = atomic_exchange(&phase, GPU_OFF);
+	if (was == GPU_ON)
 		gpu_activity_stop();
+	if (was != GPU_OFF)
 		gpu_callbacks_stop();
-	}
 	return NULL;
 }
 
@@ -239,7 +246,10 @@ static void let_go(enum gpu_pause_reason reason, const char *text)
 
 	begin_to_ignore();
 	gpu_activity_stop();
-	gpu_callbacks_stop();
+	if (reason == GPU_PAUSE_BUDGET)
+		gpu_callbacks_rest();
+	else
+		gpu_callbacks_stop();
 	atomic_store(&changes, false);
 	if (reason == GPU_PAUSE_BUDGET) /* nobody waits for it */
 		nanosleep(&pause, NULL);
@@ -255,6 +265,8 @@ void gpu_pause(enum gpu_pause_reason reason, const char *text)
 	begin_change();
 	if (!atomic_fetch_or(&reasons, reason) && gpu_is_on())
 		let_go(reason, text);
+	else if (reason == GPU_PAUSE_TOOL)
+		gpu_callbacks_stop(); /* which a pause for the budget had kept */
 	atomic_flag_clear(&changing);
 }
 

@@ -15,6 +15,7 @@
 
 /* In use by all that follows: is the GPU of this process being recorded now? */
 bool gpu_is_on(void);
+bool gpu_is_over(void); /* ... and it is not paused either */
 
 /*
  * CUPTI is being let go of or taken: calls and activities cannot be switched at the
@@ -49,16 +50,23 @@ enum gpu_pause_reason {
 void gpu_pause(enum gpu_pause_reason reason, const char *text);
 void gpu_resume(enum gpu_pause_reason reason);
 
-/* gpu_windows.c: so many activities were recorded; and what to do about it, now and then. */
-void gpu_windows_count(uint64_t activities);
+/*
+ * gpu_windows.c: so much was recorded, of CUDA graphs and other activities; and what to do
+ * about it, now and then.
+ */
+void gpu_windows_count(uint64_t activities, uint64_t nodes);
 void gpu_windows_turn(void);
 
 /* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */
 int gpu_activity_start(void);
 void gpu_activity_stop(void);
 
-/* gpu_callbacks.c */
+/*
+ * gpu_callbacks.c.  At rest no call is heard of, and none costs anything; the subscription is
+ * kept, and graphs that are captured meanwhile are known when they run later.
+ */
 int gpu_callbacks_start(void);
+void gpu_callbacks_rest(void);
 void gpu_callbacks_stop(void);
 
 #endif

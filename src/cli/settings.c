@@ -158,8 +158,7 @@ const struct setting setting_graph_nodes = {
 	.off_flag = "--no-graph-nodes",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = RUN,
-	.help = "record CUDA graphs node by node, at any cost",
-	.pending = "graph_nodes has no effect in this version; it does not record the GPU",
+	.help = "record every replay of CUDA graphs node by node, at any cost",
 };
 
 const struct setting setting_detail = {

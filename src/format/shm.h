@@ -89,6 +89,7 @@ enum shm_collect {
 	SHM_COLLECT_GC = 1u << 1,
 	SHM_COLLECT_GPU = 1u << 2,
 	SHM_COLLECT_NVTX = 1u << 3,
+	SHM_COLLECT_GRAPH_NODES = 1u << 4, /* every replay of CUDA graphs, whatever it costs */
 };
 
 /* How Python functions are recorded. */

@@ -62,9 +62,10 @@ bool gpu_is_ignored(uint32_t correlation)
 	return false;
 }
 
-void gpu_windows_count(uint64_t activities)
+void gpu_windows_count(uint64_t activities, uint64_t nodes)
 {
 	(void)activities;
+	(void)nodes;
 }
 
 void gpu_stop(const char *text)

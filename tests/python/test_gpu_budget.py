@@ -4,6 +4,7 @@ import json
 import sys
 
 import gpu_trace
+from gpu_double import told
 
 # More launches than 1 % of the time pays for, for so many seconds.
 MANY = """
@@ -20,12 +21,50 @@ MANY = """
 """
 
 
+# The same, with a new graph now and then, most of them in a pause; all are replayed from then on.
+CAPTURES = """
+    import fake_cuda, time
+    fake_cuda.init()
+    lib = fake_cuda.free_gil
+    instances = []
+    for _ in range(20):
+        lib.fake_capture_begin()
+        fake_cuda.launch("node")
+        instances.append(lib.fake_graph_instantiate(lib.fake_capture_end()))
+        end = time.monotonic() + 0.25
+        while time.monotonic() < end:
+            for _ in range(50):
+                fake_cuda.launch("k")
+            for instance in instances:
+                lib.fake_graph_replay(instance, 7)
+            time.sleep(0.002)
+"""
+
+# More nodes than 1 % of the time pays for.
+REPLAYS = """
+    import fake_cuda, json, time
+    fake_cuda.init()
+    lib = fake_cuda.free_gil
+    lib.fake_capture_begin()
+    for _ in range(50):
+        fake_cuda.launch("node")
+    instance = lib.fake_graph_instantiate(lib.fake_capture_end())
+    end, replays = time.monotonic() + 2, 0
+    while time.monotonic() < end:
+        replays += lib.fake_graph_replay(instance, 7) > 0
+        time.sleep(0.002)
+    print(json.dumps([instance, replays]))
+"""
+
+BUDGET = ("--cpu", "off", "--max-overhead", "1")
+
+
 def states(trace):
     return [state.state for state in trace.states]
 
 
 def test_what_the_budget_does_not_pay_for_is_left_out_in_windows(record_gpu, work):
-    trace = record_gpu(sys.executable, MANY, 5, options=("--cpu", "off", "--max-overhead", "1"))
+    trace = record_gpu(sys.executable, MANY, 5, options=BUDGET)
     assert gpu_trace.PAUSED in states(trace)
     assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
     launched = int(trace.done.stdout)
@@ -49,3 +88,42 @@ def test_a_program_that_launches_seldom_is_recorded_wholly(record_gpu):
     trace = record_gpu(sys.executable, MANY.replace("range(50)", "range(1)").replace("0.002", "0.05"),
                        2)
     assert states(trace) == [gpu_trace.RECORDING]
+
+
+def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
+    trace = record_gpu(sys.executable, CAPTURES, options=BUDGET)
+    assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
+    paused, resumed = (state.time_ns for state in trace.states[1:3])
+    captures = [trace.capture(kernel) for kernel in trace.kernels if kernel.graph]
+    assert captures and None not in captures
+    assert any(paused < capture.time_ns < resumed for capture in captures)
+
+
+def test_graph_nodes_records_every_replay_whatever_it_costs(record_gpu):
+    within = record_gpu(sys.executable, REPLAYS, options=BUDGET)
+    assert gpu_trace.PAUSED in states(within)
+    assert 0 < len(within.kernels) < 50 * told(within)[0][1]
+    every = record_gpu(sys.executable, REPLAYS, options=BUDGET + ("--graph-nodes",))
+    assert states(every) == [gpu_trace.RECORDING]
+    assert len(every.kernels) == 50 * told(every)[0][1]
+
+
+TOOL = """
+    import fake_cuda, sys, time
+    from inferscope import _agent
+    fake_cuda.init()
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        for _ in range(50):
+            fake_cuda.launch("k")
+        time.sleep(0.002)
+    taken = fake_cuda.free_gil.fake_other_tool_subscribes()
+    _agent.gpu_pause()
+    print([taken, fake_cuda.free_gil.fake_other_tool_subscribes()])
+"""
+
+
+def test_another_tool_gets_cupti_in_a_pause_for_the_budget(record_gpu):
+    trace = record_gpu(sys.executable, TOOL, options=BUDGET)
+    assert gpu_trace.PAUSED in states(trace)
+    assert told(trace) == [[39, 0]]

@@ -374,16 +374,15 @@ static void only_what_is_asked_for_is_pending(void **state)
 
 	(void)state;
 	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--cpu", "sample", "--max-overhead", "5",
-			      "--no-graph-nodes", "--no-gpu"),
+			      "--no-gpu"),
 			 0);
 	assert_ptr_equal(config_pending(c, &setting_cpu), setting_cpu.pending);
 	assert_null(config_pending(c, &setting_max_overhead));
-	assert_null(config_pending(c, &setting_graph_nodes));
 	assert_null(config_pending(c, &setting_gpu));
 	config_free(c);
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--cpu", "trace", "--graph-nodes"), 0);
+	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--cpu", "trace", "--rules", "r"), 0);
 	assert_null(config_pending(c, &setting_cpu));
-	assert_ptr_equal(config_pending(c, &setting_graph_nodes), setting_graph_nodes.pending);
+	assert_ptr_equal(config_pending(c, &setting_rules), setting_rules.pending);
 	config_free(c);
 	/* the output of `config show` as a file */
 	assert_int_equal(parse(&c, "delay: 0.0\nfail_on: [high]\n", 27, &err), 0);
@@ -400,8 +399,8 @@ static void pending_settings_of_the_scope_are_counted(void **state)
 	(void)state;
 	setenv("INFERSCOPE_RANK", "1", 1); /* not a setting of run */
 	setenv("INFERSCOPE_RULES", "r.yaml", 1);
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error", "--graph-nodes"), 0);
-	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 2);
+	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error"), 0);
+	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 1);
 	assert_int_equal(complain_pending(c, SETTING_FOR_ANALYZE), 2);
 	assert_int_equal(complain_pending(c, SETTING_FOR_EXPORT), 0);
 	config_free(c);
