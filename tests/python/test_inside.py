@@ -101,7 +101,9 @@ main()
         assert close_to(looks, all_looks, share), (name, looks, all_looks, share)
     edges = {("<module>", "main"), ("main", "timed"), ("timed", "ten"), ("timed", "twenty"),
              ("timed", "seventy"), ("ten", "spin"), ("twenty", "spin"), ("seventy", "spin")}
-    assert seen.impossible(edges) < 0.01, seen.stacks
+    # One at most: where a frame must be asked for by itself (3.8 to 3.10), it may be gone by then.
+    assert seen.impossible(edges) * sum(seen.stacks.values()) < 1.5, \
+        [names for _, names in seen.stacks if "main" in names]
     assert seen.note().startswith("1 process sampled from inside")
     assert "does not let the recorder read" in seen.note()
     assert 5 < seen.trust["sample_hz"] < 260
