@@ -243,7 +243,7 @@ static int first_seen_first(const void *a, const void *b, void *ctx)
 /* The first of the outermost rows; LAYER_NONE: no memory. */
 static size_t link_siblings(struct tree *t)
 {
-	size_t *order = calloc(t->count, sizeof(*order)), n = 0, outermost = LAYER_NONE;
+	size_t *order = calloc(t->count + 1, sizeof(*order)), n = 0, outermost = LAYER_NONE;
 
 	if (!order)
 		return LAYER_NONE;
@@ -291,21 +291,29 @@ static int name_root(struct tree *t, size_t i, struct arena *texts)
 	return 0;
 }
 
+/* The model that a row is part of: one without layers of its own is part of what called it. */
+static const char *model_of(const struct analysis_layers *out, const struct tree *t, size_t i)
+{
+	const struct node *n = &t->nodes[i];
+
+	if (n->root != i)
+		return t->nodes[n->root].label;
+	if (n->parent == LAYER_NONE || n->has_layers)
+		return n->label;
+	return out->items[t->nodes[n->parent].row].root;
+}
+
 static void write_row(struct analysis_layers *out, struct tree *t, size_t i)
 {
 	struct node *n = &t->nodes[i];
 	const struct node *around = n->parent == LAYER_NONE ? NULL : &t->nodes[n->parent];
 	size_t process = process_position(t->trace, n->process);
-	/* One without layers of its own is part of what it was called in. */
-	bool own_root = n->root == i && (n->has_layers || !around);
 
 	n->row = out->count;
 	out->items[out->count++] = (struct analysis_layer){
 		.name = n->root == i ? n->label : n->name,
 		.class_name = n->class_name,
-		.root = own_root       ? n->label
-			: n->root != i ? t->nodes[n->root].label
-				       : out->items[around->row].root,
+		.root = model_of(out, t, i),
 		.pid = process < trace_process_count(t->trace)
 			       ? trace_process(t->trace, process)->pid
 			       : 0,
