@@ -4,20 +4,23 @@
 #include <string.h>
 
 #include "analyze/stats.h"
+#include "base/array.h"
+#include "timeline/pair_map.h"
 
-/* A range, and the time of what lies directly inside it. */
-struct row {
-	const struct scope *range;
-	int64_t inside_ns;
+/*
+ * Rows, one for each definition, in the end one for each kind.  Until then self_ns is the
+ * time of what lies inside.
+ */
+struct collection {
+	struct analysis_nvtx_range *rows;
+	size_t count, cap;
+	struct pair_map row_of; /* (address of the definition, 0): its place */
 };
 
 static int compare(const struct trace_nvtx *x, const struct trace_nvtx *y)
 {
-	int order;
+	int order = strcmp(x->domain, y->domain);
 
-	if (x == y)
-		return 0;
-	order = strcmp(x->domain, y->domain);
 	if (!order)
 		order = strcmp(x->name, y->name);
 	if (!order)
@@ -29,9 +32,10 @@ static int compare(const struct trace_nvtx *x, const struct trace_nvtx *y)
 	return order;
 }
 
-static int alike_together(const void *a, const void *b)
+static int by_what(const void *a, const void *b)
 {
-	return compare(((const struct row *)a)->range->nvtx, ((const struct row *)b)->range->nvtx);
+	return compare(((const struct analysis_nvtx_range *)a)->what,
+		       ((const struct analysis_nvtx_range *)b)->what);
 }
 
 static int most_time_first(const void *a, const void *b)
@@ -40,73 +44,118 @@ static int most_time_first(const void *a, const void *b)
 
 	if (x->total_ns != y->total_ns)
 		return x->total_ns > y->total_ns ? -1 : 1;
-	return compare(x->what, y->what);
+	return by_what(a, b);
 }
 
-/* Of a range that outlives the one around it, as those of another domain may, the part inside. */
-static void count_inside(int64_t *inside_ns, const struct timeline *tl)
+/* NULL: no memory. */
+static struct analysis_nvtx_range *row_of(struct collection *c, const struct trace_nvtx *what)
 {
-	for (size_t i = 0; i < timeline_scope_count(tl); i++) {
-		const struct scope *s = timeline_scope(tl, i), *around;
-		int64_t end_ns = s->end_ns;
+	size_t at = pair_map_find(&c->row_of, (uintptr_t)what, 0);
+	struct analysis_nvtx_range *grown;
 
-		if (s->parent == SCOPE_NONE)
-			continue;
-		around = timeline_scope(tl, s->parent);
-		if (end_ns > around->end_ns)
-			end_ns = around->end_ns;
-		if (end_ns > s->start_ns)
-			inside_ns[s->parent] =
-				stats_add(inside_ns[s->parent], end_ns - s->start_ns);
-	}
+	if (at != PAIR_NONE)
+		return &c->rows[at];
+	grown = array_grow(c->rows, &c->cap, c->count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	c->rows = grown;
+	if (pair_map_put(&c->row_of, (uintptr_t)what, 0, c->count))
+		return NULL;
+	grown[c->count] = (struct analysis_nvtx_range){ .what = what };
+	return &grown[c->count++];
 }
 
-static size_t collect_rows(struct row *rows, const int64_t *inside_ns, const struct timeline *tl)
+static int add(struct collection *c, const struct scope *range, const struct gpu_steps *gpu)
 {
-	size_t n = 0;
+	struct analysis_nvtx_range *to = row_of(c, range->nvtx);
+	int64_t duration_ns = range->end_ns - range->start_ns, device_ns;
 
-	for (size_t i = 0; i < timeline_scope_count(tl); i++) {
-		const struct scope *s = timeline_scope(tl, i);
-
-		if (s->nvtx)
-			rows[n++] = (struct row){ s, inside_ns[i] };
-	}
-	return n;
-}
-
-static void add(struct analysis_nvtx_range *to, const struct row *row, const struct gpu_steps *gpu)
-{
-	int64_t duration_ns = row->range->end_ns - row->range->start_ns, device_ns;
-
-	if (!row->range->ended) {
+	if (!to)
+		return -1;
+	if (!range->ended) {
 		to->unended++;
-		return;
+		return 0;
 	}
 	to->count++;
 	to->total_ns = stats_add(to->total_ns, duration_ns);
-	/* What lies inside may overlap where some of it belongs to asyncio tasks. */
-	if (row->inside_ns < duration_ns)
-		to->self_ns = stats_add(to->self_ns, duration_ns - row->inside_ns);
 	if (duration_ns > to->longest_ns)
 		to->longest_ns = duration_ns;
-	if (gpu_steps_launched(gpu, row->range, &device_ns)) {
+	if (gpu_steps_launched(gpu, range, &device_ns)) {
 		to->gpu_count++;
 		to->gpu_ns = stats_add(to->gpu_ns, device_ns);
 	}
+	return 0;
 }
 
-static int by_what(const void *a, const void *b)
+/*
+ * What lies inside a range is not its own time: of one that outlives the range around it, as
+ * those of another domain may, the part inside.
+ */
+static int take_inside(struct collection *c, const struct scope *s, const struct scope *around)
 {
-	return compare(((const struct analysis_nvtx_range *)a)->what,
-		       ((const struct analysis_nvtx_range *)b)->what);
+	struct analysis_nvtx_range *from = row_of(c, around->nvtx);
+	int64_t end_ns = s->end_ns < around->end_ns ? s->end_ns : around->end_ns;
+
+	if (!from)
+		return -1;
+	if (around->ended && end_ns > s->start_ns)
+		from->self_ns = stats_add(from->self_ns, end_ns - s->start_ns);
+	return 0;
 }
 
-/* While the rows are in the order of alike_together().  Marks have none. */
+static int collect(struct collection *c, const struct timeline *tl, const struct gpu_steps *gpu)
+{
+	for (size_t i = 0; i < timeline_scope_count(tl); i++) {
+		const struct scope *s = timeline_scope(tl, i);
+		const struct scope *around =
+			s->parent == SCOPE_NONE ? NULL : timeline_scope(tl, s->parent);
+
+		if ((s->nvtx && add(c, s, gpu)) ||
+		    (around && around->nvtx && take_inside(c, s, around)))
+			return -1;
+	}
+	return 0;
+}
+
+/* Processes define the same for themselves; colours make no difference here. */
+static void merge(struct collection *c)
+{
+	size_t n = 0;
+
+	if (c->count)
+		qsort(c->rows, c->count, sizeof(*c->rows), by_what);
+	for (size_t i = 0; i < c->count; i++) {
+		struct analysis_nvtx_range *to = &c->rows[n ? n - 1 : 0];
+		const struct analysis_nvtx_range *row = &c->rows[i];
+
+		if (!n || compare(to->what, row->what)) {
+			c->rows[n++] = *row;
+			continue;
+		}
+		to->count += row->count;
+		to->unended += row->unended;
+		to->total_ns = stats_add(to->total_ns, row->total_ns);
+		to->self_ns = stats_add(to->self_ns, row->self_ns);
+		if (row->longest_ns > to->longest_ns)
+			to->longest_ns = row->longest_ns;
+		to->gpu_count += row->gpu_count;
+		to->gpu_ns = stats_add(to->gpu_ns, row->gpu_ns);
+	}
+	c->count = n;
+	for (size_t i = 0; i < n; i++) {
+		int64_t inside_ns = c->rows[i].self_ns, total_ns = c->rows[i].total_ns;
+
+		/* What lies inside may overlap where some of it belongs to asyncio tasks. */
+		c->rows[i].self_ns = inside_ns < total_ns ? total_ns - inside_ns : 0;
+	}
+}
+
+/* While the rows are in the order of by_what().  Marks have none. */
 static void mark_left_out(struct analysis *a, const struct timeline *tl)
 {
 	size_t n = timeline_nvtx_left_out_count(tl);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && a->nvtx_count; i++) {
 		const struct analysis_nvtx_range key = { .what = timeline_nvtx_left_out(tl, i) };
 		struct analysis_nvtx_range *row =
 			bsearch(&key, a->nvtx, a->nvtx_count, sizeof(key), by_what);
@@ -119,29 +168,17 @@ static void mark_left_out(struct analysis *a, const struct timeline *tl)
 
 int nvtx_figures_collect(struct analysis *a, const struct timeline *tl, const struct gpu_steps *gpu)
 {
-	size_t count = timeline_scope_count(tl), n;
-	int64_t *inside_ns = calloc(count + 1, sizeof(*inside_ns));
-	struct row *rows = calloc(count + 1, sizeof(*rows));
-	int rc = -1;
+	struct collection c = { 0 };
+	int rc;
 
-	if (!inside_ns || !rows)
-		goto out;
-	count_inside(inside_ns, tl);
-	n = collect_rows(rows, inside_ns, tl);
-	qsort(rows, n, sizeof(*rows), alike_together);
-	a->nvtx = calloc(n + 1, sizeof(*a->nvtx));
-	if (!a->nvtx)
-		goto out;
-	for (size_t i = 0; i < n; i++) {
-		if (!i || alike_together(&rows[i - 1], &rows[i]))
-			a->nvtx[a->nvtx_count++].what = rows[i].range->nvtx;
-		add(&a->nvtx[a->nvtx_count - 1], &rows[i], gpu);
-	}
+	pair_map_init(&c.row_of);
+	rc = collect(&c, tl, gpu);
+	pair_map_release(&c.row_of);
+	merge(&c);
+	a->nvtx = c.rows; /* the analysis owns them now */
+	a->nvtx_count = c.count;
 	mark_left_out(a, tl);
-	qsort(a->nvtx, a->nvtx_count, sizeof(*a->nvtx), most_time_first);
-	rc = 0;
-out:
-	free(inside_ns);
-	free(rows);
+	if (c.count)
+		qsort(a->nvtx, a->nvtx_count, sizeof(*a->nvtx), most_time_first);
 	return rc;
 }

@@ -18,8 +18,11 @@ static const char *domain_of(const struct scope *s)
 
 static int compare_names(const struct scope *x, const struct scope *y)
 {
-	int order = compare_texts(domain_of(x), domain_of(y));
+	int order;
 
+	if (x->nvtx && x->nvtx == y->nvtx)
+		return 0;
+	order = compare_texts(domain_of(x), domain_of(y));
 	return order ? order : compare_texts(x->name, y->name);
 }
 
