@@ -245,6 +245,65 @@ main()
     assert main["end_us"] >= spans[-1]["end_us"] and main["depth"] == spans[0]["depth"] - 1
 
 
+def test_calls_of_5_ms_are_on_the_timeline_in_auto(python, version, record, report):
+    """Of a function too, whose calls are short and many, so that they are left out of the trace."""
+    recording = record(python, """
+import json, time
+from inferscope import mark_event
+
+calls = []
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+def tiny(x):
+    return x + 1
+def step(n, seconds):
+    for i in range(n):
+        tiny(i)
+    if seconds:
+        begin = time.perf_counter()
+        spin(seconds)
+        calls.append((begin - origin, time.perf_counter() - origin))
+def many_steps(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        step(3, 0)
+def main():
+    many_steps(0.7)
+    for ms in (5, 7, 10, 15, 20, 30) * 2:
+        step(3, ms / 1000)
+        many_steps(0.03)
+
+mark_event("origin")
+origin = time.perf_counter()
+main()
+print(json.dumps(calls))
+""", env={"INFERSCOPE_CPU": "auto"}, notes=None)
+    trust = report()["trust"]
+    if trust["sample_hz"] < 500:
+        pytest.skip("the machine is too busy: %s looks a second" % trust["sample_hz"])
+    origin, = recording.of("instant", "origin")
+    calls = json.loads(recording.done.stdout)
+    if version >= (3, 12):
+        assert trust["left_out_functions"] >= 1
+    else:
+        assert trust["pauses"] >= 1
+
+    def covered_us(name, begin, end):
+        """Of that time, and how far the ends of the pieces may be off."""
+        pieces = [event for event in recording.functions(name)
+                  if event["start_us"] < end and event["end_us"] > begin]
+        return (sum(min(p["end_us"], end) - max(p["start_us"], begin) for p in pieces),
+                sum(p.get("error_us", 0) for p in pieces))
+
+    for name in "spin", "step":
+        for begin, end in ((origin["start_us"] + 1e6 * t for t in call) for call in calls):
+            found, error = covered_us(name, begin, end)
+            assert found >= end - begin - 2 * error - 1000, (name, begin, end, found, error)
+
+
 def test_children_of_a_fork_are_looked_at(python, sample):
     sampled = sample(python, SPIN + """
 import os
