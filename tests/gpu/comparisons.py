@@ -186,6 +186,36 @@ def graphs(o):
     yield equal("... with their kernels", o.truth["replays"], hung)
 
 
+def captures(o):
+    """What ran of a graph has the line that was captured, in the workload's own functions."""
+    nodes = [e for e in o.events.activities if e.get("graph_node_id")]
+    own = [e for e in nodes if e.get("captured_file", "").endswith(o.truth["workload"] + ".py")
+           and e["captured_line"] > 0]
+    yield "nodes with their line", len(nodes), len(own), len(own) == len(nodes) > 0
+    yield equal("captured in", o.truth["captured"], sorted({e["captured_function"] for e in own}))
+
+
+def graph_rows(o):
+    """The report has a row for each graph, with all its replays and nodes."""
+    rows = o.report["gpu"]["cuda_graphs"]
+    yield equal("replays of each graph", sorted(o.truth["graphs"]),
+                sorted(row["replays_by_node"] for row in rows))
+    yield equal("captures that are known", [row["nodes"] for row in rows],
+                [row["known_nodes"] for row in rows])
+    yield equal("graphs with a copy, a memset", [True] * len(rows),
+                [row["copies"] > 0 and row["memsets"] > 0 for row in rows])
+    nodes = sum(row["replays"] * row["nodes"] for row in rows)
+    yield equal("nodes of all replays", nodes, sum("graph_node_id" in e
+                                                   for e in o.events.activities))
+
+
+def replays_known(o):
+    """Graphs that a compiler captured: each node comes from somewhere."""
+    rows = o.report["gpu"]["cuda_graphs"]
+    known, nodes = (sum(row[key] for row in rows) for key in ("known_nodes", "nodes"))
+    yield "nodes that are known", nodes, known, known == nodes > 0
+
+
 def child(o):
     yield equal("child's exit status", o.plain_truth["child_status"], o.truth["child_status"])
 

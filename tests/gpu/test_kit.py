@@ -205,6 +205,32 @@ def test_overlap_of_streams_is_measured():
     assert not all(right for *_, right in two_streams([], 0.0))
 
 
+def test_nodes_of_graphs_need_the_lines_of_their_capture():
+    def node(number, function="forward", line=12, file="/x/native.py"):
+        return {**kernel(1, "a", 100, 200), "graph_id": 2, "graph_node_id": number,
+                "captured_function": function, "captured_file": file, "captured_line": line}
+
+    def rights(check, *events, **row):
+        row = {"replays": 2, "replays_by_node": 2, "nodes": 1, "known_nodes": 1, "copies": 1,
+               "memsets": 1, **row}
+        result = outcome(list(events), {"captured": ["forward"], "graphs": [2]},
+                         {"gpu": {"cuda_graphs": [row]}})
+        return [right for *_, right in check(result)]
+    assert rights(comparisons.captures, node(1), node(1)) == [True, True]
+    assert rights(comparisons.captures, node(1), node(1, "main")) == [True, False]
+    for wrong in (node(1, line=0), node(1, file="/x/torch/graphs.py")):
+        assert rights(comparisons.captures, node(1), wrong) == [False, True]
+    assert rights(comparisons.captures) == [False, False]
+    both = node(1), node(1)
+    assert rights(comparisons.graph_rows, *both) == [True] * 4
+    assert rights(comparisons.graph_rows, *both, replays_by_node=1) == [False, True, True, True]
+    assert rights(comparisons.graph_rows, *both, known_nodes=0) == [True, False, True, True]
+    assert rights(comparisons.graph_rows, *both, memsets=0) == [True, True, False, True]
+    assert rights(comparisons.graph_rows, both[0]) == [True, True, True, False]
+    assert rights(comparisons.replays_known, *both) == [True]
+    assert rights(comparisons.replays_known, *both, known_nodes=0) == [False]
+
+
 def test_time_that_two_kernels_share_counts_once():
     assert gpu_events.union_us([(5, 6), (0, 2), (1, 3), (1, 2)]) == 4
 

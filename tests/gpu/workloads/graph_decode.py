@@ -1,0 +1,95 @@
+"""A small decoder in CUDA graphs: one for each batch size, with a copy and a memset inside,
+replayed by the main thread and by another one; or, with --compiled, in the graphs that
+torch.compile makes of it."""
+
+import argparse
+import threading
+
+import torch
+
+import truth
+from truth import scope
+
+WIDTH, BLOCKS, SIZES = 256, 4, (1, 8)
+
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = torch.nn.Linear(WIDTH, 3 * WIDTH)
+
+    def forward(self, x):
+        q, k, v = self.project(x).chunk(3, dim=-1)
+        return torch.softmax(q @ k.transpose(-1, -2), dim=-1) @ v
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention, self.mlp = Attention(), torch.nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return torch.nn.functional.gelu(self.mlp(x + self.attention(x)))
+
+
+def capture(model, x, out):
+    """The graph of one step, which leaves its result in `out`."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # libraries set themselves up before the capture
+        for _ in range(3):
+            model(x)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out.zero_()
+        out.copy_(model(x))
+    return graph
+
+
+def replay(graph, times):
+    for _ in range(times):
+        with scope("replay"):
+            graph.replay()
+            torch.cuda.synchronize()
+
+
+def by_hand(model, inputs, replays):
+    outs = [torch.empty_like(x) for x in inputs]
+    graphs = [capture(model, x, out) for x, out in zip(inputs, outs)]
+    replay(graphs[0], replays)
+    other = threading.Thread(target=replay, args=(graphs[1], replays))
+    other.start()
+    other.join()
+    return outs
+
+
+def compiled(model, inputs, replays):
+    fast = torch.compile(model, mode="reduce-overhead")
+    for _ in range(replays):
+        torch.compiler.cudagraph_mark_step_begin()
+        out = fast(inputs[0]).clone()
+        torch.cuda.synchronize()
+    return [out]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replays", type=int, default=40)
+    parser.add_argument("--compiled", action="store_true")
+    args = parser.parse_args()
+
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model = torch.nn.Sequential(*[Block() for _ in range(BLOCKS)]).eval()
+        inputs = [torch.rand(size, 16, WIDTH) for size in SIZES]
+    with torch.inference_mode():
+        outs = (compiled if args.compiled else by_hand)(model, inputs, args.replays)
+    result = torch.cat([out.flatten() for out in outs])
+    truth.tell("graph_decode", digest=truth.digest(result.cpu()),
+               graphs=None if args.compiled else [args.replays] * len(SIZES),
+               captured=["Attention.forward", "Block.forward", "capture"])
+
+
+if __name__ == "__main__":
+    main()
