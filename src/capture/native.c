@@ -45,24 +45,36 @@ struct native {
 	size_t count, cap;
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
-	uint32_t hz, interrupt_ns, may_cost_ppm;
+	uint32_t hz, interrupt_ns;
 	int refused;
 	uint64_t lost;
 };
+
+static void choose_rate(struct native *n, uint32_t budget_ppm)
+{
+	uint32_t may_cost_ppm =
+		budget_ppm == SHM_NO_BUDGET ? MAY_COST_PPM : budget_ppm / BUDGET_PARTS;
+
+	n->interrupt_ns = perf_events_cost_ns();
+	n->hz = NATIVE_HZ;
+	if ((uint64_t)n->interrupt_ns * NATIVE_HZ > may_cost_ppm * 1000ull)
+		n->hz = may_cost_ppm * 1000u / n->interrupt_ns;
+	if (n->hz < NATIVE_HZ_LEAST)
+		n->hz = NATIVE_HZ_LEAST;
+}
 
 struct native *native_new(uint32_t budget_ppm)
 {
 	struct native *n = calloc(1, sizeof(*n));
 
-	if (n) {
-		n->may_cost_ppm =
-			budget_ppm == SHM_NO_BUDGET ? MAY_COST_PPM : budget_ppm / BUDGET_PARTS;
+	if (n)
 		n->places = native_places_new();
-	}
 	if (n && !n->places) {
 		free(n);
 		n = NULL;
 	}
+	if (n)
+		choose_rate(n, budget_ppm);
 	return n;
 }
 
@@ -113,16 +125,6 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 	return &grown[n->count++];
 }
 
-static void choose_rate(struct native *n)
-{
-	n->interrupt_ns = perf_events_cost_ns();
-	n->hz = NATIVE_HZ;
-	if ((uint64_t)n->interrupt_ns * NATIVE_HZ > n->may_cost_ppm * 1000ull)
-		n->hz = n->may_cost_ppm * 1000u / n->interrupt_ns;
-	if (n->hz < NATIVE_HZ_LEAST)
-		n->hz = NATIVE_HZ_LEAST;
-}
-
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 {
 	struct native_thread t = { .tid = tid, .there = true, .turns = true };
@@ -134,8 +136,6 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	if (!grown)
 		return;
 	p->threads = grown;
-	if (!n->hz)
-		choose_rate(n);
 	if (perf_events_open(&t.events, tid, n->hz, t.turns)) {
 		/* A thread that is gone says nothing about the others. */
 		if (!n->works && errno != ESRCH)

@@ -42,8 +42,9 @@ struct native_reader {
 	int (*absence)(void *ctx, const struct native_absence *a);
 };
 
-struct native *native_new(uint32_t budget_ppm); /* of shm_header; NULL: no memory */
-void native_free(struct native *n);             /* NULL is a no-op */
+/* Measures what samples cost, in a millisecond.  budget_ppm: of shm_header.  NULL: no memory. */
+struct native *native_new(uint32_t budget_ppm);
+void native_free(struct native *n); /* NULL is a no-op */
 
 /* Takes in the threads that a process has now.  Again and again while it lives. */
 void native_watch(struct native *n, uint32_t process, pid_t pid);

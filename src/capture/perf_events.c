@@ -17,8 +17,8 @@
 #define DATA_PAGES 4u
 
 #define COST_HZ 20000u    /* how often we interrupt ourselves */
-#define COST_TURNS 250000 /* of a loop: a few of these periods */
-#define COST_ROUNDS 9
+#define COST_TURNS 200000 /* of a loop: a few of these periods */
+#define COST_ROUNDS 5
 #define COST_MOST_NS 100000000u /* per sample; what is above was something else */
 
 #define RECORD_MAX 256u /* longer ones are not of a kind that was asked for */

@@ -30,8 +30,8 @@ struct perf_visitor {
 };
 
 /*
- * What the interruption for one sample takes from a thread, measured on the calling one, in some
- * milliseconds; 0: not permitted.  Two microseconds on bare metal, and six times as much where a
+ * What the interruption for one sample takes from a thread, measured on the calling one, in a
+ * millisecond; 0: not permitted.  Two microseconds on bare metal, and six times as much where a
  * hypervisor has to be asked for each tick of a timer.
  */
 uint32_t perf_events_cost_ns(void);
