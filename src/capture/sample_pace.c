@@ -68,16 +68,12 @@ static void set_period(struct sample_pace *p, double period)
 		p->held_back = true;
 }
 
-/* So slow that both costs are allowed, and never faster than asked. */
-static void adjust(struct sample_pace *p, int64_t now_ns, uint64_t outside_share)
+void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outside_share)
 {
-	double before = (double)p->period_ns, period, slowest;
-	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
-	double share = (double)own_ns / (double)(now_ns - p->window_ns);
+	double before = (double)p->period_ns;
+	double period = towards(before, cpu_share, SHARE_OF_CORE);
+	double slowest = before * cpu_share / LEAST_OF_CORE;
 
-	p->cpu_ns += own_ns;
-	period = towards(before, share, SHARE_OF_CORE);
-	slowest = before * share / LEAST_OF_CORE;
 	/* It is told less often than we are here; until it is told again it is as it was. */
 	if (outside_share != p->outside_share) {
 		p->lost_ns = (int64_t)towards(before, (double)(uint32_t)outside_share / 1e6,
@@ -87,6 +83,15 @@ static void adjust(struct sample_pace *p, int64_t now_ns, uint64_t outside_share
 	if (period < (double)p->lost_ns)
 		period = (double)p->lost_ns < slowest ? (double)p->lost_ns : slowest;
 	set_period(p, period);
+}
+
+/* A window is over. */
+static void look_at_cost(struct sample_pace *p, int64_t now_ns, uint64_t outside_share)
+{
+	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
+
+	p->cpu_ns += own_ns;
+	sample_pace_adjust(p, (double)own_ns / (double)(now_ns - p->window_ns), outside_share);
 }
 
 static void sleep_until(int64_t ns)
@@ -111,7 +116,7 @@ void sample_pace_wait(struct sample_pace *p, bool active, uint64_t outside_share
 		window_begin(p, now_ns);
 	}
 	if (now_ns - p->window_ns >= WINDOW_NS) {
-		adjust(p, now_ns, outside_share);
+		look_at_cost(p, now_ns, outside_share);
 		window_begin(p, now_ns);
 	}
 	p->rounds++;

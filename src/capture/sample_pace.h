@@ -36,4 +36,10 @@ void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm);
  */
 void sample_pace_wait(struct sample_pace *p, bool active, uint64_t outside_share);
 
+/*
+ * What it does now and then: so slow that both costs are allowed, and never faster than asked.
+ * cpu_share: of a CPU, what rounds of the present period take.
+ */
+void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outside_share);
+
 #endif

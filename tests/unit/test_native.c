@@ -26,6 +26,7 @@
 #include "format/stamp.h"
 
 #define IDS 4096u
+#define WHATEVER_IT_COSTS 1000000u
 #define PROCESS 7u
 
 static volatile unsigned long sink;
@@ -149,7 +150,7 @@ static void test_functions_of_a_child(void **state)
 	struct seen *s = calloc(1, sizeof(*s));
 	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new(50000);
+	struct native *n = native_new(WHATEVER_IT_COSTS);
 	pid_t child = start_child();
 
 	(void)state;
@@ -223,7 +224,7 @@ static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 static void test_times_without_a_cpu(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	struct native *n = native_new(50000);
+	struct native *n = native_new(WHATEVER_IT_COSTS);
 	int64_t begin_ns = (int64_t)stamp_monotonic(), elapsed_ns;
 
 	(void)state;
@@ -253,7 +254,7 @@ static void test_processes_that_are_not_there(void **state)
 	struct seen *s = calloc(1, sizeof(*s));
 	const struct native_reader reader = { s, count, leave };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new(50000);
+	struct native *n = native_new(WHATEVER_IT_COSTS);
 
 	(void)state;
 	native_watch(n, 1, 0x3fffffff);

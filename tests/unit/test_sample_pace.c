@@ -1,10 +1,9 @@
 /* links: is_capture */
-/* How often the sampler looks when it is told what that costs.  In real time: some 100 ms each. */
+/* How often the sampler looks when it is told what that costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -15,40 +14,20 @@
 #define HZ 1000u
 #define ASKED_NS (1000000000 / HZ)
 #define FIVE_PERCENT 50000u
-#define LOOK_NS 45000
-#define LONG_NS 250000000 /* two windows of the pace, and a bit */
+#define ROUND_NS 60000.0 /* of CPU time */
 
-static void begin(struct sample_pace *p, uint32_t budget_ppm)
+static void begin(struct sample_pace *p)
 {
-	sample_pace_init(p, HZ, budget_ppm);
+	sample_pace_init(p, HZ, FIVE_PERCENT);
 	p->period_ns = p->asked_ns; /* on a single CPU it begins slowly */
 	p->lost_ns = 0;
 }
 
-static int64_t cpu_ns(void)
+/* Some windows of a tenth of a second. */
+static void go_on(struct sample_pace *p, double round_ns, unsigned windows, uint64_t outside_share)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void look(void)
-{
-	int64_t until_ns = cpu_ns() + LOOK_NS;
-
-	while (cpu_ns() < until_ns)
-		;
-}
-
-static void go_on(struct sample_pace *p, uint64_t outside_share)
-{
-	uint64_t until = stamp_monotonic() + LONG_NS;
-
-	while (stamp_monotonic() < until) {
-		look();
-		sample_pace_wait(p, true, outside_share);
-	}
+	while (windows--)
+		sample_pace_adjust(p, round_ns / (double)p->period_ns, outside_share);
 }
 
 static void what_costs_little_is_done_as_often_as_asked(void **state)
@@ -56,10 +35,21 @@ static void what_costs_little_is_done_as_often_as_asked(void **state)
 	struct sample_pace p;
 
 	(void)state;
-	begin(&p, FIVE_PERCENT);
-	go_on(&p, shm_outside_share(1, 0.001));
+	begin(&p);
+	go_on(&p, ROUND_NS, 10, shm_outside_share(1, 0.001));
 	assert_int_equal(p.period_ns, ASKED_NS);
 	assert_false(p.held_back);
+}
+
+static void a_round_that_takes_long_takes_no_more_of_a_cpu(void **state)
+{
+	struct sample_pace p;
+
+	(void)state;
+	begin(&p);
+	go_on(&p, 4 * ROUND_NS, 10, 0);
+	assert_in_range(p.period_ns, 2950000, 3050000); /* 0.24 ms of 3 are 8 % */
+	assert_true(p.held_back);
 }
 
 static void what_costs_five_times_too_much_is_done_a_fifth_as_often(void **state)
@@ -67,16 +57,20 @@ static void what_costs_five_times_too_much_is_done_a_fifth_as_often(void **state
 	struct sample_pace p;
 
 	(void)state;
-	begin(&p, FIVE_PERCENT);
-	go_on(&p, shm_outside_share(1, 0.0625)); /* a quarter of the budget is allowed */
+	begin(&p);
+	go_on(&p, ROUND_NS, 1,
+	      shm_outside_share(1, 0.0625)); /* a quarter of the budget is allowed */
 	assert_in_range(p.period_ns, ASKED_NS * 49 / 10, ASKED_NS * 51 / 10);
 	assert_true(p.held_back);
 	/* It is told once: that has been done. */
-	go_on(&p, shm_outside_share(1, 0.0625));
+	go_on(&p, ROUND_NS, 5, shm_outside_share(1, 0.0625));
 	assert_in_range(p.period_ns, ASKED_NS * 49 / 10, ASKED_NS * 51 / 10);
-	/* Half the way back. */
-	go_on(&p, shm_outside_share(2, 0));
-	assert_in_range(p.period_ns, ASKED_NS * 24 / 10, ASKED_NS * 26 / 10);
+	/* Half the way back, and the rest of it. */
+	go_on(&p, ROUND_NS, 1, shm_outside_share(2, 0));
+	assert_in_range(p.period_ns, ASKED_NS * 24 / 10, ASKED_NS * 29 / 10);
+	for (uint32_t window = 3; window < 10; window++)
+		go_on(&p, ROUND_NS, 1, shm_outside_share(window, 0));
+	assert_int_equal(p.period_ns, ASKED_NS);
 }
 
 /* Others may cost more than is allowed, and looking less would not help. */
@@ -85,17 +79,36 @@ static void half_a_percent_of_a_cpu_is_always_allowed(void **state)
 	struct sample_pace p;
 
 	(void)state;
-	begin(&p, FIVE_PERCENT);
-	go_on(&p, shm_outside_share(1, 1));
-	assert_in_range(p.period_ns, ASKED_NS * 2, LOOK_NS * 2 * 200);
+	begin(&p);
+	for (uint32_t window = 1; window < 10; window++)
+		go_on(&p, ROUND_NS, 2, shm_outside_share(window, 1));
+	assert_in_range(p.period_ns, 11900000, 12100000); /* 60 us */
+}
+
+static void rounds_come_at_the_rate_that_is_left(void **state)
+{
+	struct sample_pace p;
+	uint64_t start_ns, took_ns;
+
+	(void)state;
+	begin(&p);
+	p.period_ns = p.lost_ns = 5000000;
+	start_ns = stamp_monotonic();
+	for (int i = 0; i < 11; i++) /* less than a window */
+		sample_pace_wait(&p, true, 0);
+	took_ns = stamp_monotonic() - start_ns;
+	assert_int_equal(p.rounds, 11);
+	assert_true(took_ns > 45000000); /* and on a busy machine any time more */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_costs_little_is_done_as_often_as_asked),
+		cmocka_unit_test(a_round_that_takes_long_takes_no_more_of_a_cpu),
 		cmocka_unit_test(what_costs_five_times_too_much_is_done_a_fifth_as_often),
 		cmocka_unit_test(half_a_percent_of_a_cpu_is_always_allowed),
+		cmocka_unit_test(rounds_come_at_the_rate_that_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
