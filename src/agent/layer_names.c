@@ -111,6 +111,7 @@ static void define(struct ring *r, struct layer_note *note, uint32_t id, const P
 	note->id = id;
 	note->root = root;
 	note->shares_id = false;
+	note->folded = false;
 	note->epoch = session_epoch;
 }
 
@@ -184,7 +185,7 @@ static void name_all(struct ring *r, PyObject *module, struct layer_note *root,
 
 	root->visit = ++visits;
 	name_parts(&look, module, 0, 0, 0);
-	budget_spend_ns(stamp_monotonic() - began_ns);
+	budget_spend_once_ns(stamp_monotonic() - began_ns);
 }
 
 /* A module that no root leads to, or that there is no time to look at. */

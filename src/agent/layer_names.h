@@ -32,6 +32,10 @@ struct layer_note {
 	uint32_t visit;   /* the newest look at a root's modules that came by */
 	uint32_t unnamed; /* of a root: calls inside it of modules that were not known */
 	bool shares_id;   /* with others of its class */
+	/* For layer_folds.c: is it folded, and in that census its calls and their time. */
+	bool folded;
+	uint32_t census, calls;
+	uint64_t ticks;
 };
 
 extern struct code_index layer_index; /* modules to notes */

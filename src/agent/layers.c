@@ -4,43 +4,90 @@
 
 #include "agent/budget.h"
 #include "agent/frames.h"
+#include "agent/layer_folds.h"
 
 #define OPEN_MAX 64u /* deeper ones count for the layer around them */
 
 struct open_layer {
 	struct frame_mark frame;
 	PyObject *module; /* its address: it may be gone where the end was not told */
-	uint32_t id;
+	uint32_t id;      /* 0: it is not recorded */
+	uint64_t since;   /* ticks; 0: it is not timed */
 };
 
 struct layer_stack {
 	uint32_t epoch; /* the recording that these are open in */
+	uint32_t heard; /* of layer_folds.h: decisions that the trace knows in this thread */
 	unsigned depth;
 	struct open_layer open[OPEN_MAX];
 };
 
-static struct layer_stack *stack_of(struct ring *r)
+/* What was decided in the meantime is told; a thread that begins has nothing open. */
+static void tell(struct ring *r, struct layer_stack *s)
 {
-	if (!r->layers)
-		r->layers = calloc(1, sizeof(*r->layers));
-	if (r->layers && r->layers->epoch != session_epoch) {
-		r->layers->epoch = session_epoch;
-		r->layers->depth = 0;
+	while (s->heard < layer_folds.said) {
+		uint32_t id = layer_folds_decision(s->heard++);
+
+		ring_push(r, RECORD_LAYERS_FOLDED, id);
+		for (unsigned i = 0; id && i < s->depth; i++) {
+			if (s->open[i].id == id)
+				s->open[i].id = 0;
+		}
 	}
-	return r->layers;
 }
 
+static struct layer_stack *stack_of(struct ring *r)
+{
+	struct layer_stack *s = r->layers;
+
+	if (!s)
+		s = r->layers = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	if (s->epoch != session_epoch) {
+		if (layer_folds.epoch != session_epoch)
+			layer_folds_reset();
+		s->epoch = session_epoch;
+		s->heard = layer_folds.said;
+		s->depth = 0;
+	}
+	if (__builtin_expect(s->heard != layer_folds.said, 0))
+		tell(r, s);
+	return s;
+}
+
+/* An id of 0: it costs, and is not recorded. */
 static void push(struct ring *r, uint8_t kind, uint32_t id)
 {
-	ring_push(r, kind, id);
+	if (id)
+		ring_push(r, kind, id);
 	budget_count(r, 1);
+	layer_folds_count(id);
 }
 
 /* Ends what is open from there on: the end of the outermost one is that of all. */
 static void end_from(struct ring *r, struct layer_stack *s, unsigned at)
 {
+	unsigned outermost = at;
+
+	while (outermost + 1 < s->depth && !s->open[outermost].id)
+		outermost++;
 	s->depth = at;
-	push(r, RECORD_LAYER_END, s->open[at].id);
+	push(r, RECORD_LAYER_END, s->open[outermost].id);
+}
+
+/* It ends as it should: its module is there. */
+static void end_open(struct ring *r, struct layer_stack *s, unsigned at)
+{
+	const struct open_layer *o = &s->open[at];
+	struct layer_note *note;
+
+	if (o->since && o->id) {
+		note = code_table_find(&layer_index, o->module);
+		if (note)
+			layer_folds_measured(note, stamp_now(r->clock) - o->since);
+	}
+	end_from(r, s, at);
 }
 
 /*
@@ -74,8 +121,13 @@ void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kin
 	note = layer_note(r, module, s->depth ? s->open[0].module : NULL, kind);
 	if (!note)
 		return;
-	s->open[s->depth++] = (struct open_layer){ frames_newest(), module, note->id };
-	push(r, RECORD_LAYER_BEGIN, note->id);
+	s->open[s->depth++] = (struct open_layer){
+		.frame = frames_newest(),
+		.module = module,
+		.id = note->folded ? 0 : note->id,
+		.since = layer_folds.measures ? stamp_now(r->clock) : 0,
+	};
+	push(r, RECORD_LAYER_BEGIN, s->open[s->depth - 1].id);
 }
 
 void layers_end_here(struct ring *r)
@@ -85,7 +137,7 @@ void layers_end_here(struct ring *r)
 
 	for (unsigned i = s && frame ? s->depth : 0; i-- > 0;) {
 		if (s->open[i].frame.frame == frame) {
-			end_from(r, s, i);
+			end_open(r, s, i);
 			return;
 		}
 	}
@@ -99,7 +151,7 @@ void layers_end(struct ring *r, const PyObject *module)
 		return;
 	for (unsigned i = s->depth; i-- > 0;) {
 		if (s->open[i].module == module) {
-			end_from(r, s, i);
+			end_open(r, s, i);
 			return;
 		}
 	}

@@ -39,15 +39,20 @@ ONE_CALL = [(0, "Model")] + [(1 + (at > 0), text.format(name)) for name in ("fir
 
 
 @pytest.fixture
-def layers(record, work):
+def layers(inferscope, write, work):
     """Records a program with the double; the layers of each thread that has any."""
-    def run(python, text, *args, torch="2", cpu="trace", notes=0, **more):
-        run.recording = record(python, MODEL + text, *args, notes=notes, env={
-            "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_TORCH": torch,
-            "INFERSCOPE_CPU": cpu}, **more)
-        run.source = (work / "program.py").read_text().splitlines()
-        run.source = [line.strip() for line in run.source]
+    def run(python, text, torch="2", cpu="trace", overhead="5", notes=0):
+        path = write(MODEL + text)
+        done = inferscope("run", "--quiet", "--python", python, "--cpu", cpu, "--max-overhead",
+                          overhead, "--report", "r.json", "--trace", "t.isc", path, env={
+                              "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1",
+                              "FAKE_TORCH": torch})
+        assert (done.returncode, done.stderr) == (0, "")
+        run.source = [line.strip() for line in path.read_text().splitlines()]
         run.trace = isc.load(str(work / "t.isc"))
+        assert run.trace.whole
+        assert notes is None or len(run.trace.notes) == notes, run.trace.notes
+        assert not any(thread.lost() for thread in run.trace.threads.values())
         return threads_of_layers(run.trace)
     return run
 
@@ -308,3 +313,52 @@ def test_compilations_are_scopes_that_say_what_is_compiled(layers, python, versi
             assert known["function"] == "step" and known["file"].endswith("program.py")
             assert known["line"] == 1 + layers.source.index("def step(x):")
     assert not without_end
+
+
+BUSY = """
+    import time
+    class Pause(nn.Module):
+        def forward(self, x):
+            time.sleep(0.002)
+            return x
+
+    class Busy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tiny = Model()
+            self.pause = Pause()
+
+        def forward(self, x):
+            for _ in range(200):
+                self.tiny(x)
+            return self.pause(x)
+
+    model = Busy()
+    for _ in range(60):
+        model(1)
+"""
+
+
+@pytest.mark.parametrize("cpu", ["auto", "sample"])
+def test_short_layers_are_folded_where_they_cost_too_much(layers, python, cpu):
+    """200 small models to one pause of 2 ms: the pauses stay, and what is around them."""
+    layers(python, BUSY, cpu=cpu, overhead="0.1", notes=None)
+    names = {id: layer["name"] for id, layer in layers.trace.layers.items()}
+    folded, ever, pauses = set(), set(), 0
+    for event in next(iter(layers.trace.threads.values())).events:
+        if event.kind == isc.LAYERS_FOLDED:
+            folded = folded | {names[event.id]} if event.id else set()
+            ever |= folded
+        elif event.kind == isc.LAYER_BEGIN:
+            assert names[event.id] not in folded
+            pauses += bool(folded) and names[event.id] == "pause"
+    assert {"tiny.first.attn", "tiny.second.mlp"} <= ever
+    assert not ever & {"", "pause"}
+    assert pauses > 10
+
+
+def test_no_layer_is_folded_without_a_bound(layers, python):
+    found, = layers(python, BUSY.replace("60", "3"), cpu="sample", overhead="100", notes=None)
+    assert not [event for thread in layers.trace.threads.values() for event in thread.events
+                if event.kind == isc.LAYERS_FOLDED]
+    assert len(found) == 3 * (2 + 200 * len(ONE_CALL))

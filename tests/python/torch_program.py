@@ -137,11 +137,11 @@ def exceptions():
 
 @section
 def threads():
-    net, results = model(), {}
+    net, x, results = model(), inputs(), {}
 
     def work(number):
         with torch.inference_mode():
-            results[number] = digest(net(inputs() * number))
+            results[number] = digest(net(x * number))
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for worker in workers:

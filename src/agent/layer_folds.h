@@ -1,0 +1,43 @@
+/*
+ * Which layers the budget folds: those of the shortest calls are not recorded, and count for the
+ * layer around them.
+ *
+ * Layers may have half of the budget.  When it is overdrawn and they take more, the next ones
+ * are timed, and so many of the shortest go that the rest fits.  All are recorded again
+ * after a while, when there is credit.  Each thread tells of it in its own ring.  All with
+ * the GIL.
+ */
+#ifndef AGENT_LAYER_FOLDS_H
+#define AGENT_LAYER_FOLDS_H
+
+#include "agent/layer_names.h"
+
+#define LAYER_FOLDS_LOOK 512u /* begins and ends between two looks at the budget */
+
+struct layer_folds {
+	uint32_t epoch;            /* the recording that this is about */
+	bool measures;             /* calls are timed */
+	uint32_t events, recorded; /* begins and ends since the last look; of them in the trace */
+	uint32_t said;             /* decisions so far; see layer_folds_decision() */
+};
+
+extern struct layer_folds layer_folds;
+
+void layer_folds_look(void);
+void layer_folds_reset(void); /* another recording has begun */
+
+/* The nth thing that each thread has to tell: a layer that is folded; 0: none is any more. */
+uint32_t layer_folds_decision(uint32_t n);
+
+/* A begin or an end, in the trace or not. */
+static inline void layer_folds_count(bool recorded)
+{
+	layer_folds.recorded += recorded;
+	if (__builtin_expect(++layer_folds.events >= LAYER_FOLDS_LOOK, 0))
+		layer_folds_look();
+}
+
+/* A call took so many ticks of the session's clock. */
+void layer_folds_measured(struct layer_note *note, uint64_t ticks);
+
+#endif
