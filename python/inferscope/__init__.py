@@ -50,9 +50,11 @@ def _call_nothing(times):
         _nothing()
 
 
+# A method: the interpreter makes an object of it for the profile function, unlike of len().
 def _call_c(times):
+    empty = ()
     for _ in range(times):
-        len(())
+        empty.count(0)
 
 
 def _loop(times):

@@ -220,15 +220,6 @@ static void learn(struct ring *r)
 	atomic_store_explicit(&bucket.live_ps, r->event_ps, memory_order_relaxed);
 }
 
-double budget_slower(struct ring *r)
-{
-	uint32_t best = budget_event_cost_ps();
-
-	if (r->timed)
-		learn(r);
-	return best && r->event_ps ? (double)r->event_ps / best : BUDGET_UNTIMED_PERCENT / 100.0;
-}
-
 static uint64_t cost_ns(struct ring *r, uint64_t events)
 {
 	uint64_t ps = budget_event_cost_ps();

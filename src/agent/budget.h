@@ -78,9 +78,6 @@ static inline bool budget_times(const struct ring *r)
  */
 void budget_timed(struct ring *r, uint64_t start);
 
-/* How many times its best an event of this thread takes, of late. */
-double budget_slower(struct ring *r);
-
 /*
  * Charges the events since the last one of these and gives the thread its next
  * lot.  True: the bucket is overdrawn.

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/budget.h"
 #include "agent/calibration.h"
 #include "agent/calls.h"
 #include "agent/frames.h"
@@ -25,8 +26,7 @@
 struct bursts bursts;
 
 static const struct bursts_slots *slots;
-static uint64_t lot_ns;   /* CLOCK_MONOTONIC: the present lot began */
-static double slower = 1; /* than at best events are, of late */
+static uint64_t lot_ns; /* CLOCK_MONOTONIC: the present lot began */
 static _Atomic uint64_t cut_ns[CUTS];
 static _Atomic uint32_t tax_ppm;      /* of the time in which Python code is interpreted */
 static _Atomic uint64_t taxed_ns;     /* CLOCK_MONOTONIC: time before it has paid, */
@@ -101,11 +101,9 @@ static void pay_since(uint64_t start_ns)
 static bool settle(uint64_t now_ns)
 {
 	struct ring *r = session_my_ring;
-	uint64_t passed_ns = now_ns - lot_ns, cost_ns;
+	uint64_t cost_ns = (uint64_t)(LOT_PS - bursts.left_ps) / 1000u;
+	uint64_t passed_ns = now_ns - lot_ns;
 
-	if (r)
-		slower = budget_slower(r);
-	cost_ns = (uint64_t)((double)(LOT_PS - bursts.left_ps) / 1000 * slower);
 	budget_spend_ns(cost_ns < passed_ns ? cost_ns : passed_ns);
 	if (r) /* scopes and the like */
 		budget_settle(r);
@@ -356,10 +354,14 @@ void bursts_start(const struct bursts_slots *profile_slots)
 	atomic_store_explicit(&bursts.bounded, bounded, memory_order_relaxed);
 }
 
-/* Of `plain` and what it became, the part that is not tax, for each event. */
+/*
+ * Of `plain` and what it became, the part that is not tax, for each event.  Among other code it is
+ * more, and timing some events does not show it: most of it is the interpreter's, on the way to us.
+ */
 static uint32_t cost_ps(double plain, double hooked, double tax)
 {
-	double ps = (hooked * (1 - tax) - plain) * 1000 / (2 * CALIBRATION_ROUNDS);
+	double ps = (hooked * (1 - tax) - plain) * 1000 / (2 * CALIBRATION_ROUNDS) *
+		    BUDGET_UNTIMED_PERCENT / 100;
 
 	return ps > 1 ? (uint32_t)ps : 1;
 }

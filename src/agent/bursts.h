@@ -22,7 +22,6 @@
 #ifndef AGENT_BURSTS_H
 #define AGENT_BURSTS_H
 
-#include "agent/budget.h"
 #include "agent/interpreting.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
@@ -40,7 +39,6 @@ struct bursts {
 	_Atomic bool paused;
 	_Atomic uint32_t cuts;           /* so many times all threads were cut */
 	int64_t left_ps;                 /* of the present lot of events */
-	uint32_t seen;                   /* events of Python functions */
 	uint32_t cost_ps[BURSTS_EVENTS]; /* of an event, by enum py_trace_event */
 };
 
@@ -73,12 +71,6 @@ static inline bool bursts_event(int what)
 	interpreting_event(what == PY_TRACE_C_CALL);
 	bursts.left_ps -= bursts.cost_ps[what];
 	return __builtin_expect(bursts.left_ps < 0, 0) && bursts_look();
-}
-
-/* Is this event of a Python function one of those that are timed, for budget_timed()? */
-static inline bool bursts_times(void)
-{
-	return __builtin_expect(!(++bursts.seen & (BUDGET_TIMED_EACH - 1)), 0);
 }
 
 /* Is there a bound at all? */

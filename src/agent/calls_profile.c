@@ -192,7 +192,6 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 {
 	struct code_note *note;
 	PyObject *owned = NULL;
-	uint64_t start = 0;
 	struct ring *r;
 
 	(void)object;
@@ -210,16 +209,12 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 	}
 	if (bursts_bounded())
 		bursts_enter(r, what);
-	if (bursts_times())
-		start = stamp_now(r->clock);
 	note = note_of(r, frame, &owned);
 	calls_record(r,
 		     what == PY_TRACE_CALL ? entry_kind(note, frame) : exit_kind(note, frame, arg),
 		     note);
 	if (owned)
 		py.DecRef(owned);
-	if (__builtin_expect(start != 0, 0))
-		budget_timed(r, start);
 	if (__builtin_expect(r->produced % ATTACH_EVERY == 0, 0))
 		attach_all_threads();
 	return 0;
