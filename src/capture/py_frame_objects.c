@@ -21,10 +21,10 @@
 
 #define PAGE_BYTES 4096u
 #define RUN_BYTES_MAX (16 * PAGE_BYTES)
-#define AGE_MAX 250u /* looks after which a frame that was not met is forgotten */
-#define MOVES_MAX 8u /* of a function, from frame to frame */
-#define STAYS_MAX 200u
-#define SETTLED 3u
+#define AGE_MAX 250u   /* looks after which a frame that was not met is forgotten */
+#define MOVES_MAX 8u   /* of a function, from frame to frame, that are counted */
+#define STAYS_MAX 200u /* in one frame, after which a move is forgotten */
+#define SETTLED 3u     /* after which it is taken to be its only one */
 
 /* One look. */
 struct object_look {
@@ -191,8 +191,8 @@ static void note_owner(struct object_look *k, uint64_t code, uint64_t at)
 		o->at = at;
 		o->stays = 0;
 		o->moves += o->moves < MOVES_MAX;
-	} else if (++o->stays == STAYS_MAX) { /* that was long ago */
-		o->stays = 0;
+	} else if (++o->stays == STAYS_MAX) { /* its last move was long ago */
+		o->stays = SETTLED;
 		o->moves -= o->moves > 0;
 	}
 }
