@@ -71,7 +71,6 @@ int cupti_load(char *text, size_t bytes)
 	}
 	*(void **)&cupti.GetStreamId = dlsym(library, "cuptiGetStreamIdEx");
 	*(void **)&cupti.GetGraphNodeId = dlsym(library, "cuptiGetGraphNodeId");
-	*(void **)&cupti.GetGraphId = dlsym(library, "cuptiGetGraphId");
 	missing = missing_symbol(library);
 	if (missing) {
 		snprintf(text, bytes, "libcupti is too old (no %s): 11.8 or newer is needed",

@@ -28,7 +28,11 @@ enum cupti_activity_kind {
 	CUPTI_KIND_CONCURRENT_KERNEL = 10,
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_PEER_COPY = 22,
-	CUPTI_KIND_GRAPH = 51, /* while it is on, graphs come as a whole, without their nodes */
+	/*
+	 * While it is on, graphs come as a whole, without their nodes.  Never enabled: the next
+	 * launch of a graph that exists already crashes (tests/gpu/graph_probe.cu).
+	 */
+	CUPTI_KIND_GRAPH = 51,
 };
 
 enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_DOMAIN_RESOURCE = 3 };
@@ -188,9 +192,8 @@ struct cupti {
 #undef FIELD
 	/* Optional: the number of a stream, as activities have it. */
 	int (*GetStreamId)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
-	/* Optional: the numbers of a graph and of a node, as activities have them. */
+	/* Optional: the number of a graph's node, as activities have it. */
 	int (*GetGraphNodeId)(void *node, uint64_t *id);
-	int (*GetGraphId)(void *graph, uint32_t *id);
 	uint32_t version;
 	bool tells_driver_calls; /* false: those must not be enabled, only the runtime's */
 };

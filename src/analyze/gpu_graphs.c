@@ -23,8 +23,7 @@ struct graphs {
 	struct analysis_gpu *gpu;
 	struct replay *replays;
 	size_t replay_count;
-	const struct gpu_call *
-		*builds; /* that capture and instantiate, in order of (thread, start) */
+	size_t *builds; /* calls that capture and instantiate, in order of (thread, start) */
 	size_t build_count;
 };
 
@@ -109,14 +108,14 @@ static uint32_t capture_stack(const struct graphs *x, const struct gpu_capture *
 	while (from < to) { /* the first that began later */
 		size_t middle = from + (to - from) / 2;
 
-		c = x->builds[middle];
+		c = gpu_call(x->gpu->timeline, x->builds[middle]);
 		if (c->thread < made->thread ||
 		    (c->thread == made->thread && c->start_ns <= made->time_ns))
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	c = from ? x->builds[from - 1] : NULL;
+	c = from ? gpu_call(x->gpu->timeline, x->builds[from - 1]) : NULL;
 	return c && c->thread == made->thread && strstr(c->name, "BeginCapture") && c->stack
 		       ? c->stack
 		       : made->stack;
@@ -212,7 +211,7 @@ static int list_calls(struct graphs *x)
 		const struct gpu_call *c = gpu_call(g, i);
 
 		if (c->what == CUDA_CALL_GRAPH_BUILD)
-			x->builds[x->build_count++] = c;
+			x->builds[x->build_count++] = i;
 		if (c->what != CUDA_CALL_GRAPH_LAUNCH ||
 		    !replay_read(&x->replays[x->replay_count], g, c))
 			continue;

@@ -189,7 +189,6 @@ static void load(const char *path)
 #define LOAD(name, symbol, args) *(void **)&cupti.name = dlsym(library, symbol);
 	CUPTI_FUNCTIONS(LOAD)
 	*(void **)&cupti.GetGraphNodeId = dlsym(library, "cuptiGetGraphNodeId");
-	*(void **)&cupti.GetGraphId = dlsym(library, "cuptiGetGraphId");
 }
 
 static void subscribe(void)
