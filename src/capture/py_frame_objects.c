@@ -20,7 +20,7 @@
 #include "capture/py_reader.h"
 
 #define PAGE_BYTES 4096u
-#define RUN_BYTES_MAX (16 * PAGE_BYTES)
+#define RUN_BYTES_MAX 65536u
 #define AGE_MAX 250u   /* looks after which a frame that was not met is forgotten */
 #define MOVES_MAX 8u   /* of a function, from frame to frame, that are counted */
 #define STAYS_MAX 200u /* in one frame, after which a move is forgotten */
@@ -377,7 +377,7 @@ static int walk(struct object_look *k, bool *certain)
 		const uint8_t *copy = copy_of(k, at);
 		struct py_frame frame;
 		uint64_t back;
-		bool runs_now;
+		bool runs_now = false;
 
 		/* Round and round: that is no stack.  The landmark moves on ever more slowly. */
 		if (!copy || at == landmark)
