@@ -45,8 +45,10 @@ static void tell(struct ring *r, uint8_t watch, uint8_t kind)
 	size_t at = watch - 1u, i = 0;
 	const struct adapter_function *f;
 
-	while (at >= adapters[i]->count)
+	while (i < ADAPTERS && at >= adapters[i]->count)
 		at -= adapters[i++]->count;
+	if (i == ADAPTERS)
+		return;
 	f = &adapters[i]->functions[at];
 	if (kind == RECORD_CALL && f->begins)
 		f->begins(r);

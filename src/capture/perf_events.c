@@ -193,10 +193,19 @@ static void count_sample(void *ctx, int64_t monotonic_ns, uint64_t address)
 	++*(int64_t *)ctx;
 }
 
+/* None are asked for. */
+static void ignore_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
+{
+	(void)ctx;
+	(void)monotonic_ns;
+	(void)on;
+	(void)preempted;
+}
+
 uint32_t perf_events_cost_ns(void)
 {
 	int64_t costs[COST_ROUNDS], samples;
-	const struct perf_visitor counter = { .ctx = &samples, .sample = count_sample };
+	const struct perf_visitor counter = { &samples, count_sample, ignore_turn };
 	int n = 0;
 
 	work_ns(); /* a first time for code and caches */
