@@ -334,7 +334,7 @@ BUSY = """
             return self.pause(x)
 
     model = Busy()
-    for _ in range(60):
+    for _ in range(100):
         model(1)
 """
 
@@ -342,7 +342,7 @@ BUSY = """
 @pytest.mark.parametrize("cpu", ["auto", "sample"])
 def test_short_layers_are_folded_where_they_cost_too_much(layers, python, cpu):
     """200 small models to one pause of 2 ms: the pauses stay, and what is around them."""
-    layers(python, BUSY, cpu=cpu, overhead="0.1", notes=None)
+    layers(python, BUSY, cpu=cpu, overhead="0.4", notes=None)
     names = {id: layer["name"] for id, layer in layers.trace.layers.items()}
     folded, ever, pauses = set(), set(), 0
     for event in next(iter(layers.trace.threads.values())).events:
@@ -358,7 +358,7 @@ def test_short_layers_are_folded_where_they_cost_too_much(layers, python, cpu):
 
 
 def test_no_layer_is_folded_without_a_bound(layers, python):
-    found, = layers(python, BUSY.replace("60", "3"), cpu="sample", overhead="100", notes=None)
+    found, = layers(python, BUSY.replace("100", "3"), cpu="sample", overhead="100", notes=None)
     assert not [event for thread in layers.trace.threads.values() for event in thread.events
                 if event.kind == isc.LAYERS_FOLDED]
     assert len(found) == 3 * (2 + 200 * len(ONE_CALL))
