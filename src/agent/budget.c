@@ -36,6 +36,11 @@ void budget_start(const struct shm_header *h)
 	atomic_store_explicit(&bucket.outside_ppm, 0, memory_order_relaxed);
 }
 
+bool budget_bounded(void)
+{
+	return bucket.bounded;
+}
+
 void budget_set_event_cost(uint32_t ps, double hook_ticks)
 {
 	struct shm_process *self = session_process();

@@ -49,6 +49,9 @@
 /* A recording was joined: opens the account.  Before the first event. */
 void budget_start(const struct shm_header *h);
 
+/* False: whatever recording costs is allowed. */
+bool budget_bounded(void);
+
 /*
  * What one event costs on this machine and interpreter, in picoseconds, when events follow
  * each other at once; 0: not known, see BUDGET_UNKNOWN_PS.  Of it the hook takes so many

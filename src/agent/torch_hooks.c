@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/adapter_torch.h"
+#include "agent/budget.h"
 #include "agent/layers.h"
 #include "agent/text.h"
 
@@ -115,7 +116,7 @@ static void hook_in(void)
 		take_away();
 }
 
-static void give_up(void)
+static void give_up(enum shm_layers why)
 {
 	struct shm_process *self = session_process();
 
@@ -123,7 +124,16 @@ static void give_up(void)
 		take_away();
 	wanted = false;
 	if (self)
-		atomic_store_explicit(&self->layers_given_up, 1, memory_order_relaxed);
+		atomic_store_explicit(&self->layers_given_up, why, memory_order_relaxed);
+}
+
+/* PyTorch has defined its modules. */
+static void found(void)
+{
+	if (budget_bounded())
+		give_up(SHM_LAYERS_BOUNDED);
+	else
+		hook_in();
 }
 
 /* About to import a module of this name. */
@@ -133,10 +143,10 @@ static void look(const struct text *name)
 
 	if (name->bytes >= n && !memcmp(name->data, COMPILER, n) &&
 	    (name->bytes == n || name->data[n] == '.'))
-		give_up();
+		give_up(SHM_LAYERS_COMPILED);
 	else if (!torch_hooks_tell && name->bytes > 6 && !memcmp(name->data, "torch.", 6) &&
 		 is_loaded(MODULE))
-		hook_in();
+		found();
 }
 
 static int on_audit(const char *event, PyObject *args, void *data)
@@ -163,9 +173,9 @@ void torch_hooks_start(void)
 		audited = !py.AuditHook_Add(on_audit, NULL);
 	py.Err_Clear();
 	if (is_loaded(COMPILER))
-		give_up();
+		give_up(SHM_LAYERS_COMPILED);
 	else if (is_loaded(MODULE))
-		hook_in();
+		found();
 }
 
 void torch_hooks_stop(void)

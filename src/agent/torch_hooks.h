@@ -2,6 +2,9 @@
  * Layers before CPython 3.12: PyTorch's hooks around all modules, which are C functions of
  * ours that return None.
  *
+ * Only without a budget: PyTorch itself takes microseconds longer for each module while it
+ * has hooks to look after, whatever they do, so that folding would not bring them back.
+ *
  * They are there from when PyTorch has defined its modules until torch.compile is about to
  * be loaded: it would compile them into the program's graphs.  An audit hook hears of
  * imports; nothing is imported for our sake.

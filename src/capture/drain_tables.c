@@ -176,6 +176,7 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	uint32_t refusal = atomic_load_explicit(&shared->refusal, memory_order_relaxed);
 	uint32_t version = atomic_load_explicit(&shared->python_version, memory_order_relaxed);
 	unsigned major = version >> 24, minor = version >> 16 & 0xff;
+	uint32_t why;
 	char text[256];
 
 	p->entry.python_version = version; /* written again when the process ends */
@@ -196,12 +197,17 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 		if (trace_write_note(d->writer, text, err))
 			return -1;
 	}
-	if (!p->noted_layers &&
-	    atomic_load_explicit(&shared->layers_given_up, memory_order_relaxed)) {
+	why = atomic_load_explicit(&shared->layers_given_up, memory_order_relaxed);
+	if (!p->noted_layers && why) {
 		p->noted_layers = true;
 		snprintf(text, sizeof(text),
-			 "process %u uses torch.compile, which must not meet hooks of ours: before "
-			 "Python 3.12 its layers are %s",
+			 why == SHM_LAYERS_COMPILED ? "process %u uses torch.compile, which must "
+						      "not meet hooks of ours: "
+						      "before Python 3.12 its layers are %s"
+						    : "process %u uses PyTorch, whose hooks cost "
+						      "more than max_overhead allows: "
+						      "before Python 3.12 its layers are %s; "
+						      "--max-overhead 100 records all",
 			 p->entry.pid,
 			 minor < 11 ? "not recorded then" : "recorded only while its calls are");
 		if (trace_write_note(d->writer, text, err))

@@ -130,8 +130,6 @@ uint32_t begun_collect(const struct config *c)
 		collect |= SHM_COLLECT_GPU;
 	if (config_flag(c, &setting_nvtx))
 		collect |= SHM_COLLECT_NVTX;
-	if (config_flag(c, &setting_graph_nodes))
-		collect |= SHM_COLLECT_GRAPH_NODES;
 	return collect;
 }
 

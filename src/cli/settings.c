@@ -158,7 +158,8 @@ const struct setting setting_graph_nodes = {
 	.off_flag = "--no-graph-nodes",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = RUN,
-	.help = "record every replay of CUDA graphs node by node, at any cost",
+	.help = "record every replay of CUDA graphs node by node, at any cost; "
+		"this version always does",
 };
 
 const struct setting setting_detail = {

@@ -89,7 +89,6 @@ enum shm_collect {
 	SHM_COLLECT_GC = 1u << 1,
 	SHM_COLLECT_GPU = 1u << 2,
 	SHM_COLLECT_NVTX = 1u << 3,
-	SHM_COLLECT_GRAPH_NODES = 1u << 4, /* every replay of CUDA graphs, whatever it costs */
 };
 
 /* How Python functions are recorded. */
@@ -180,6 +179,13 @@ struct shm_python {
 	uint64_t gil;       /* 0: unknown */
 };
 
+/* Why a process before CPython 3.12 has fewer layers than calls of modules: see torch_hooks.h. */
+enum shm_layers {
+	SHM_LAYERS_ALL,
+	SHM_LAYERS_COMPILED, /* torch.compile is used, which must not meet hooks of ours */
+	SHM_LAYERS_BOUNDED,  /* the hooks cost more than a budget allows */
+};
+
 /* 768 bytes */
 struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
@@ -212,7 +218,7 @@ struct shm_process {
 	 * SHM_MAX_WINDOWS, each time another one; 0: none.  A futex.
 	 */
 	_Atomic uint32_t window;
-	_Atomic uint32_t layers_given_up; /* torch.compile is used: see torch_hooks.h */
+	_Atomic uint32_t layers_given_up; /* enum shm_layers */
 	char spare[188];
 };
 

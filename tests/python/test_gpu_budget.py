@@ -3,6 +3,8 @@
 import json
 import sys
 
+import pytest
+
 import gpu_trace
 from gpu_double import told
 
@@ -99,13 +101,14 @@ def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
     assert any(paused < capture.time_ns < resumed for capture in captures)
 
 
-def test_graph_nodes_records_every_replay_whatever_it_costs(record_gpu):
-    within = record_gpu(sys.executable, REPLAYS, options=BUDGET)
-    assert gpu_trace.PAUSED in states(within)
-    assert 0 < len(within.kernels) < 50 * told(within)[0][1]
-    every = record_gpu(sys.executable, REPLAYS, options=BUDGET + ("--graph-nodes",))
-    assert states(every) == [gpu_trace.RECORDING]
-    assert len(every.kernels) == 50 * told(every)[0][1]
+@pytest.mark.parametrize("more", [(), ("--graph-nodes",)])
+def test_every_replay_of_a_graph_is_recorded_whatever_it_costs(record_gpu, work, more):
+    """CUPTI may hang when it is switched off while graphs are launched; the account tells the cost."""
+    trace = record_gpu(sys.executable, REPLAYS, options=BUDGET + more)
+    assert states(trace) == [gpu_trace.RECORDING]
+    assert len(trace.kernels) == 50 * told(trace)[0][1]
+    report = json.loads((work / "r.json").read_text())
+    assert report["trust"]["overhead_share"] > 0.01
 
 
 TOOL = """

@@ -200,7 +200,9 @@ def test_steps_of_several_kinds_the_innermost_first(steps, python):
 
 
 def test_without_calls_the_models_are_the_steps(steps, python):
-    found = steps(python, PROGRAMS["for loop"][2], INFERSCOPE_CPU="off")
+    # Before 3.12 a model's calls are seen only without a bound.
+    found = steps(python, PROGRAMS["for loop"][2], INFERSCOPE_CPU="off",
+                  INFERSCOPE_MAX_OVERHEAD="100")
     assert [(s["name"], s["source"], s["count"]) for s in found] == [("Net", "module", 12)]
 
 
@@ -222,8 +224,9 @@ def test_what_does_not_repeat_is_the_whole_run(steps, python):
     assert [(s["name"], s["source"]) for s in found] == [("whole run", "whole-run")]
 
 
-def test_steps_are_found_within_the_budget_too(steps, python):
+def test_steps_are_found_within_the_budget_too(steps, python, version):
+    if version < (3, 12):
+        pytest.skip("within a budget a model's calls are seen in bursts at most before 3.12")
     found = steps(python, PROGRAMS["function in a loop"][2], INFERSCOPE_CPU="auto")
-    # Before 3.12 the budget may pause the recording of calls, not that of layers.
-    assert (found[0]["name"], found[0]["source"]) in (("infer in main", "loop"), ("Net", "module"))
+    assert (found[0]["name"], found[0]["source"]) == ("infer in main", "loop")
     assert abs(found[0]["count"] - 12) <= 1
