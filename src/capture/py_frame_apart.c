@@ -194,10 +194,15 @@ static bool generator_among(struct chunk_look *k, const struct step *s, size_t c
 static bool generator_run_by(struct chunk_look *k, const struct step *s, struct step *out)
 {
 	const struct py_layout *l = k->layout;
+	/* 0: nothing is known of its code, which may be gone by now. */
 	uint64_t bytes = look_frame_size(k, frame_code(l, s->copy));
-	size_t count = (bytes < s->bytes ? bytes : s->bytes) / 8 - l->locals / 8u;
 	size_t depth = (uint32_t)remote_word(s->copy, l->depth);
+	size_t count;
 
+	bytes = bytes < s->bytes ? bytes : s->bytes;
+	if (bytes <= l->locals)
+		return false;
+	count = (bytes - l->locals) / 8;
 	if (frame_runs(l, s->copy))
 		return generator_among(k, s, count, out);
 	return depth && depth <= count && generator_of(k, value_of(k, s, depth - 1), out);
