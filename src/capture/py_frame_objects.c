@@ -190,10 +190,12 @@ static void note_owner(struct object_look *k, uint64_t code, uint64_t at)
 	} else if (o->at != at) {
 		o->at = at;
 		o->stays = 0;
-		o->moves += o->moves < MOVES_MAX;
+		if (o->moves < MOVES_MAX)
+			o->moves++;
 	} else if (++o->stays == STAYS_MAX) { /* its last move was long ago */
 		o->stays = SETTLED;
-		o->moves -= o->moves > 0;
+		if (o->moves)
+			o->moves--;
 	}
 }
 
