@@ -136,8 +136,8 @@ def test_a_report_that_finds_no_room(run, script, small_disk, work):
 
 def test_a_limit_on_the_size_of_files(run, script, work):
     # Room for the buffer, not for the trace.
-    done = run("--trace-size-mb", 1, "--report", "r.json", script(BUSY), 60000,
-               preexec_fn=limit_files(3 * MB))
+    done = run("--trace-size-mb", 1, "--report", "r.json", script(BUSY), 120000,
+               preexec_fn=limit_files(5 * MB))
     assert (done.returncode, done.stdout) == (6, "done\n")
     assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: " \
         "File too large\n"

@@ -23,7 +23,7 @@ def orders(inferscope):
     def run(*options, **more):
         done = inferscope("run", "--quiet", *options, "--", sys.executable, "-c", SHOW, **more)
         magic, version, *rest = map(int, done.stdout.split())
-        assert (done.returncode, magic, version) == (0, MAGIC, 3), done.stderr
+        assert (done.returncode, magic, version) == (0, MAGIC, 4), done.stderr
         return tuple(rest)
     return run
 
