@@ -225,7 +225,7 @@ def test_nodes_of_graphs_need_the_lines_of_their_capture():
     assert rights(comparisons.graph_rows, *both) == [True] * 4
     assert rights(comparisons.graph_rows, *both, replays_by_node=1) == [False, True, True, True]
     assert rights(comparisons.graph_rows, *both, known_nodes=0) == [True, False, True, True]
-    assert rights(comparisons.graph_rows, *both, memsets=0) == [True, True, False, True]
+    assert rights(comparisons.graph_rows, *both, copies=0) == [True, True, False, True]
     assert rights(comparisons.graph_rows, both[0]) == [True, True, True, False]
     assert rights(comparisons.replays_known, *both) == [True]
     assert rights(comparisons.replays_known, *both, known_nodes=0) == [False]

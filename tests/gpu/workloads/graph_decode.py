@@ -1,4 +1,4 @@
-"""A small decoder in CUDA graphs: one for each batch size, with a copy and a memset inside,
+"""A small decoder in CUDA graphs: one for each batch size, with a copy inside,
 replayed by the main thread and by another one; or, with --compiled, in the graphs that
 torch.compile makes of it."""
 
