@@ -255,8 +255,9 @@ def print_protocol(keys, cells):
                                    key.tool)
         print("%s %.3f times%s" % (name, ratio.median,
                                    " <= %g" % cpu_table.GOAL_AUTO if key.tool == "auto" else ""))
-        print("# %s: 95 %% interval %.3f .. %.3f, CPU time %.3f (%.3f .. %.3f), whole process %.3f" % (
-            name, ratio.low, ratio.high, *cell.ratio("cpu"), cell.ratio("whole").median))
+        print("# %s: 95 %% interval %.3f .. %.3f, CPU time %.3f (%.3f .. %.3f), whole process "
+              "%.3f" % (name, ratio.low, ratio.high, *cell.ratio("cpu"),
+                        cell.ratio("whole").median))
     for line in [*(v.text() for v in cpu_table.verdicts(keys, cells)),
                  "noise: " + cpu_table.noise(keys, cells), *cpu_table.notes_of(keys, cells)]:
         print("# cpu: " + line)

@@ -201,8 +201,8 @@ def markdown(keys, cells, titles, head):
     yield ""
     yield from table(keys, cells, titles, "loop")
     yield ""
-    yield ("CPU time of the workload's process in the loop; other programs on the machine disturb it "
-           "less, but it does not see the profiler's own process:")
+    yield ("CPU time of the workload's process in the loop; other programs on the machine disturb "
+           "it less, but it does not see the profiler's own process:")
     yield ""
     yield from table(keys, cells, titles, "cpu")
     yield ""

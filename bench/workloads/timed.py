@@ -4,8 +4,8 @@ Each script beside this one calls main() with a function that does `rounds` roun
 What counts is that loop alone: interpreter start, imports and a first round are not in it.
 
 BENCH_SCALE multiplies the rounds (tests run next to nothing); BENCH_SECONDS names the file that
-gets the seconds, by the clock and of this process' CPU time, which are printed where it is not set.  Both are in the environment because
-every profiler has its own way to hand arguments on.
+gets the seconds, by the clock and of this process' CPU time, which are printed where it is not
+set.  Both are in the environment because every profiler has its own way to hand arguments on.
 """
 
 import os

@@ -63,11 +63,8 @@ static void put_processes(struct json *j, const struct analysis *a)
 static void put_steps(struct json *j, const struct analysis *a, enum report_detail detail)
 {
 	static const char *const sources[] = {
-		[STEP_SCOPE] = "scope",
-		[STEP_NVTX] = "nvtx",
-		[STEP_LOOP] = "loop",
-		[STEP_MODULE] = "module",
-		[STEP_WHOLE_RUN] = "whole-run",
+		[STEP_SCOPE] = "scope",   [STEP_NVTX] = "nvtx",           [STEP_LOOP] = "loop",
+		[STEP_MODULE] = "module", [STEP_WHOLE_RUN] = "whole-run",
 	};
 	size_t rows = report_rows(detail, a->step_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
 

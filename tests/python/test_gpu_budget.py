@@ -103,7 +103,7 @@ def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
 
 @pytest.mark.parametrize("more", [(), ("--graph-nodes",)])
 def test_every_replay_of_a_graph_is_recorded_whatever_it_costs(record_gpu, work, more):
-    """CUPTI may hang when it is switched off while graphs are launched; the account tells the cost."""
+    """CUPTI may hang when it is switched off while graphs are launched; the account tells."""
     trace = record_gpu(sys.executable, REPLAYS, options=BUDGET + more)
     assert states(trace) == [gpu_trace.RECORDING]
     assert len(trace.kernels) == 50 * told(trace)[0][1]
