@@ -47,12 +47,12 @@ bool permission_is_refused(int error)
 	return error == EPERM || error == EACCES || error == ENOSYS;
 }
 
-static long yama_level(const char *root)
+long kernel_setting(const char *root, const char *name)
 {
-	char path[4096], text[16] = "";
+	char path[4096], text[32] = "";
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/proc/sys/kernel/yama/ptrace_scope", root);
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/%s", root, name);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -67,7 +67,7 @@ static long yama_level(const char *root)
 struct permission_refusal permission_refusal(const char *root, int error)
 {
 	struct permission_refusal r = { "", CONTAINER };
-	long level = yama_level(root);
+	long level = kernel_setting(root, "yama/ptrace_scope");
 
 	if (read_word(getpid())) {
 		snprintf(r.why, sizeof(r.why), "a filter forbids process_vm_readv (%s)",

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* /proc/sys/kernel/NAME below `root`, a number; 0 where it cannot be read. */
+long kernel_setting(const char *root, const char *name);
+
 /* Tries it, on a child of our own: 0, or the errno. */
 int permission_to_read(void);
 

@@ -96,26 +96,10 @@ void probe_samples(const struct probe_context *c, struct probe_result *out)
 	probe_advise(out, "%s", r.fix);
 }
 
-/* What kernel.perf_event_paranoid says; 0 where it cannot be read. */
-static long paranoia(const char *root)
-{
-	char path[4096], text[32] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid", root);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (!fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	fclose(file);
-	return strtol(text, NULL, 10);
-}
-
 /* With 2 a user may sample his own programs; Debian and Ubuntu know 3 and 4. */
 static void say_why_refused(const struct probe_context *c, struct probe_result *out, int why)
 {
-	long level = paranoia(c->root);
+	long level = kernel_setting(c->root, "perf_event_paranoid");
 
 	probe_say(out, PROBE_ABSENT, "perf_event_open: %s: native functions are not seen",
 		  strerror(why));
