@@ -176,7 +176,7 @@ def test_many_names(build, record_nvtx):
 
 
 def test_threads_at_once(program, record_nvtx):
-    trace = record_nvtx(program, "at once")
+    trace = record_nvtx(program, "at once", options=("--max-overhead", "100"))
     found = ranges(trace)
     assert len(found) == 8 * 1000 * 2
     assert {name for name, _, _ in found} == {"started"} | {"name %d" % i for i in range(50)}
@@ -430,8 +430,8 @@ torch.cuda.nvtx.range_end(torch.cuda.nvtx.range_start("request"))
 
 
 def test_torch(python_with, record, work, with_library):
-    recording = record(python_with("torch"), TORCH, env={**with_library, "INFERSCOPE_CPU": "off"},
-                       timeout=120)
+    recording = record(python_with("torch"), TORCH, env={
+        **with_library, "INFERSCOPE_CPU": "off", "INFERSCOPE_MAX_OVERHEAD": "100"}, timeout=120)
     trace = isc.load(str(work / "t.isc"))
     assert story(trace) == [
         ("begin", "forward 1", ""), ("begin", "layer", ""), ("end", "layer", ""),
