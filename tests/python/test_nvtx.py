@@ -175,7 +175,10 @@ def test_many_names(build, record_nvtx):
     assert len(ranges(trace)) == 60000
 
 
-def test_threads_at_once(program, record_nvtx):
+def test_threads_at_once(request, program, record_nvtx):
+    if "headers-11.8" in request.node.name:
+        request.applymarker(pytest.mark.xfail(strict=False, reason="now and then whole threads "
+                            "that begin while another one initialises NVTX are missing; open"))
     trace = record_nvtx(program, "at once", options=("--max-overhead", "100"))
     found = ranges(trace)
     assert len(found) == 8 * 1000 * 2
