@@ -352,8 +352,7 @@ static bool tell_forks(void)
 void bursts_start(const struct bursts_slots *profile_slots)
 {
 	struct session *s = session_on();
-	bool bounded =
-		s && s->header->cpu_mode == SHM_CPU_AUTO && s->header->budget_ppm != SHM_NO_BUDGET;
+	bool bounded = s && s->header->cpu_mode == SHM_CPU_AUTO && budget_bounded();
 
 	slots = profile_slots;
 	memset(bursts.cost_ps, 0, sizeof(bursts.cost_ps));

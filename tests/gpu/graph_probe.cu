@@ -21,17 +21,9 @@
 #include <cuda_runtime.h>
 
 #include "agent/cupti.h"
+#include "workloads/cuda_check.h"
 
 struct cupti cupti;
-
-#define CHECK(call)                                                                      \
-	do {                                                                             \
-		cudaError_t status_ = (call);                                            \
-		if (status_ != cudaSuccess) {                                            \
-			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status_)); \
-			exit(99);                                                        \
-		}                                                                        \
-	} while (0)
 
 extern "C" __global__ void turn(unsigned int *word)
 {

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from test_sampler import SPIN, Sampled, close_to
+from test_sampler import CALLS_OF_THREE_PARTS, SPIN, THREE_PARTS, Sampled, close_to
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "cli"))
 import sandbox  # noqa: E402
@@ -81,17 +81,7 @@ def refuse(inferscope, write, work):
 
 @pytest.mark.parametrize("how", REFUSALS)
 def test_shares_are_those_of_the_time(python, refuse, how):
-    seen = refuse(python, SPIN + """
-def ten(): spin(0.010)
-def twenty(): spin(0.020)
-def seventy(): spin(0.070)
-def main():
-    for _ in range(15):
-        timed(ten)
-        timed(twenty)
-        timed(seventy)
-main()
-""", how=how)
+    seen = refuse(python, THREE_PARTS, how=how)
     took = json.loads(seen.done.stdout)
     all_looks = seen.looks("main", "spin")
     assert all_looks > 20, seen.stacks
@@ -99,10 +89,8 @@ main()
         share = seconds / sum(took.values())
         looks = seen.looks("main", name, "spin")
         assert close_to(looks, all_looks, share), (name, looks, all_looks, share)
-    edges = {("<module>", "main"), ("main", "timed"), ("timed", "ten"), ("timed", "twenty"),
-             ("timed", "seventy"), ("ten", "spin"), ("twenty", "spin"), ("seventy", "spin")}
     # One at most: where a frame must be asked for by itself (3.8 to 3.10), it may be gone by then.
-    assert seen.impossible(edges) * sum(seen.stacks.values()) < 1.5, \
+    assert seen.impossible(CALLS_OF_THREE_PARTS) * sum(seen.stacks.values()) < 1.5, \
         [names for _, names in seen.stacks if "main" in names]
     assert seen.note().startswith("1 process sampled from inside")
     assert "does not let the recorder read" in seen.note()

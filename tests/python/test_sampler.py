@@ -84,6 +84,22 @@ def timed(function):
 """
 
 
+THREE_PARTS = SPIN + """
+def ten(): spin(0.010)
+def twenty(): spin(0.020)
+def seventy(): spin(0.070)
+def main():
+    for _ in range(15):
+        timed(ten)
+        timed(twenty)
+        timed(seventy)
+main()
+"""
+CALLS_OF_THREE_PARTS = {
+    ("<module>", "main"), ("main", "timed"), ("timed", "ten"), ("timed", "twenty"),
+    ("timed", "seventy"), ("ten", "spin"), ("twenty", "spin"), ("seventy", "spin")}
+
+
 def close_to(looks, of, share):
     """Within two points, or what chance explains in so few looks (four standard errors)."""
     return abs(looks / of - share) < 0.02 + 4 * math.sqrt(share * (1 - share) / of)
@@ -96,26 +112,14 @@ def one_core():
 
 @pytest.mark.parametrize("cores", ["all", "one"])
 def test_shares_of_functions_are_those_of_their_time(python, sample, cores):
-    sampled = sample(python, SPIN + """
-def ten(): spin(0.010)
-def twenty(): spin(0.020)
-def seventy(): spin(0.070)
-def main():
-    for _ in range(15):
-        timed(ten)
-        timed(twenty)
-        timed(seventy)
-main()
-""", preexec_fn=one_core if cores == "one" else None)
+    sampled = sample(python, THREE_PARTS, preexec_fn=one_core if cores == "one" else None)
     took = json.loads(sampled.done.stdout)
     all_looks = sampled.looks("main", "spin")
     assert all_looks > (100 if cores == "all" else 15), sampled.info
     for name in "ten", "twenty", "seventy":
         share = took[name] / sum(took.values())
         assert close_to(sampled.looks("main", name, "spin"), all_looks, share), sampled.stacks
-    assert sampled.impossible({("<module>", "main"), ("main", "timed"), ("timed", "ten"),
-                               ("timed", "twenty"), ("timed", "seventy"), ("ten", "spin"),
-                               ("twenty", "spin"), ("seventy", "spin")}) == 0, sampled.stacks
+    assert sampled.impossible(CALLS_OF_THREE_PARTS) == 0, sampled.stacks
 
 
 CALL_HEAVY = """

@@ -7,14 +7,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/budget.h"
-#include "capture/recording.h"
+#include "joined.h"
 
 #define MS 1000000ll
 #define SECOND (1000 * MS)
@@ -22,9 +20,6 @@
 #define EARNED (50 * MS * BUDGET_SHARE_PCT / 100) /* in a second */
 #define EVENT_PS 100000u                          /* 100 ns */
 #define HOOK_TICKS 50                             /* of it */
-
-static struct recording *recording;
-static int trace_fd;
 
 static uint64_t now(void)
 {
@@ -41,22 +36,10 @@ static struct ring *join(enum shm_cpu mode, uint32_t ppm)
 		.cpu_mode = mode,
 		.budget_ppm = ppm,
 	};
-	struct err err;
 
-	trace_fd = memfd_create("trace", MFD_CLOEXEC);
-	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
-	assert_int_equal(session_join(recording_where(recording), 0), 0);
+	join_with(&options);
 	budget_set_event_cost(EVENT_PS, HOOK_TICKS);
 	return session_ring();
-}
-
-static int leave(void **state)
-{
-	(void)state;
-	session_leave();
-	recording_free(recording);
-	close(trace_fd);
-	return 0;
 }
 
 static uint64_t account_ns(void)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
-#include "story.h"
+#include "told.h"
 
 #define HEAD                                      \
 	"process 1 100 app.py 0 1000000\n"        \
@@ -17,30 +17,6 @@
 	"thread 3 1 102 cupti 0 1000000 0\n"      \
 	"gpu 1 1 10 CUPTI 130000\n"
 #define END "end 1000000 0\n"
-
-struct told {
-	char path[32];
-	struct trace *trace;
-	struct analysis *analysis;
-};
-
-static const struct analysis *tell(struct told *t, const char *story)
-{
-	struct err err;
-
-	strcpy(t->path, "/tmp/gpu-report-XXXXXX");
-	story_write(t->path, story);
-	assert_int_equal(trace_open(&t->trace, t->path, &err), 0);
-	assert_int_equal(analysis_new(&t->analysis, t->trace, &err), 0);
-	return t->analysis;
-}
-
-static void forget(struct told *t)
-{
-	analysis_free(t->analysis);
-	trace_close(t->trace);
-	unlink(t->path);
-}
 
 static bool has_note(const struct analysis *a, const char *part)
 {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
-#include "story.h"
+#include "told.h"
 
 #define HEAD                                      \
 	"process 1 100 app.py 0 1000000\n"        \
@@ -24,28 +24,9 @@
 	"layer 5 1 Linear h.1.fc\n"
 #define END "end 1000000 0\n"
 
-struct told {
-	char path[32];
-	struct trace *trace;
-	struct analysis *analysis;
-};
-
-static const struct analysis_layers *tell(struct told *t, const char *story)
+static const struct analysis_layers *layers_of(struct told *t, const char *story)
 {
-	struct err err;
-
-	strcpy(t->path, "/tmp/layers-XXXXXX");
-	story_write(t->path, story);
-	assert_int_equal(trace_open(&t->trace, t->path, &err), 0);
-	assert_int_equal(analysis_new(&t->analysis, t->trace, &err), 0);
-	return &t->analysis->layers;
-}
-
-static void forget(struct told *t)
-{
-	analysis_free(t->analysis);
-	trace_close(t->trace);
-	unlink(t->path);
+	return &tell(t, story)->layers;
 }
 
 static const struct analysis_layer *find(const struct analysis_layers *l, const char *name)
@@ -113,8 +94,9 @@ static void cpu_time_needs_no_gpu(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 <2@110 <3@120 </3@150 </2@160 <4@170 </4@180 </1@200 "
-				"<1@300 </1@310\n" END);
+	l = layers_of(&t,
+		      HEAD MODEL "1: <1@100 <2@110 <3@120 </3@150 </2@160 <4@170 </4@180 </1@200 "
+				 "<1@300 </1@310\n" END);
 	expect_tree(l, "Net:Net(Net) 2\n"
 		       " Net:h.0(Block) 1\n"
 		       "  Net:h.0.fc(Linear) 1\n"
@@ -150,7 +132,7 @@ static void a_launch_belongs_to_the_innermost_layer_of_its_thread(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL WORK END);
+	l = layers_of(&t, HEAD MODEL WORK END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(find(l, "h.0.fc")->sum.self_gpu_ns, 20);
 	assert_int_equal(find(l, "h.0")->sum.self_gpu_ns, 10);
@@ -173,7 +155,7 @@ static void a_graphs_node_belongs_to_the_layer_of_its_capture(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(
+	l = layers_of(
 		&t, HEAD MODEL
 		"1: <1@100 <2@110 made:1/0@112 {cudaLaunchKernel#2:1/0@112 }2@115\n"
 		"1: <3@120 made:2/0@122 {cudaMemcpyAsync#3:3/0@122 }3@125 </3@130 </2@140 </1@150\n"
@@ -202,18 +184,18 @@ static void launch_gaps_are_idle_time_inside_a_call(void **state)
 
 	(void)state;
 	/* Another thread's kernel, 230 to 330, fills what would be gaps from there on. */
-	l = tell(&t, HEAD MODEL WORK END);
+	l = layers_of(&t, HEAD MODEL WORK END);
 	assert_int_equal(find(l, "h.0")->sum.launch_gap_ns, 10); /* 210 to 220 */
 	assert_int_equal(find(l, "h.1")->sum.launch_gap_ns, 0);
 	assert_int_equal(find(l, "Net")->sum.launch_gap_ns, 10);
 	assert_int_equal(find(l, "h.0.fc")->sum.launch_gap_ns, 0);
 	forget(&t);
 	/* Between two calls the GPU may rest: that is no gap of a call. */
-	l = tell(&t, HEAD MODEL
-		 "1: <1@100 {f#1:1/0@110 }1@115 {f#2:1/0@120 }2@125 </1@130\n"
-		 "1: <1@200 {f#3:1/0@210 }3@215 {f#4:1/0@220 }4@225 </1@230\n"
-		 "3: kernel:a#1@900:150+10/7 kernel:a#2@900:165+5/7 kernel:a#3@900:250+10/7 "
-		 "kernel:a#4@900:263+10/7\n" END);
+	l = layers_of(&t, HEAD MODEL
+		      "1: <1@100 {f#1:1/0@110 }1@115 {f#2:1/0@120 }2@125 </1@130\n"
+		      "1: <1@200 {f#3:1/0@210 }3@215 {f#4:1/0@220 }4@225 </1@230\n"
+		      "3: kernel:a#1@900:150+10/7 kernel:a#2@900:165+5/7 kernel:a#3@900:250+10/7 "
+		      "kernel:a#4@900:263+10/7\n" END);
 	assert_int_equal(l->items[0].sum.launch_gap_ns, 5 + 3);
 	expect_all_gpu_time(&t);
 	forget(&t);
@@ -225,10 +207,10 @@ static void a_pause_of_the_recording_is_no_gap(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 {f#1:1/0@110 }1@115\n"
-				"gpu 1 3 160 torch.profiler\ngpu 1 1 180 CUPTI 130000\n"
-				"1: {f#2:1/0@190 }2@195 </1@199\n"
-				"3: kernel:a#1@900:150+5/7 kernel:a#2@900:200+5/7\n" END);
+	l = layers_of(&t, HEAD MODEL "1: <1@100 {f#1:1/0@110 }1@115\n"
+				     "gpu 1 3 160 torch.profiler\ngpu 1 1 180 CUPTI 130000\n"
+				     "1: {f#2:1/0@190 }2@195 </1@199\n"
+				     "3: kernel:a#1@900:150+5/7 kernel:a#2@900:200+5/7\n" END);
 	assert_int_equal(l->items[0].sum.launch_gap_ns, 45 - 20);
 	forget(&t);
 }
@@ -239,8 +221,8 @@ static void a_layer_inside_itself_is_not_counted_twice(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <2@100 <2@110 {f#1:1/0@112 }1@115 </2@120 </2@150\n"
-				"3: kernel:a#1@900:200+10/7\n" END);
+	l = layers_of(&t, HEAD MODEL "1: <2@100 <2@110 {f#1:1/0@112 }1@115 </2@120 </2@150\n"
+				     "3: kernel:a#1@900:200+10/7\n" END);
 	assert_int_equal(find(l, "h.0")->sum.calls, 2);
 	assert_int_equal(find(l, "h.0")->sum.cpu_ns, 50);
 	assert_int_equal(find(l, "h.0")->sum.self_cpu_ns, 50);
@@ -258,10 +240,11 @@ static void a_folded_layer_is_part_of_the_one_around(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 <2@110 {f#1:1/0@112 }1@115 <-2@117 {f#2:1/0@120 }2@125\n"
-				"1: </1@200 <1@300 {f#3:1/0@310 }3@315 </1@320\n"
-				"3: kernel:a#1@900:200+10/7 kernel:a#2@900:220+10/7 "
-				"kernel:a#3@900:320+10/7\n" END);
+	l = layers_of(&t, HEAD MODEL
+		      "1: <1@100 <2@110 {f#1:1/0@112 }1@115 <-2@117 {f#2:1/0@120 }2@125\n"
+		      "1: </1@200 <1@300 {f#3:1/0@310 }3@315 </1@320\n"
+		      "3: kernel:a#1@900:200+10/7 kernel:a#2@900:220+10/7 "
+		      "kernel:a#3@900:320+10/7\n" END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(find(l, "Net")->sum.self_gpu_ns, 30);
 	assert_int_equal(find(l, "Net")->sum.self_cpu_ns, 120);
@@ -272,9 +255,9 @@ static void a_folded_layer_is_part_of_the_one_around(void **state)
 	assert_true(has_note(t.analysis, "1 layer called too often"));
 	forget(&t);
 	/* The outermost: what it launched is outside of all layers. */
-	l = tell(&t,
-		 HEAD MODEL "1: <1@100 {f#1:1/0@112 }1@115 <-1@117 {f#2:1/0@120 }2@125 </1@130\n"
-			    "3: kernel:a#1@900:200+10/7 kernel:a#2@900:220+10/7\n" END);
+	l = layers_of(&t, HEAD MODEL
+		      "1: <1@100 {f#1:1/0@112 }1@115 <-1@117 {f#2:1/0@120 }2@125 </1@130\n"
+		      "3: kernel:a#1@900:200+10/7 kernel:a#2@900:220+10/7\n" END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(l->outside_gpu_ns, 20);
 	forget(&t);
@@ -286,11 +269,12 @@ static void threads_have_layers_of_their_own(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 {f#1:1/0@112 }1@115 </1@200\n"
-				"2: {f#2:1/0@50 }2@60 <1@110 <3@115 {f#3:1/0@120 }3@125 </3@130 "
-				"</1@140 {f#4:1/0@150 }4@155\n"
-				"3: kernel:a#1@900:200+1/7 kernel:a#2@900:220+2/7 "
-				"kernel:a#3@900:230+4/7 kernel:a#4@900:240+8/7\n" END);
+	l = layers_of(&t,
+		      HEAD MODEL "1: <1@100 {f#1:1/0@112 }1@115 </1@200\n"
+				 "2: {f#2:1/0@50 }2@60 <1@110 <3@115 {f#3:1/0@120 }3@125 </3@130 "
+				 "</1@140 {f#4:1/0@150 }4@155\n"
+				 "3: kernel:a#1@900:200+1/7 kernel:a#2@900:220+2/7 "
+				 "kernel:a#3@900:230+4/7 kernel:a#4@900:240+8/7\n" END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(find(l, "Net")->sum.calls, 2);
 	assert_int_equal(find(l, "Net")->sum.gpu_ns, 1 + 4);
@@ -305,10 +289,10 @@ static void graphs_and_what_no_call_explains_are_counted(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 {cudaGraphLaunch#1:2/0@112 }1@115 </1@200\n"
-				"3: kernel:a#1@900:200+1/7 kernel:b#1@900:210+2/7 "
-				"graph:5#1@900:215+3/8 kernel:c#99@900:240+8/7 "
-				"kernel:d#1@900:0+0/7\n" END);
+	l = layers_of(&t, HEAD MODEL "1: <1@100 {cudaGraphLaunch#1:2/0@112 }1@115 </1@200\n"
+				     "3: kernel:a#1@900:200+1/7 kernel:b#1@900:210+2/7 "
+				     "graph:5#1@900:215+3/8 kernel:c#99@900:240+8/7 "
+				     "kernel:d#1@900:0+0/7\n" END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(l->items[0].sum.gpu_ns, 6);
 	assert_int_equal(l->items[0].sum.kernels, 3); /* one of them without times */
@@ -322,10 +306,11 @@ static void losses_leave_the_sum_whole(void **state)
 	struct told t;
 
 	(void)state;
-	l = tell(&t, HEAD MODEL "1: <1@100 <2@105 {f#1:1/0@112 }1@115 lost:5 {f#2:1/0@150 }2@155\n"
-				"1: </1@160 <1@170 <2@175 {f#3:1/0@180 }3@185 </1@190\n"
-				"3: kernel:a#1@900:200+1/7 kernel:a#2@900:220+2/7 "
-				"kernel:a#3@900:230+4/7\n" END);
+	l = layers_of(&t,
+		      HEAD MODEL "1: <1@100 <2@105 {f#1:1/0@112 }1@115 lost:5 {f#2:1/0@150 }2@155\n"
+				 "1: </1@160 <1@170 <2@175 {f#3:1/0@180 }3@185 </1@190\n"
+				 "3: kernel:a#1@900:200+1/7 kernel:a#2@900:220+2/7 "
+				 "kernel:a#3@900:230+4/7\n" END);
 	expect_all_gpu_time(&t);
 	assert_int_equal(find(l, "h.0")->sum.gpu_ns, 1 + 4);
 	assert_int_equal(l->outside_gpu_ns, 2);
@@ -339,9 +324,9 @@ static void two_roots_of_a_class_have_numbers(void **state)
 	struct told t;
 
 	(void)state;
-	expect_tree(tell(&t, HEAD MODEL "layer 11 0 Net -\nlayer 12 11 Block h.0\n"
-					"1: <11@10 <12@11 </12@12 </11@13 <1@20 <2@21 </2@22 "
-					"</1@23\n" END),
+	expect_tree(layers_of(&t, HEAD MODEL "layer 11 0 Net -\nlayer 12 11 Block h.0\n"
+					     "1: <11@10 <12@11 </12@12 </11@13 <1@20 <2@21 </2@22 "
+					     "</1@23\n" END),
 		    "Net:Net(Net) 1\n Net:h.0(Block) 1\nNet#2:Net#2(Net) 1\n Net#2:h.0(Block) 1\n");
 	forget(&t);
 }
@@ -352,11 +337,11 @@ static void modules_made_for_one_call_share_a_row(void **state)
 
 	(void)state;
 	/* 6 and 7 are made inside h.0, 8 and 9 outside of everything. */
-	expect_tree(tell(&t, HEAD MODEL
-			 "layer 6 0 Softmax -\nlayer 7 0 Softmax -\nlayer 8 0 Softmax -\n"
-			 "layer 9 0 Softmax -\n"
-			 "1: <8@1 </8@2 <1@10 <2@11 <6@12 </6@13 </2@14 </1@15\n"
-			 "1: <9@16 </9@17 <1@20 <2@21 <7@22 </7@23 </2@24 </1@25\n" END),
+	expect_tree(layers_of(&t, HEAD MODEL
+			      "layer 6 0 Softmax -\nlayer 7 0 Softmax -\nlayer 8 0 Softmax -\n"
+			      "layer 9 0 Softmax -\n"
+			      "1: <8@1 </8@2 <1@10 <2@11 <6@12 </6@13 </2@14 </1@15\n"
+			      "1: <9@16 </9@17 <1@20 <2@21 <7@22 </7@23 </2@24 </1@25\n" END),
 		    "Softmax:Softmax(Softmax) 2\n"
 		    "Net:Net(Net) 2\n"
 		    " Net:h.0(Block) 2\n"
@@ -369,9 +354,9 @@ static void a_model_called_inside_another_stands_under_it(void **state)
 	struct told t;
 
 	(void)state;
-	expect_tree(tell(&t, HEAD MODEL "layer 11 0 Draft -\nlayer 12 11 Linear head\n"
-					"1: <1@10 <2@11 <11@12 <12@13 </12@14 </11@15 </2@16 "
-					"</1@17\n" END),
+	expect_tree(layers_of(&t, HEAD MODEL "layer 11 0 Draft -\nlayer 12 11 Linear head\n"
+					     "1: <1@10 <2@11 <11@12 <12@13 </12@14 </11@15 </2@16 "
+					     "</1@17\n" END),
 		    "Net:Net(Net) 1\n"
 		    " Net:h.0(Block) 1\n"
 		    "  Draft:Draft(Draft) 1\n"
@@ -385,17 +370,18 @@ static void what_is_undefined_or_leads_in_a_circle_is_shown(void **state)
 
 	(void)state;
 	/* 77 is nowhere defined; 20's root is none; 31 and 32 were each first seen in the other. */
-	expect_tree(tell(&t, HEAD
-			 "layer 20 21 Odd a.b\n"
-			 "layer 31 0 A -\nlayer 33 31 X x\nlayer 32 0 B -\nlayer 34 32 Y y\n"
-			 "1: <77@1 </77@2 <20@3 </20@4\n"
-			 "1: <33@10 <32@11 </32@12 </33@13 <34@20 <31@21 </31@22 </34@23\n" END),
-		    "(unknown):(unknown)((unknown)) 1\n"
-		    "Odd:Odd(Odd) 1\n"
-		    "B:B(B) 1\n"
-		    " B:y(Y) 1\n"
-		    "  A:A(A) 1\n"
-		    "   A:x(X) 1\n");
+	expect_tree(
+		layers_of(&t, HEAD
+			  "layer 20 21 Odd a.b\n"
+			  "layer 31 0 A -\nlayer 33 31 X x\nlayer 32 0 B -\nlayer 34 32 Y y\n"
+			  "1: <77@1 </77@2 <20@3 </20@4\n"
+			  "1: <33@10 <32@11 </32@12 </33@13 <34@20 <31@21 </31@22 </34@23\n" END),
+		"(unknown):(unknown)((unknown)) 1\n"
+		"Odd:Odd(Odd) 1\n"
+		"B:B(B) 1\n"
+		" B:y(Y) 1\n"
+		"  A:A(A) 1\n"
+		"   A:x(X) 1\n");
 	forget(&t);
 }
 

@@ -4,22 +4,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/budget.h"
 #include "agent/leave_out.h"
-#include "capture/recording.h"
+#include "joined.h"
 
 #define FIVE_PERCENT 50000u
 #define EVENT_PS 100000u
 #define MANY 3000000u /* events: far more than the first credit pays */
 
 struct code_index codes_index;
-static struct recording *recording;
-static int trace_fd;
 static struct code_note hot, warm, rare, watched;
 
 static struct ring *join(void **state, enum shm_cpu mode)
@@ -31,12 +27,9 @@ static struct ring *join(void **state, enum shm_cpu mode)
 		.cpu_mode = mode,
 		.budget_ppm = FIVE_PERCENT,
 	};
-	struct err err;
 
 	(void)state;
-	trace_fd = memfd_create("trace", MFD_CLOEXEC);
-	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
-	assert_int_equal(session_join(recording_where(recording), 0), 0);
+	join_with(&options);
 	budget_set_event_cost(EVENT_PS, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		*notes[i] = (struct code_note){ .id = i + 1 };
@@ -46,15 +39,6 @@ static struct ring *join(void **state, enum shm_cpu mode)
 	watched.watch = 1;
 	leave_out_start();
 	return session_ring();
-}
-
-static int leave(void **state)
-{
-	(void)state;
-	session_leave();
-	recording_free(recording);
-	close(trace_fd);
-	return 0;
 }
 
 /* What the hook does with an event; counts the orders. */

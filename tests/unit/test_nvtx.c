@@ -10,8 +10,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -20,7 +18,7 @@
 #include "agent/nvtx_left_out.h"
 #include "agent/nvtx_names.h"
 #include "agent/nvtx_ranges.h"
-#include "capture/recording.h"
+#include "joined.h"
 
 #define FIVE_PERCENT 50000u
 
@@ -39,9 +37,6 @@
 #define name_category \
 	CALL(nvtx_core2, NVTX_CORE2_NAME_CATEGORY_A, void (*)(nvtx_domain, uint32_t, const char *))
 
-static struct recording *recording;
-static int trace_fd;
-
 static struct ring *join(uint32_t budget_ppm)
 {
 	struct recording_options options = {
@@ -50,21 +45,9 @@ static struct ring *join(uint32_t budget_ppm)
 		.cpu_mode = SHM_CPU_AUTO,
 		.budget_ppm = budget_ppm,
 	};
-	struct err err;
 
-	trace_fd = memfd_create("trace", MFD_CLOEXEC);
-	assert_int_equal(recording_new(&recording, trace_fd, &options, &err), 0);
-	assert_int_equal(session_join(recording_where(recording), 0), 0);
+	join_with(&options);
 	return session_ring();
-}
-
-static int leave(void **state)
-{
-	(void)state;
-	session_leave();
-	recording_free(recording);
-	close(trace_fd);
-	return 0;
 }
 
 static void a_pop_ends_the_newest_range_of_its_domain(void **state)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
-#include "story.h"
+#include "told.h"
 
 #define HEAD                                                              \
 	"process 1 100 app.py 0 10000\n"                                  \
@@ -27,25 +27,19 @@
 static void expect_steps(const char *story, const char *steps)
 {
 	static const char *const sources[] = { "scope", "nvtx", "loop", "module", "run" };
-	char path[32] = "/tmp/steps-XXXXXX";
-	struct analysis *a;
-	struct trace *t;
+	const struct analysis *a;
+	struct told told;
 	struct buf b;
-	struct err err;
 
 	buf_init(&b);
-	story_write(path, story);
-	assert_int_equal(trace_open(&t, path, &err), 0);
-	assert_int_equal(analysis_new(&a, t, &err), 0);
+	a = tell(&told, story);
 	for (size_t i = 0; i < a->step_count; i++)
 		buf_printf(&b, "%s: %s %zu %" PRId64 " %" PRId64 " %u\n", a->steps[i].name,
 			   sources[a->steps[i].source], a->steps[i].count, a->steps[i].total_ns,
 			   a->steps[i].p50_ns, a->steps[i].depth);
 	assert_string_equal(buf_string(&b), steps);
 	buf_release(&b);
-	analysis_free(a);
-	trace_close(t);
-	unlink(path);
+	forget(&told);
 }
 
 static void a_loop_has_its_layers_and_what_is_between_them(void **state)

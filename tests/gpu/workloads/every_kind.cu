@@ -12,6 +12,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda_check.h"
+
 enum {
 	BYTES = 96 << 10,
 	WIDTH = 256, /* of the arrays, in bytes; they are as high */
@@ -20,15 +22,6 @@ enum {
 	SHARED_BYTES = 1024,
 	MEMSET_BYTES = 4096,
 };
-
-#define CHECK(call)                                                                       \
-	do {                                                                              \
-		cudaError_t status_ = (call);                                             \
-		if (status_ != cudaSuccess) {                                             \
-			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status_));  \
-			exit(99);                                                         \
-		}                                                                         \
-	} while (0)
 
 extern "C" __global__ void bump(unsigned int *word)
 {

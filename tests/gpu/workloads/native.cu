@@ -13,6 +13,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda_check.h"
+
 #define SPIN_ALONE_NS 2000000ull
 #define SPIN_BUSY_NS 1000000ull
 
@@ -25,15 +27,6 @@ enum {
 	MEMSET_BYTES = 1 << 20,
 	PATH_BYTES = 512,
 };
-
-#define CHECK(call)                                                                       \
-	do {                                                                              \
-		cudaError_t status_ = (call);                                             \
-		if (status_ != cudaSuccess) {                                             \
-			fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status_));  \
-			exit(99);                                                         \
-		}                                                                         \
-	} while (0)
 
 static __device__ unsigned long long now_ns(void)
 {
