@@ -432,7 +432,7 @@ def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
 def test_every_workload_is_checked():
     used = {case.command[0].replace("native", "native.cu") for case in check.CASES}
     used.add(record_taps.WORKLOAD)
-    helpers = {"truth.py", "driver.py", "__pycache__"}
+    helpers = {"truth.py", "driver.py", "cuda_check.h", "__pycache__"}
     assert used == set(os.listdir(os.path.join(HERE, "workloads"))) - helpers
 
 
