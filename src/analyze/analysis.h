@@ -16,6 +16,7 @@
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
 #include "analyze/layer_figures.h"
+#include "analyze/partition.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
 #include "format/trace.h"
@@ -107,6 +108,7 @@ struct analysis_step {
 	double mean_ns;
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
 	struct gpu_step_figures gpu;
+	struct step_breakdown breakdown;
 };
 
 /* NVTX ranges of one name, domain, category and kind, in all processes. */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/idle_blame.h"
 #include "timeline/gpu.h"
 
 /* All launches of one kernel. */
@@ -127,6 +128,7 @@ struct gpu_section {
 	struct gpu_graph_figures *graphs;
 	size_t sync_count;
 	struct gpu_line_figures *syncs; /* that waited for the device */
+	struct idle_blame blame;        /* of idle_ns */
 };
 
 /* What a step of one kind saw of the GPU: medians (nearest rank) without warm-up. */

@@ -1,0 +1,32 @@
+#include "analyze/partition.h"
+
+static const struct {
+	const char *name, *title;
+} classes[TIME_CLASSES] = {
+	[TIME_GPU_COMPUTE] = { "gpu_compute", "GPU compute" },
+	[TIME_H2D] = { "h2d", "H2D copy" },
+	[TIME_D2H] = { "d2h", "D2H copy" },
+	[TIME_SYNC_WAIT] = { "sync_wait", "Synchronisation wait" },
+	[TIME_CPU_PREPROCESSING] = { "cpu_preprocessing", "CPU preprocessing" },
+	[TIME_CPU_COMPUTE] = { "cpu_compute", "CPU compute" },
+	[TIME_FRAMEWORK] = { "framework", "Framework overhead" },
+	[TIME_LAUNCH] = { "launch", "Launches" },
+	[TIME_ALLOCATION] = { "allocation", "Allocation" },
+	[TIME_GC] = { "gc", "Garbage collection" },
+	[TIME_GIL_WAIT] = { "gil_wait", "GIL wait" },
+	[TIME_LOCK_WAIT] = { "lock_wait", "Lock wait" },
+	[TIME_IO_WAIT] = { "io_wait", "I/O wait" },
+	[TIME_COMPILE] = { "compile", "Compilation" },
+	[TIME_IDLE] = { "idle", "Idle" },
+	[TIME_UNATTRIBUTED] = { "unattributed", "Unattributed" },
+};
+
+const char *time_class_name(enum time_class c)
+{
+	return classes[c].name;
+}
+
+const char *time_class_title(enum time_class c)
+{
+	return classes[c].title;
+}

@@ -1,0 +1,107 @@
+/*
+ * What the steps of one kind spent their time on: every nanosecond belongs to
+ * exactly one class, so that the parts add up to the steps.
+ *
+ * Where several things went on at once the first of these has the moment
+ * (docs/ANALYSIS.md gives the reasons):
+ *   1. the device worked for the step: kernels before copies
+ *   2. the step's thread collected garbage
+ *   3. it was in a CUDA call, whose class it has
+ *   4. it waited, by samples: for the GIL, a lock, data or a time
+ *   5. it compiled, or waited for a DataLoader
+ *   6. it ran Python code: by calls, by samples where calls were not recorded
+ * So host time is what the device did not hide.
+ */
+#ifndef ANALYZE_PARTITION_H
+#define ANALYZE_PARTITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/wait_figures.h"
+
+/* In the order in which they are shown where they take the same time. */
+enum time_class {
+	TIME_GPU_COMPUTE,       /* kernels, graphs, memsets, copies inside the device */
+	TIME_H2D,               /* copies to the device, the staging of pageable memory included */
+	TIME_D2H,               /* copies from it, likewise */
+	TIME_SYNC_WAIT,         /* in a CUDA call that waits, while the device did nothing for it */
+	TIME_CPU_PREPROCESSING, /* the user's code, and libraries that are no framework */
+	TIME_CPU_COMPUTE,       /* layers and operators, in a process that uses no GPU */
+	TIME_FRAMEWORK,         /* the framework's code outside of CUDA calls */
+	TIME_LAUNCH,            /* in CUDA calls that start work */
+	TIME_ALLOCATION,        /* in CUDA calls for memory, pinned memory included */
+	TIME_GC,
+	TIME_GIL_WAIT,
+	TIME_LOCK_WAIT, /* for a lock, a condition, a queue, a thread */
+	TIME_IO_WAIT,   /* for data or a device, a DataLoader's workers included */
+	TIME_COMPILE,   /* torch.compile, CUDA modules and graphs being built */
+	TIME_IDLE,      /* waits for work: nobody in the recorded processes was at it */
+	TIME_UNATTRIBUTED,
+};
+
+#define TIME_CLASSES (TIME_UNATTRIBUTED + 1)
+
+/* "gpu_compute": as in report.json. */
+const char *time_class_name(enum time_class c);
+/* "GPU compute": for people. */
+const char *time_class_title(enum time_class c);
+
+struct time_part {
+	int64_t ns; /* of all steps that are counted */
+	/* Of it, by samples; chance moves that by so much either way (95 %). */
+	int64_t sampled_ns, error_ns;
+};
+
+/* A place in the code that a class' time was spent at. */
+struct time_cause {
+	enum time_class what;
+	/*
+	 * The innermost line of the user's own code, or, where only its function is known, that
+	 * function's first.  Name NULL: unknown.  Of device time: what launched it.
+	 */
+	struct analysis_place where;
+	/* The innermost function of all, where that is a library's: what the line called. */
+	struct analysis_place inner;
+	struct analysis_place waited_for; /* of waits: who had it; name NULL: unknown */
+	int64_t ns;                       /* of all steps that are counted */
+};
+
+/* What slow steps did more than typical ones, mean by mean. */
+struct slow_cause {
+	struct time_cause cause; /* its ns: in the slow ones */
+	double more_ns;          /* for each step; never negative */
+};
+
+/*
+ * The slowest 5 % (at least one) beside those around the median (the middle fifth, at least
+ * one).  Nothing is said, steps is 0, of fewer than 5 steps.
+ */
+struct slow_steps {
+	size_t steps, typical_steps;
+	int64_t from_ns; /* the shortest of the slow ones */
+	double mean_ns, typical_mean_ns;
+	size_t cause_count;
+	struct slow_cause *causes; /* most first */
+};
+
+struct step_breakdown {
+	/*
+	 * Without warm-up and those of which nothing is known: the GPU was not recorded, or the
+	 * step did not end.  0: nothing else here is known.
+	 */
+	size_t steps;
+	int64_t total_ns; /* of them: the sum of all parts */
+	struct time_part parts[TIME_CLASSES];
+	/*
+	 * Steps of several asyncio tasks interleave on a thread: what others did meanwhile is in
+	 * these figures too.
+	 */
+	bool shared;
+	size_t cause_count;
+	struct time_cause *causes; /* most time first; of the steps of the first kinds only */
+	struct slow_steps slow;
+};
+
+#endif
