@@ -2,8 +2,8 @@
  * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
  * docs/schema/events.schema.json says.  Events come thread by thread, those of a
  * thread in the order in which they end; then functions that only samples know
- * (export_json_samples.c), what threads did, by samples (export_json_states.c), and
- * the GPU's (export_json_gpu.c).
+ * (export_json_samples.c), what threads did, by samples (export_json_states.c), what
+ * the recorder read from outside (export_json_series.c) and the GPU's (export_json_gpu.c).
  */
 #include "export/export_json.h"
 
@@ -358,6 +358,15 @@ static void write_info(struct exported *x)
 	json_array_end(j);
 }
 
+static const char *damage_of(const struct exported *x)
+{
+	if (trace_damage(x->trace))
+		return trace_damage(x->trace);
+	if (timeline_damage(x->examined))
+		return timeline_damage(x->examined);
+	return *x->damage.text ? x->damage.text : NULL;
+}
+
 static void write_head(struct exported *x)
 {
 	const struct trace_end *end = trace_end(x->trace);
@@ -378,8 +387,7 @@ static void write_head(struct exported *x)
 		json_int(j, end->exit_status);
 	else
 		json_null(j);
-	key_string(j, "damage",
-		   trace_damage(x->trace) ? trace_damage(x->trace) : timeline_damage(x->examined));
+	key_string(j, "damage", damage_of(x));
 	write_info(x);
 	write_processes(x);
 	write_threads(x);
@@ -424,6 +432,7 @@ static int examine(struct exported *x, struct err *err)
 {
 	const struct timeline_visitor visitor = export_traced_visitor(&x->traced);
 
+	export_json_series_examine(x);
 	return timeline_new(&x->examined, x->trace, err) ||
 			       timeline_walk(x->examined, &visitor, err)
 		       ? -1
@@ -458,7 +467,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	json_key(&x.json, "events");
 	json_array_begin(&x.json);
 	if (timeline_walk(x.timeline, &visitor, err) || export_json_samples(&x, err) ||
-	    export_json_states(&x, err) || export_json_gpu(&x, err))
+	    export_json_states(&x, err) || export_json_series(&x, err) || export_json_gpu(&x, err))
 		goto out;
 	json_array_end(&x.json);
 	json_object_end(&x.json);

@@ -29,7 +29,8 @@ struct exported {
 	struct timeline *timeline;
 	struct timeline *examined; /* all events, read before the head is written */
 	struct export_traced traced;
-	uint32_t *pid_of; /* by position of the thread */
+	struct err damage; /* the first block of series that cannot be read; "": none */
+	uint32_t *pid_of;  /* by position of the thread */
 	struct buf text;
 	struct json json;
 	int fd;
@@ -68,6 +69,10 @@ static inline void key_true(struct json *j, const char *key)
 
 /* What threads did and waited for, by samples.  -1: text set. */
 int export_json_states(struct exported *x, struct err *err);
+
+/* What the recorder read from outside: before the head is written, to know its damage; and it. */
+void export_json_series_examine(struct exported *x);
+int export_json_series(struct exported *x, struct err *err); /* -1: text set */
 
 struct timeline_visitor export_traced_visitor(struct export_traced *k);
 void export_traced_release(struct export_traced *k);

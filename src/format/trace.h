@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "format/record.h"
 #include "format/sample.h"
+#include "format/series.h"
 
 #define TRACE_UNKNOWN_NS (-1) /* an end that was never recorded */
 
@@ -195,6 +196,23 @@ void sample_batch_init(struct sample_batch *b);
 void sample_batch_release(struct sample_batch *b);
 size_t trace_sample_batch_count(const struct trace *t);
 int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_batch *b,
+			    struct err *err);
+
+/*
+ * Series, block by block as they were written: the points of a series in order, those of different
+ * series in any.  A value that stays is told by two points, when it was first and last seen.  A
+ * batch is filled again by each read.
+ */
+struct series_batch {
+	size_t count;
+	const struct series_point *points; /* of kinds and processes that may be unknown */
+	void *memory;                      /* private */
+};
+
+void series_batch_init(struct series_batch *b);
+void series_batch_release(struct series_batch *b);
+size_t trace_series_batch_count(const struct trace *t);
+int trace_series_batch_read(const struct trace *t, size_t nth, struct series_batch *b,
 			    struct err *err);
 
 /* The position of the thread with this id; trace_thread_count() where there is none. */

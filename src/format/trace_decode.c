@@ -11,6 +11,7 @@
 #include "base/varint.h"
 #include "format/trace_reader.h"
 #include "format/trace_samples.h"
+#include "format/trace_series.h"
 
 struct batch_memory {
 	struct block_payload payload;
@@ -170,6 +171,12 @@ static int decode(struct event_batch *b, struct batch_memory *m, const struct bl
 	return 0;
 }
 
+static int damaged(const struct trace *t, uint64_t offset, const char *why, struct err *err)
+{
+	return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
+		       (unsigned long long)offset, (unsigned long long)trace_byte_count(t), why);
+}
+
 size_t trace_batch_count(const struct trace *t, size_t thread)
 {
 	const struct thread_entry *threads = t->threads.items;
@@ -193,9 +200,7 @@ int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct ev
 		return err_set(err, "cannot read %s: out of memory", t->path);
 	if (block_payload_read(&m->payload, t->fd, block->offset, &block->header, &why) ||
 	    decode(b, m, &block->header))
-		return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
-			       (unsigned long long)block->offset,
-			       (unsigned long long)trace_byte_count(t), why);
+		return damaged(t, block->offset, why, err);
 	return 0;
 }
 
@@ -240,7 +245,7 @@ static int samples_fit(struct sample_memory *m, size_t count)
 int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_batch *b,
 			    struct err *err)
 {
-	const struct sample_block *block = (const struct sample_block *)t->samples.items + nth;
+	const struct column_block *block = (const struct column_block *)t->samples.items + nth;
 	struct sample_memory *m = b->memory;
 	const char *why = "its columns make no sense";
 
@@ -251,11 +256,61 @@ int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_bat
 		return err_set(err, "cannot read %s: out of memory", t->path);
 	if (block_payload_read(&m->payload, t->fd, block->offset, &block->header, &why) ||
 	    samples_decode(m->samples, block->header.count, m->payload.data, m->payload.bytes))
-		return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
-			       (unsigned long long)block->offset,
-			       (unsigned long long)trace_byte_count(t), why);
+		return damaged(t, block->offset, why, err);
 	b->process = (uint32_t)block->header.thread;
 	b->count = block->header.count;
 	b->samples = m->samples;
+	return 0;
+}
+
+struct series_memory {
+	struct block_payload payload;
+	struct series_point *points; /* and behind them as much room for decoding */
+	size_t cap;
+};
+
+void series_batch_init(struct series_batch *b)
+{
+	memset(b, 0, sizeof(*b));
+}
+
+void series_batch_release(struct series_batch *b)
+{
+	struct series_memory *m = b->memory;
+
+	if (m) {
+		block_payload_release(&m->payload);
+		free(m->points);
+		free(m);
+	}
+	series_batch_init(b);
+}
+
+size_t trace_series_batch_count(const struct trace *t)
+{
+	return t->series.count;
+}
+
+int trace_series_batch_read(const struct trace *t, size_t nth, struct series_batch *b,
+			    struct err *err)
+{
+	const struct column_block *block = (const struct column_block *)t->series.items + nth;
+	size_t count = block->header.count;
+	struct series_memory *m = b->memory;
+	const char *why = "its columns make no sense";
+	struct series_point *grown;
+
+	b->count = 0;
+	if (!m)
+		m = b->memory = calloc(1, sizeof(*m));
+	grown = m ? array_grow(m->points, &m->cap, 2 * count, sizeof(*grown)) : NULL;
+	if (!grown)
+		return err_set(err, "cannot read %s: out of memory", t->path);
+	m->points = grown;
+	if (block_payload_read(&m->payload, t->fd, block->offset, &block->header, &why) ||
+	    series_decode(grown, grown + count, count, m->payload.data, m->payload.bytes))
+		return damaged(t, block->offset, why, err);
+	b->count = count;
+	b->points = grown;
 	return 0;
 }

@@ -33,6 +33,7 @@ enum block_type {
 	BLOCK_EVENTS = 6,
 	BLOCK_END = 7,
 	BLOCK_SAMPLES = 8,
+	BLOCK_SERIES = 9,
 };
 
 enum block_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };
@@ -72,6 +73,17 @@ enum samples_column {
 };
 
 #define SAMPLES_PREFIX_BYTES (8u + 4u * SAMPLES_COLUMNS)
+
+/* A SERIES payload: likewise. */
+enum series_column {
+	SERIES_COLUMN_TABLE, /* the series of the block */
+	SERIES_COLUMN_TIMES,
+	SERIES_COLUMN_REFS, /* which series, by its place in the table */
+	SERIES_COLUMN_VALUES,
+	SERIES_COLUMNS,
+};
+
+#define SERIES_PREFIX_BYTES (8u + 4u * SERIES_COLUMNS)
 
 static inline void put_le(uint8_t *to, uint64_t value, unsigned bytes)
 {

@@ -254,20 +254,17 @@ static int events_index(struct trace *t, uint64_t offset, const struct block_hea
 	return 0;
 }
 
-static int samples_index(struct trace *t, uint64_t offset, const struct block_header *h,
-			 const char **why)
+/* A block whose entries take `least` bytes each, behind a prefix. */
+static int columns_index(struct table *blocks, uint64_t offset, const struct block_header *h,
+			 uint64_t prefix, uint64_t least, const char **why)
 {
-	struct sample_block *block;
+	struct column_block *block;
 
 	*why = "a block has impossible sizes";
-	if (!h->count || h->count > BLOCK_EVENTS_MAX ||
-	    h->raw_bytes < SAMPLES_PREFIX_BYTES + (SAMPLES_COLUMNS - 1) * (uint64_t)h->count)
-		return -1;
-	*why = "samples of a process that was not introduced";
-	if (h->thread > UINT32_MAX || idmap_find(&t->process_at, (uint32_t)h->thread) == IDMAP_NONE)
+	if (!h->count || h->count > BLOCK_EVENTS_MAX || h->raw_bytes < prefix + least * h->count)
 		return -1;
 	*why = "out of memory";
-	block = table_add(&t->samples, sizeof(*block));
+	block = table_add(blocks, sizeof(*block));
 	if (!block)
 		return -1;
 	block->offset = offset;
@@ -275,10 +272,20 @@ static int samples_index(struct trace *t, uint64_t offset, const struct block_he
 	return 0;
 }
 
+static int samples_index(struct trace *t, uint64_t offset, const struct block_header *h,
+			 const char **why)
+{
+	*why = "samples of a process that was not introduced";
+	if (h->thread > UINT32_MAX || idmap_find(&t->process_at, (uint32_t)h->thread) == IDMAP_NONE)
+		return -1;
+	return columns_index(&t->samples, offset, h, SAMPLES_PREFIX_BYTES, SAMPLES_COLUMNS - 1,
+			     why);
+}
+
 static int block_load(struct trace *t, uint64_t offset, const struct block_header *h,
 		      struct block_payload *payload, const char **why)
 {
-	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_SAMPLES;
+	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_SERIES;
 
 	if (block_payload_check(payload, t->fd, offset, h, why))
 		return -1;
@@ -291,6 +298,9 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 		return events_index(t, offset, h, why);
 	if (h->type == BLOCK_SAMPLES)
 		return samples_index(t, offset, h, why);
+	if (h->type == BLOCK_SERIES)
+		return columns_index(&t->series, offset, h, SERIES_PREFIX_BYTES, SERIES_COLUMNS - 1,
+				     why);
 	return block_payload_unpack(payload, h, why)
 		       ? -1
 		       : trace_tables_load(t, h->type, h->count, payload->data, payload->bytes,
@@ -470,6 +480,7 @@ void trace_close(struct trace *t)
 	free(t->lines.items);
 	free(t->blocks.items);
 	free(t->samples.items);
+	free(t->series.items);
 	arena_release(&t->texts);
 	free(t->damage);
 	free(t->path);

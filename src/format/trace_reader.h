@@ -53,7 +53,8 @@ struct event_block {
 	struct block_header header;
 };
 
-struct sample_block {
+/* SAMPLES and SERIES */
+struct column_block {
 	uint64_t offset;
 	struct block_header header;
 };
@@ -85,7 +86,8 @@ struct trace {
 	struct table defs;      /* struct def_entry */
 	struct table lines;     /* struct trace_lines */
 	struct table blocks;    /* struct event_block, by thread and then in file order */
-	struct table samples;   /* struct sample_block, in file order */
+	struct table samples;   /* struct column_block, in file order */
+	struct table series;    /* likewise */
 	struct idmap process_at, thread_at; /* id -> position while loading */
 	struct idmap def_at, lines_at;      /* id -> position, for good */
 };
@@ -110,8 +112,10 @@ int block_payload_read(struct block_payload *p, int fd, uint64_t offset,
 int block_payload_check(struct block_payload *p, int fd, uint64_t offset,
 			const struct block_header *h, const char **why);
 
-/* Decodes a table block (all types but EVENTS and SAMPLES) into the trace.  Unknown types are no
- * error. */
+/*
+ * Decodes a table block (all types but EVENTS, SAMPLES and SERIES) into the trace.  Unknown types
+ * are no error.
+ */
 int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint8_t *data,
 		      size_t bytes, const char **why);
 

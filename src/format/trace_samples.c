@@ -26,6 +26,30 @@ void sample_queue_release(struct sample_queue *q)
 	q->count = q->cap = 0;
 }
 
+struct sample_queue *sample_queues_of(struct sample_queues *all, uint32_t process)
+{
+	struct sample_queue *grown;
+
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->items[i].process == process)
+			return &all->items[i];
+	}
+	grown = array_grow(all->items, &all->cap, all->count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	all->items = grown;
+	grown[all->count] = (struct sample_queue){ .process = process };
+	return &grown[all->count++];
+}
+
+void sample_queues_release(struct sample_queues *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		sample_queue_release(&all->items[i]);
+	free(all->items);
+	memset(all, 0, sizeof(*all));
+}
+
 /* Whole microseconds, rounded down, also below 0. */
 static int64_t to_us(int64_t ns)
 {

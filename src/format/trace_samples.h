@@ -17,6 +17,15 @@ struct sample_queue {
 	size_t count, cap;
 };
 
+struct sample_queues {
+	struct sample_queue *items;
+	size_t count, cap;
+};
+
+/* The queue of a process, made where there is none; NULL: no memory. */
+struct sample_queue *sample_queues_of(struct sample_queues *all, uint32_t process);
+void sample_queues_release(struct sample_queues *all);
+
 /* -1: no memory. */
 int sample_queue_push(struct sample_queue *q, const struct sample *s);
 void sample_queue_release(struct sample_queue *q);

@@ -22,10 +22,11 @@
 #include "format/trace_encode.h"
 #include "format/trace_layout.h"
 #include "format/trace_samples.h"
+#include "format/trace_series.h"
 
 #define ZSTD_LEVEL 1
 #define FULL_EVENTS 32768u        /* events that fill a block */
-#define FULL_SAMPLES 16384u       /* samples that do */
+#define FULL_SAMPLES 16384u       /* samples, or points of series, that do */
 #define FULL_BYTES (256u << 10)   /* payload or definition bytes that do */
 #define PENDING_EVENTS (4u << 20) /* of all threads together; bounds the memory */
 #define COMPRESS_FROM 96u         /* smaller payloads are stored as they are */
@@ -41,8 +42,8 @@ struct trace_writer {
 	struct idmap queue_of;        /* thread id -> position in queues */
 	struct idmap processes;       /* process id -> 0 */
 	size_t pending;               /* events in all queues */
-	struct sample_queue *samples; /* one per process that has any */
-	size_t samples_count, samples_cap;
+	struct sample_queues samples; /* one per process that has any */
+	struct series_queue series;
 	struct buf defs;
 	uint32_t def_count;
 	struct buf entry, payload, block; /* reused from block to block */
@@ -152,9 +153,8 @@ void trace_writer_free(struct trace_writer *w)
 	for (size_t i = 0; i < w->queue_count; i++)
 		event_queue_release(&w->queues[i]);
 	free(w->queues);
-	for (size_t i = 0; i < w->samples_count; i++)
-		sample_queue_release(&w->samples[i]);
-	free(w->samples);
+	sample_queues_release(&w->samples);
+	series_queue_release(&w->series);
 	idmap_release(&w->queue_of);
 	idmap_release(&w->processes);
 	ZSTD_freeCCtx(w->zstd);
@@ -427,22 +427,6 @@ static int samples_flush(struct trace_writer *w, struct sample_queue *q, struct 
 	return block_write(w, h, &w->payload, err);
 }
 
-static struct sample_queue *samples_of(struct trace_writer *w, uint32_t process)
-{
-	struct sample_queue *grown;
-
-	for (size_t i = 0; i < w->samples_count; i++) {
-		if (w->samples[i].process == process)
-			return &w->samples[i];
-	}
-	grown = array_grow(w->samples, &w->samples_cap, w->samples_count + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	w->samples = grown;
-	grown[w->samples_count] = (struct sample_queue){ .process = process };
-	return &grown[w->samples_count++];
-}
-
 int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sample *s,
 		       struct err *err)
 {
@@ -452,7 +436,7 @@ int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sa
 		return fail(w, err);
 	if (idmap_find(&w->processes, process) == IDMAP_NONE)
 		return err_set(err, "a sample comes before its process %u", process);
-	q = samples_of(w, process);
+	q = sample_queues_of(&w->samples, process);
 	if (!q || sample_queue_push(q, s))
 		return fail_memory(w, err);
 	return q->count >= FULL_SAMPLES ? samples_flush(w, q, err) : 0;
@@ -462,8 +446,8 @@ int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sa
 static int samples_flush_old(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 			     struct err *err)
 {
-	for (size_t i = 0; i < w->samples_count;) {
-		struct sample_queue *q = &w->samples[i];
+	for (size_t i = 0; i < w->samples.count;) {
+		struct sample_queue *q = &w->samples.items[i];
 
 		if (older_than_ns > 0 && q->count && q->items[0].last_ns > now_ns - older_than_ns) {
 			i++;
@@ -472,9 +456,30 @@ static int samples_flush_old(struct trace_writer *w, int64_t now_ns, int64_t old
 		if (samples_flush(w, q, err))
 			return -1;
 		sample_queue_release(q);
-		*q = w->samples[--w->samples_count]; /* the last one fills the place */
+		*q = w->samples.items[--w->samples.count]; /* the last one fills the place */
 	}
 	return 0;
+}
+
+static int series_flush(struct trace_writer *w, struct err *err)
+{
+	struct block_header h = { .type = BLOCK_SERIES };
+
+	if (!series_queue_points(&w->series))
+		return 0;
+	h.count = series_queue_encode(&w->series, &w->payload);
+	return h.count ? block_write(w, h, &w->payload, err) : fail_memory(w, err);
+}
+
+int trace_write_point(struct trace_writer *w, const struct series_point *p, struct err *err)
+{
+	if (w->failed)
+		return fail(w, err);
+	if (p->process && idmap_find(&w->processes, p->process) == IDMAP_NONE)
+		return err_set(err, "a point comes before its process %u", p->process);
+	if (series_queue_push(&w->series, p))
+		return fail_memory(w, err);
+	return series_queue_points(&w->series) >= FULL_SAMPLES ? series_flush(w, err) : 0;
 }
 
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
@@ -493,6 +498,9 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 			return -1;
 		event_queue_release(q); /* a thread this slow needs no large arrays */
 	}
+	if ((older_than_ns <= 0 || w->series.first_ns <= now_ns - older_than_ns) &&
+	    series_flush(w, err))
+		return -1;
 	return samples_flush_old(w, now_ns, older_than_ns, err);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "format/sample.h"
+#include "format/series.h"
 #include "format/trace.h"
 
 struct trace_writer;
@@ -69,9 +70,12 @@ int trace_write_event(struct trace_writer *w, uint32_t thread, uint64_t index, u
 int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sample *s,
 		       struct err *err);
 
+/* Likewise, of all series together.  Its process, unless that is 0, was written before. */
+int trace_write_point(struct trace_writer *w, const struct series_point *p, struct err *err);
+
 /*
- * Writes out what is collected; older_than_ns > 0: only blocks of events or samples begun that
- * long before now_ns.
+ * Writes out what is collected; older_than_ns > 0: only blocks of events, samples or series begun
+ * that long before now_ns.
  */
 int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_than_ns,
 		       struct err *err);

@@ -19,12 +19,13 @@ FILE_HEADER = struct.Struct("<8sIIqq12sI")
 BLOCK_HEADER = struct.Struct("<IHHIIQQIIII")
 EVENTS_PREFIX = struct.Struct("<qIIII")
 SAMPLES_PREFIX = struct.Struct("<q7I")
+SERIES_PREFIX = struct.Struct("<q4I")
 SAMPLE_DETAILS = 0x80
 
 VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
-INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES, SERIES = range(1, 10)
 STRING, CODE, STACK, NATIVE, NVTX, LAYER = 0x81, 0x82, 0x83, 0x85, 0x86, 0x87
 NATIVE_FLAG = 0x100  # of a sample
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
@@ -42,6 +43,30 @@ NVTX_NAMES = {NVTX_LEFT_OUT: "nvtx_left_out"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
+SERIES_NAMES = {
+    1: "rss_bytes", 2: "virtual_bytes", 3: "minor_faults", 4: "major_faults", 5: "cpu_user_us",
+    6: "cpu_system_us", 7: "threads", 8: "rss_peak_bytes", 9: "rss_anon_bytes",
+    10: "rss_file_bytes", 11: "rss_shared_bytes", 12: "swap_bytes", 13: "locked_bytes",
+    14: "main_voluntary_switches", 15: "main_involuntary_switches", 16: "read_bytes",
+    17: "written_bytes", 18: "read_calls_bytes", 19: "write_calls_bytes", 20: "pss_bytes",
+    21: "private_dirty_bytes", 22: "anon_bytes", 23: "huge_anon_bytes", 24: "swap_pss_bytes",
+    25: "numa_node_bytes", 32: "machine_total_bytes", 33: "machine_available_bytes",
+    34: "machine_cached_bytes", 35: "machine_swap_total_bytes", 36: "machine_swap_free_bytes",
+    40: "psi_cpu_some_us", 41: "psi_memory_some_us", 42: "psi_memory_full_us",
+    43: "psi_io_some_us", 44: "psi_io_full_us", 48: "node_hit_pages", 49: "node_miss_pages",
+    50: "node_foreign_pages", 51: "node_local_pages", 52: "node_other_pages",
+    64: "cgroup_memory_bytes", 65: "cgroup_memory_max_bytes", 66: "cgroup_cache_bytes",
+    67: "cgroup_swap_bytes", 68: "cgroup_high_events", 69: "cgroup_max_events", 70: "cgroup_ooms",
+    71: "cgroup_oom_kills", 72: "cgroup_cpu_us", 73: "cgroup_cpu_limit_millicpus",
+    74: "cgroup_cpu_periods", 75: "cgroup_throttled_periods", 76: "cgroup_throttled_us",
+    77: "cgroup_psi_cpu_some_us", 78: "cgroup_psi_memory_some_us",
+    79: "cgroup_psi_memory_full_us", 80: "cgroup_psi_io_some_us", 81: "cgroup_psi_io_full_us",
+    96: "gpu_memory_used_bytes", 97: "gpu_memory_total_bytes", 98: "gpu_process_memory_bytes",
+    99: "gpu_busy_percent", 100: "gpu_memory_busy_percent", 101: "gpu_sm_clock_mhz",
+    102: "gpu_sm_clock_max_mhz", 103: "gpu_memory_clock_mhz", 104: "gpu_power_mw",
+    105: "gpu_power_limit_mw", 106: "gpu_temperature_celsius", 107: "gpu_throttle_reasons",
+    108: "gpu_pcie_generation", 109: "gpu_pcie_generation_max", 110: "gpu_pcie_width",
+    111: "gpu_pcie_width_max"}
 
 MAX_RAW = 1 << 24
 MAX_EVENTS = 1 << 20
@@ -154,6 +179,19 @@ class Sample:
         self.lock = self.holder = 0
 
 
+class Point:
+    """The value of a series at a time; process 0 is the machine."""
+
+    __slots__ = ("time_ns", "process", "kind", "instance", "value")
+
+    def __init__(self, time_ns, process, kind, instance, value):
+        self.time_ns = time_ns
+        self.process = process
+        self.kind = kind
+        self.instance = instance
+        self.value = value
+
+
 class Object:
     """The value of an arg that was not looked at: the name of its type."""
 
@@ -245,6 +283,7 @@ class Trace:
         self.nvtx = {}
         self.layers = {}
         self.samples = []
+        self.points = []
         self.wall_ns = None
         self.exit_status = None
         self.ended = False
@@ -296,7 +335,7 @@ class Trace:
             raise Broken("the payload is cut short")
         if payload_crc != zlib.crc32(payload):
             raise Broken("wrong checksum of the payload")
-        if INFO <= block_type <= SAMPLES and not (codec == ZSTD or codec == RAW and stored == raw):
+        if INFO <= block_type <= SERIES and not (codec == ZSTD or codec == RAW and stored == raw):
             raise Broken("codec %d, %d bytes, %d unpacked" % (codec, stored, raw))
         if block_type == EVENTS:
             if raw < EVENTS_PREFIX.size + 3 * count:
@@ -315,6 +354,14 @@ class Trace:
                 raise Broken("samples of an unknown process")
             try:
                 self.samples += decode_samples(unpack(codec, payload, raw), count)
+            except Broken as broken:
+                self._damaged(offset, broken)
+                self.unreadable.append(offset)
+        elif block_type == SERIES:
+            if not 1 <= count <= MAX_EVENTS or raw < SERIES_PREFIX.size + 3 * count:
+                raise Broken("%d points in %d bytes" % (count, raw))
+            try:
+                self.points += decode_series(unpack(codec, payload, raw), count)
             except Broken as broken:
                 self._damaged(offset, broken)
                 self.unreadable.append(offset)
@@ -524,6 +571,29 @@ def decode_samples(payload, count):
     return samples
 
 
+def decode_series(payload, count):
+    prefix = Cursor(payload)
+    base_ns, *sizes = SERIES_PREFIX.unpack(prefix.take(SERIES_PREFIX.size))
+    table, times, places, values = columns = [Cursor(prefix.take(size)) for size in sizes]
+    prefix.end()
+    series = []
+    while table.left():
+        series.append((table.id(), table.varint((1 << 16) - 1), table.id()))
+    if not 1 <= len(series) <= count:
+        raise Broken("%d series of %d points" % (len(series), count))
+    latest = [0] * len(series)
+    time_us = checked_time(base_ns) // 1000
+    points = []
+    for _ in range(count):
+        time_us += times.zigzag()
+        place = places.varint(len(series) - 1)
+        latest[place] = (latest[place] + values.zigzag() + (1 << 63)) % (1 << 64) - (1 << 63)
+        points.append(Point(checked_time(time_us * 1000), *series[place], latest[place]))
+    for column in columns:
+        column.end()
+    return points
+
+
 def load(path):
     with open(path, "rb") as file:
         return Trace(file.read())
@@ -576,6 +646,8 @@ def json_lines(trace):
             yield _json_event(trace, id, event)
     for sample in trace.samples:
         yield {name: getattr(sample, name) for name in Sample.__slots__}
+    for point in trace.points:
+        yield {name: getattr(point, name) for name in Point.__slots__}
 
 
 def main(arguments):

@@ -34,6 +34,9 @@ def facts_of_trace(trace):
         "losses": {id: gaps(t) for id, t in trace.threads.items() if gaps(t)},
         "events": {id: events for id, events in
                    ((id, known_events(trace, t)) for id, t in trace.threads.items()) if events},
+        "points": Counter((isc.SERIES_NAMES[p.kind], p.time_ns, p.process, p.instance, p.value)
+                          for p in trace.points if p.kind in isc.SERIES_NAMES
+                          and p.process in (0, *trace.processes)),
     }
 
 
@@ -194,12 +197,16 @@ def facts_of_export(export):
     run = export["inferscope"]
     losses = {}
     events = {}
+    points = Counter()
     for event in export["events"]:
         if event["event_type"].startswith(("cuda_", "gpu_")):
             continue  # gpu_trace.py reads those
         if event["event_type"] in ("thread_state", "off_cpu"):
             continue  # made of samples, not of events
-        if event["event_type"] == "lost":
+        if event["event_type"] == "counter" and "nature" in event:
+            points[event["name"], ns(event["start_us"]), event.get("process", 0),
+                   event.get("instance", 0), event["value"]] += 1
+        elif event["event_type"] == "lost":
             losses.setdefault(event["thread"], []).append(event["events"])
         else:
             events.setdefault(event["thread"], Counter()).update(events_of_export(event))
@@ -217,6 +224,7 @@ def facts_of_export(export):
                           for t in run["threads"]),
         "losses": losses,
         "events": events,
+        "points": points,
     }
 
 

@@ -41,6 +41,8 @@
  *   look ID S FIRST LAST N FLAGS [LOCK]   N looks at a thread that found stack S (0: none);
  *                              enum sample_flag, hexadecimal
  *   native ID T SYMBOL FILE    the kernel's sample of a thread (0: one without Python)
+ *   series PROCESS NAME[/I] V@T...   points of a series (format/series.h) of a process (0: the
+ *                              machine), instance I
  *   gpu ID STATE T TEXT        the GPU recording changed (enum gpu_state), told by thread ID
  *   device ID N T NAME         device N was seen
  *
@@ -356,6 +358,30 @@ static void story_native(struct story *s, const char *line)
 	buf_release(&b);
 }
 
+static void story_series(struct story *s, char *line)
+{
+	char *save, *token = strtok_r(line + strlen("series "), " ", &save);
+	struct series_point p = { .process = (uint32_t)strtoul(token, NULL, 10) };
+	const struct series_quantity *q;
+	char *slash;
+
+	token = strtok_r(NULL, " ", &save);
+	story_require(token, line);
+	slash = strchr(token, '/');
+	if (slash) {
+		p.instance = (uint32_t)strtoul(slash + 1, NULL, 10);
+		*slash = 0;
+	}
+	q = series_quantity_named(token);
+	story_require(q, token);
+	p.kind = q->kind;
+	while ((token = strtok_r(NULL, " ", &save))) {
+		story_require(sscanf(token, "%" SCNd64 "@%" SCNd64, &p.value, &p.time_ns) == 2,
+			      token);
+		story_check(s, trace_write_point(s->writer, &p, &s->err));
+	}
+}
+
 static void story_line(struct story *s, char *line)
 {
 	char a[128], b[256];
@@ -381,6 +407,8 @@ static void story_line(struct story *s, char *line)
 		story_layer(s, line);
 	else if (!strncmp(line, "look ", 5))
 		story_look(s, line);
+	else if (!strncmp(line, "series ", 7))
+		story_series(s, line);
 	else if (!strncmp(line, "native ", 7))
 		story_native(s, line);
 	else if (story_gpu_line(s, line))

@@ -1,0 +1,75 @@
+/*
+ * What the recorder read from outside, as counters: of a value that stays the first and the last
+ * point.  Series that this version or the trace does not know are left out.
+ */
+#include "base/idmap.h"
+#include "export/export_json.h"
+
+static void write_point(struct exported *x, const struct series_point *p, uint32_t pid)
+{
+	const struct series_quantity *q = series_quantity(p->kind);
+	struct json *j = &x->json;
+
+	export_event_begin(x, "counter", q->name);
+	key_us(j, "start_us", p->time_ns);
+	if (p->process) {
+		key_uint(j, "pid", pid);
+		key_uint(j, "process", p->process);
+	}
+	if (p->instance)
+		key_uint(j, "instance", p->instance);
+	key_string(j, "unit", series_unit_name(q->unit));
+	key_string(j, "nature", q->nature == SERIES_TOTAL ? "total" : "gauge");
+	json_key(j, "value");
+	json_int(j, p->value);
+	export_event_end(x);
+}
+
+static void write_batch(struct exported *x, const struct series_batch *b,
+			const struct idmap *processes)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct series_point *p = &b->points[i];
+		uint32_t at = p->process ? idmap_find(processes, p->process) : 0;
+
+		if (series_quantity(p->kind) && at != IDMAP_NONE)
+			write_point(x, p, p->process ? trace_process(x->trace, at)->pid : 0);
+	}
+}
+
+void export_json_series_examine(struct exported *x)
+{
+	struct series_batch b;
+
+	series_batch_init(&b);
+	for (size_t i = 0; i < trace_series_batch_count(x->trace) && !*x->damage.text; i++)
+		(void)trace_series_batch_read(x->trace, i, &b, &x->damage);
+	series_batch_release(&b);
+}
+
+int export_json_series(struct exported *x, struct err *err)
+{
+	struct idmap processes;
+	struct series_batch b;
+	int rc = -1;
+
+	idmap_init(&processes);
+	series_batch_init(&b);
+	for (size_t i = 0; i < trace_process_count(x->trace); i++) {
+		if (idmap_put(&processes, trace_process(x->trace, i)->id, (uint32_t)i)) {
+			err_set(err, "out of memory");
+			goto out;
+		}
+	}
+	for (size_t i = 0; i < trace_series_batch_count(x->trace); i++) {
+		struct err why; /* the head has it */
+
+		if (!trace_series_batch_read(x->trace, i, &b, &why))
+			write_batch(x, &b, &processes);
+	}
+	rc = 0;
+out:
+	series_batch_release(&b);
+	idmap_release(&processes);
+	return rc;
+}
