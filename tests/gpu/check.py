@@ -3,7 +3,9 @@
 Each workload runs alone, where it makes sense under torch.profiler, and recorded; one row
 says what was expected, what was got, and whether that is right.
 
-    tests/gpu/check.py [--out DIR] [--budget S] [word ...]     words choose workloads
+    tests/gpu/check.py [--out DIR] [--budget S] [word ...]
+
+Words choose workloads by their names; `layers` all in which models are looked into.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import time
 import comparisons as c
 import gpu_events
 import kit
+import layer_comparisons as m
 from kit import FAIL, OK, SKIP, Row
 
 TIMEOUT_S = 100
@@ -36,14 +39,33 @@ def case(name, *command, checks, needs=("torch",), options=(), profiler=False, a
 
 
 EAGER = [c.output, c.profiler_counts, c.matching, c.causality, c.lines]
+MODEL = [m.layers, m.layer_calls, m.profiler_layers]
+# Compilers are long programs in Python: their calls are not for the checks.
+COMPILED = ["--graph-nodes", "--cpu", "sample"]
+UNCACHED = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}  # each run compiles all by itself
+
+GPT2 = ("torch", "transformers")
+COMPILER = (*GPT2, "triton")
 
 CASES = [
     case("native", "native", "3", needs=(), alone=True,
          checks=[c.own_counts, c.spins, c.matching, c.causality, c.shares]),
-    case("gpt2_decode", "gpt2_decode.py", needs=("torch", "transformers"), profiler=True,
-         alone=True, step="token", checks=EAGER + [c.clock, c.shares]),
+    case("gpt2_decode", "gpt2_decode.py", needs=GPT2, profiler=True, alone=True,
+         step="token", checks=EAGER + MODEL + [c.clock, c.shares]),
+    case("gpt2_compile", "gpt2_window.py", "compile", needs=COMPILER, options=COMPILED,
+         env=UNCACHED, checks=[c.output, m.layers, m.dynamo, c.causality]),
+    case("gpt2_reduced", "gpt2_window.py", "reduce-overhead", needs=COMPILER, options=COMPILED,
+         env=UNCACHED, checks=[c.output, m.layers, m.graph_layers, m.dynamo, c.replays_known,
+                               c.causality]),
+    case("gpt2_graph", "gpt2_window.py", "graph", needs=GPT2, profiler=True,
+         options=["--graph-nodes"], checks=[c.output, c.profiler_counts, m.layers, m.graph_layers,
+                                            c.replays_known, c.causality]),
     case("resnet50", "resnet50.py", needs=("torch", "torchvision"), profiler=True, alone=True,
-         step="request", checks=EAGER + [c.input_copies, c.clock]),
+         step="request", checks=EAGER + MODEL + [c.input_copies, c.clock]),
+    case("dataloader", "dataloader.py", profiler=True, checks=EAGER + MODEL + [
+        c.input_copies, m.loading]),
+    case("autocast", "autocast.py", profiler=True, checks=EAGER + MODEL),
+    case("torch_nvtx", "torch_nvtx.py", checks=[c.output, m.nvtx, m.layers, m.layer_calls]),
     case("encoder", "encoder.py", profiler=True, alone=True, step="step",
          checks=EAGER + [c.saturated, c.clock, c.shares]),
     case("two_streams", "two_streams.py", alone=True,
@@ -53,9 +75,11 @@ CASES = [
     case("cuda_graph", "cuda_graph.py", profiler=True, options=["--graph-nodes"],
          checks=[c.output, c.profiler_counts, c.graphs, c.causality]),
     case("graph_decode", "graph_decode.py", profiler=True, options=["--graph-nodes"],
-         checks=[c.output, c.profiler_counts, c.captures, c.graph_rows, c.causality]),
+         checks=[c.output, c.profiler_counts, c.captures, c.graph_rows, m.layers, m.graph_layers,
+                 c.causality]),
     case("graph_compiled", "graph_decode.py", "--compiled", needs=("torch", "triton"),
-         options=["--graph-nodes"], checks=[c.replays_known, c.causality]),
+         options=["--graph-nodes"], env=UNCACHED,
+         checks=[c.output, c.replays_known, m.layers, m.graph_layers, m.dynamo, c.causality]),
     case("copies", "copies.py", profiler=True,
          checks=[c.output, c.own_counts, c.profiler_counts, c.causality]),
     case("multi_context", "multi_context.py", needs=(), checks=[c.own_counts, c.matching]),
@@ -109,8 +133,9 @@ class Session:
         if not case.profiler:
             return None
         counts = self.path(case, ".counts.json")
+        options = ["--counts", counts] + ["--layers"] * (m.profiler_layers in case.checks)
         self.run(case, "profiler", [sys.executable, os.path.join(kit.HERE, "under_profiler.py"),
-                                    "--counts", counts] + self.command(case))
+                                    *options] + self.command(case))
         return gpu_events.read_counts(counts) if os.path.exists(counts) else None
 
     def recorded(self, case):
@@ -138,8 +163,8 @@ def judge(case, outcome):
     """One row for each comparison; one that breaks is a failure and stops no other."""
     rows = []
     for check in case.checks:
-        if check is c.profiler_counts and outcome.counts is None:
-            rows.append(Row(case.name, "counts = profiler", "counts", "it gave none", FAIL))
+        if check in (c.profiler_counts, m.profiler_layers) and outcome.counts is None:
+            rows.append(Row(case.name, check.__name__, "counts", "it gave none", FAIL))
             continue
         try:
             for what, expected, got, right in check(outcome):
@@ -201,6 +226,11 @@ def worth_keeping(folder, rows):
     return keep
 
 
+def chosen(case, words):
+    return (any(word in case.name for word in words)
+            or ("layers" in words and m.layers in case.checks))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default=os.environ.get("OUT"), help="where results are kept")
@@ -208,11 +238,11 @@ def main():
                         help="start nothing after so many seconds")
     parser.add_argument("--option", action="append", default=[], metavar="OPT",
                         help="for `inferscope run` as well, e.g. --option=--no-cpu; repeatable")
-    parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
+    parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these; "
+                        "`layers`: those in which models are looked into")
     args = parser.parse_args()
 
-    cases = [case for case in CASES
-             if not args.words or any(word in case.name for word in args.words)]
+    cases = [case for case in CASES if not args.words or chosen(case, args.words)]
     if not cases:
         parser.error("no workload of that name")
     problem = kit.obstacle()

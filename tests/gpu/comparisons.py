@@ -37,7 +37,8 @@ def difference(expected, got):
     """The first entry in which two dictionaries differ, in a few words."""
     for key in sorted(set(expected) | set(got), key=str):
         if expected.get(key) != got.get(key):
-            return "%s: %s" % (key if isinstance(key, str) else " ".join(key), got.get(key))
+            return "%s: %s" % (key if isinstance(key, str) else " ".join(map(str, key)),
+                               got.get(key))
     return "equal"
 
 

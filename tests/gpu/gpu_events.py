@@ -9,13 +9,16 @@ import json
 import re
 
 # An export has one event a line, the type first; the calls of Python, most of it, are not for us.
-WANTED = tuple('{"event_type":"%s' % kind for kind in ("gpu_", "cuda_api", "scope_"))
+WANTED = tuple('{"event_type":"%s' % kind for kind in ("gpu_", "cuda_api", "scope_", "layer"))
 COPY_WORDS = {"hosttodevice": "HtoD", "devicetohost": "DtoH", "devicetodevice": "DtoD",
               "hosttohost": "HtoH", "h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "htod": "HtoD",
               "dtoh": "DtoH", "dtod": "DtoD"}
 EPSILON_US = 0.0005  # half of the export's resolution
 
-Counts = collections.namedtuple("Counts", "kernels copies memsets memset_bytes")
+# layers: kernels of each class of modules by themselves, "" what none launched; None: not asked.
+Counts = collections.namedtuple("Counts", "kernels copies memsets memset_bytes layers",
+                                defaults=[None])
+LAYER = "layer "  # begins the name of a module's call in torch.profiler, see under_profiler.py
 
 
 def direction_of(text):
@@ -32,6 +35,56 @@ def copy_key(event):
     direction = direction_of(event.get("kind", event.get("copy_kind", event.get("name"))))
     return (direction, str(event.get("source", "")).lower(),
             str(event.get("destination", "")).lower())
+
+
+class Nest:
+    """Spans (start, end, what) that lie inside each other or apart: which is the innermost?"""
+
+    def __init__(self, spans):
+        self.spans = sorted(spans, key=lambda span: (span[0], -span[1]))
+        self.starts = [span[0] for span in self.spans]
+        self.around, opened = [], []
+        for nth, (start, _, _) in enumerate(self.spans):
+            while opened and self.spans[opened[-1]][1] <= start:
+                opened.pop()
+            self.around.append(opened[-1] if opened else None)
+            opened.append(nth)
+
+    def find(self, time):
+        """What lasts at this moment, the innermost; None: nothing does."""
+        nth = bisect.bisect_right(self.starts, time) - 1
+        nth = nth if nth >= 0 else None
+        while nth is not None and self.spans[nth][1] <= time:
+            nth = self.around[nth]
+        return None if nth is None else self.spans[nth][2]
+
+
+def nests_of(spans):
+    """A Nest for each thread of [(thread, start, end, what)]."""
+    threads = collections.defaultdict(list)
+    for thread, *span in spans:
+        threads[thread].append(span)
+    return {thread: Nest(its) for thread, its in threads.items()}
+
+
+def layers_of_kineto(trace):
+    """Kernels by the class of the innermost module whose operators launched them.
+
+    By the operator that the profiler names for a kernel: its own clocks need not agree."""
+    events = [event for event in trace["traceEvents"] if event.get("ph") == "X"]
+    host = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation")]
+    nests = nests_of((event["tid"], event["ts"], event["ts"] + event["dur"],
+                      event["name"][len(LAYER):]) for event in host
+                     if event["name"].startswith(LAYER))
+    starters = {event["args"]["External id"]: event for event in host
+                if "External id" in event.get("args", {})}
+    layers = collections.Counter()
+    for event in events:
+        if event.get("cat") == "kernel":
+            starter = starters.get(event["args"].get("External id"))
+            nest = nests.get(starter["tid"]) if starter else None
+            layers[(nest.find(starter["ts"]) if nest else None) or ""] += 1
+    return layers
 
 
 def counts_of_kineto(trace):
@@ -111,6 +164,9 @@ class Recording:
         self.memsets = self.events["gpu_memset"]
         self.activities = self.kernels + self.copies + self.memsets + self.events["gpu_graph"]
         self.timed = [event for event in self.activities if is_timed(event)]
+        self.layers = self.events["layer"]
+        self.nests = nests_of(((event["pid"], event["tid"]), event["start_us"], event["end_us"],
+                               (event["root"], event["name"])) for event in self.layers)
         self.calls = self.events["cuda_api"]
         self.call_of = {(call.get("pid"), call.get("correlation_id")): call for call in self.calls}
 
@@ -159,6 +215,27 @@ class Recording:
             nth = bisect.bisect_left(spans, (call["end_us"], float("-inf")))
             late += nth < len(spans) and event["end_us"] > spans[nth][1] + EPSILON_US
         return late
+
+    def layer_of(self, activity):
+        """(model, name) of the layer that launched it, or, of a graph's node, in which it was
+        captured; None: outside of all layers.  Of captures the export names no thread."""
+        if "captured_us" in activity:
+            places = [(thread, activity["captured_us"]) for thread in self.nests
+                      if thread[0] == activity["pid"]]
+        else:
+            call = self.starter(activity)
+            places = [((call["pid"], call["tid"]), call["start_us"])] if call else []
+        found = [self.nests[thread].find(time) for thread, time in places if thread in self.nests]
+        return next((layer for layer in found if layer), None)
+
+    def kernels_of_layers(self):
+        """{(model, name): kernels of its own}, "" twice for what is outside."""
+        return collections.Counter(self.layer_of(event) or ("", "") for event in self.kernels)
+
+    def ranges(self):
+        """How often each range of NVTX began."""
+        return collections.Counter(event["name"] for event in self.events["scope_enter"]
+                                   if "nvtx" in event)
 
     def scopes(self, name):
         """[(start, end)] in µs."""

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Everything that is to be shown on a machine with a GPU, in parts that can be chosen:
 #
-#   tests/gpu/run_all.sh [check] [cupti] [onoff] [overhead] [golden] [taps]   default: the first four
+#   tests/gpu/run_all.sh [check] [layers] [cupti] [onoff] [overhead] [golden] [taps]
+#                                                    default: check, cupti, onoff and overhead
 #
-#   check      counts, times, clocks, lines, ways to end             about 4 minutes
+#   check      counts, times, clocks, lines, ways to end             about 5 minutes
+#   layers     of these what looks into models: layers, graphs, compilers, NVTX   2 minutes
 #   cupti      libcupti 11.8, 12.9, 13.0                             1 minute
 #   onoff      the GPU recorded and not, in one process; sizes       3 minutes
 #   overhead   recorded and plain processes in turns                 3 minutes
@@ -63,13 +65,14 @@ machine
 for each in "$@"; do
 	case $each in
 	check) part check 500 python3 "$here/check.py" --budget 440 ;;
+	layers) part layers 400 python3 "$here/check.py" --out "$OUT/layers" --budget 340 layers ;;
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
 	onoff) part onoff 420 python3 "$here/on_off.py" --sizes ;;
 	overhead) part overhead 420 python3 "$here/overhead.py" ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;
 	*)
-		echo "run_all.sh: no part '$each': check, cupti, onoff, overhead, golden or taps" >&2
+		echo "run_all.sh: no part '$each': check, layers, cupti, onoff, overhead, golden or taps" >&2
 		exit 2
 		;;
 	esac

@@ -57,8 +57,10 @@ def main():
     for _ in range(args.requests - 1):
         with scope("request"):
             said, logits = request(model, prompt, args.tokens)
-    truth.tell("gpt2_decode", tokens=args.tokens * args.requests, said=said,
-               digest=truth.digest(logits.cpu()))
+    tokens = args.tokens * args.requests
+    parts = ("transformer.h.0.attn.c_attn", "transformer.h.0.mlp", "transformer.ln_f", "lm_head")
+    truth.tell("gpt2_decode", tokens=tokens, said=said, digest=truth.digest(logits.cpu()),
+               layer_calls={name: tokens for name in ("GPT2LMHeadModel", *parts)})
 
 
 if __name__ == "__main__":

@@ -38,7 +38,9 @@ def main():
         answers.append(classify(model, pageable, args.device))
         answers.append(classify(model, pinned, args.device))
     nbytes = pageable.numel() * pageable.element_size() * args.requests
+    parts = ("ResNet", "conv1", "layer1.0.conv2", "layer4", "fc")
     truth.tell("resnet50", requests=2 * args.requests,
+               layer_calls={name: 2 * args.requests for name in parts},
                digest=truth.digest(torch.tensor(answers, dtype=torch.float64)),
                inputs=[copy("HtoD", "pageable", "device", args.requests, nbytes),
                        copy("HtoD", "pinned", "device", args.requests, nbytes)])

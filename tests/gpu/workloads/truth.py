@@ -17,7 +17,7 @@ try:
 except ImportError:
     scope = contextlib.nullcontext  # takes the name as well, and does nothing with it
 
-__all__ = ["Stopwatch", "copy", "digest", "libraries", "scope", "serve", "tell"]
+__all__ = ["Stopwatch", "copy", "digest", "dynamo", "libraries", "scope", "serve", "tell"]
 
 
 def libraries(word):
@@ -41,6 +41,17 @@ def copy(direction, source, destination, count, nbytes):
     """Copies of one kind: how many, and their bytes together."""
     return {"direction": direction, "source": source, "destination": destination,
             "count": count, "bytes": nbytes}
+
+
+def dynamo():
+    """What torch.compile did: each compilation (of a frame, and the how manieth), and its counters.
+    Those of code generation are left out: they depend on caches and threads."""
+    from torch._dynamo.utils import counters, get_compilation_metrics
+
+    return {"compilations": [metrics.compile_id for metrics in get_compilation_metrics()
+                             if not metrics.is_runtime],
+            "counters": {"%s: %s" % (group, name): count for group, its in counters.items()
+                         if group != "inductor" for name, count in its.items()}}
 
 
 class Stopwatch:
