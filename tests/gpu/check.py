@@ -62,7 +62,7 @@ CASES = [
                                             c.replays_known, c.causality]),
     case("resnet50", "resnet50.py", needs=("torch", "torchvision"), profiler=True, alone=True,
          step="request", checks=EAGER + MODEL + [c.input_copies, c.clock]),
-    case("dataloader", "dataloader.py", profiler=True, checks=EAGER + MODEL + [
+    case("dataloader", "loader_pipeline.py", profiler=True, checks=EAGER + MODEL + [
         c.input_copies, m.loading]),
     case("autocast", "autocast.py", profiler=True, checks=EAGER + MODEL),
     case("torch_nvtx", "torch_nvtx.py", checks=[c.output, m.nvtx, m.layers, m.layer_calls]),

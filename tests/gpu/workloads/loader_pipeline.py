@@ -46,7 +46,7 @@ def main():
             with scope("batch"):
                 results.append(model(samples.to(args.device, non_blocking=True)).cpu())
     nbytes = args.batches * BATCH * WIDTH * 4
-    truth.tell("dataloader", pid=os.getpid(), digest=truth.digest(*results),
+    truth.tell("loader_pipeline", pid=os.getpid(), digest=truth.digest(*results),
                loaded=sorted(loaded.items()), layer_calls={"Sequential": args.batches,
                                                            "0": args.batches},
                inputs=[copy("HtoD", "pinned", "device", args.batches, nbytes)])
