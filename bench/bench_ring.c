@@ -64,7 +64,7 @@ static void *drain(void *recording)
 {
 	while (atomic_load(&draining)) {
 		recording_cycle(recording);
-		usleep(RECORDING_CYCLE_MS * 1000);
+		usleep(DRAIN_WAIT_MS * 1000);
 	}
 	return NULL;
 }

@@ -324,6 +324,8 @@ out:
 
 int drain_cycle(struct drain *d, struct err *err)
 {
+	uint64_t stored_before = d->totals.stored;
+
 	if (drain_tables_update(d, err))
 		return -1;
 	drain_times_update(d);
@@ -334,6 +336,7 @@ int drain_cycle(struct drain *d, struct err *err)
 		   drain_tables_retire(d, false, err)) {
 		return -1;
 	}
+	d->newly_stored = d->totals.stored - stored_before;
 	if (drain_native_cycle(d, err))
 		return -1;
 	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);

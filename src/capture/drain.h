@@ -43,6 +43,13 @@ void drain_sample_native(struct drain *d, struct native *n);
 /* Writes out what is there now.  -1: the trace could not be written; see trace_writer.h. */
 int drain_cycle(struct drain *d, struct err *err);
 
+/*
+ * How long there is time until the next cycle.  Where no CPU is idle each cycle takes one from the
+ * workload, caches included: fewer and larger ones then, as long as the memory is far from full.
+ */
+#define DRAIN_WAIT_MS 10 /* elsewhere */
+int drain_wait_ms(const struct drain *d);
+
 /* The last one: everything is written out, every thread accounted for. */
 int drain_finish(struct drain *d, struct err *err);
 

@@ -102,6 +102,7 @@ struct drain {
 	int64_t native_due_ns;              /* when to read the kernel's samples again */
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
+	uint64_t newly_stored; /* events, in the last cycle */
 	off_t notes_read;
 	int64_t times_due_ns;   /* when to ask the kernel again for CPU times */
 	int64_t times_asked_ns; /* when it was asked */

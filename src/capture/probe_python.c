@@ -25,10 +25,10 @@ static const char program[] = "(lambda: None)()";
 /* Until it ends, or its time is up: then it is killed.  Its wait status, or -1. */
 static int wait_for(pid_t pid, struct recording *r)
 {
-	const struct timespec pause = { 0, RECORDING_CYCLE_MS * 1000000L };
+	const struct timespec pause = { 0, DRAIN_WAIT_MS * 1000000L };
 	int status;
 
-	for (int ms = 0; ms < ANSWER_WITHIN_MS; ms += RECORDING_CYCLE_MS) {
+	for (int ms = 0; ms < ANSWER_WITHIN_MS; ms += DRAIN_WAIT_MS) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return status;
 		recording_cycle(r);

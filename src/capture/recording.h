@@ -43,9 +43,6 @@ struct drain *recording_drain(struct recording *r);
  */
 void recording_begin(struct recording *r);
 
-/* How long to wait between two cycles. */
-#define RECORDING_CYCLE_MS 10
-
 /*
  * Drains once.  When the trace cannot be written any more the agents are told to
  * stop, the text is kept for recording_trouble(), and further cycles do nothing.

@@ -106,7 +106,7 @@ static int live(struct supervisor *s, int64_t *ticked_ns, struct recording *r)
 		return 0;
 	}
 	tick(s, now_ns, ticked_ns, r);
-	return RECORDING_CYCLE_MS;
+	return drain_wait_ms(recording_drain(r));
 }
 
 int supervise(struct supervisor *s, pid_t workload, struct recording *r)
