@@ -149,9 +149,11 @@ static void fold_layer(void *ctx, size_t thread, uint32_t id)
 	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
 }
 
-static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function)
+static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
+			 int64_t time_ns)
 {
 	(void)thread;
+	(void)time_ns;
 	step_finder_enter(&((struct census *)ctx)->finder, depth, function);
 }
 

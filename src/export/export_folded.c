@@ -112,10 +112,12 @@ static uint32_t node_at(struct folded *x, size_t thread, uint32_t depth, uint32_
 	return node_find(x, depth ? x->path[depth - 1] : x->thread_node[thread], function);
 }
 
-static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function)
+static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
+			int64_t time_ns)
 {
 	struct folded *x = ctx;
 
+	(void)time_ns;
 	if (!x->error && depth < FOLDED_DEPTH)
 		x->path[depth] = node_at(x, thread, depth, function);
 }

@@ -142,7 +142,7 @@ static int push(struct callstack *s, uint32_t id, uint32_t function, bool called
 	if (function != FUNCTION_NONE)
 		s->open[function]++;
 	if (s->visitor->enter)
-		s->visitor->enter(s->visitor->ctx, s->thread, (uint32_t)s->depth, function);
+		s->visitor->enter(s->visitor->ctx, s->thread, (uint32_t)s->depth, function, now_ns);
 	f = &s->frames[s->depth++];
 	f->start_ns = now_ns;
 	f->inside_ns = 0;

@@ -22,6 +22,7 @@ struct timeline {
 struct walk {
 	struct timeline *tl;
 	const struct timeline_visitor *visitor;
+	bool again; /* all that the timeline keeps is known */
 	struct callstack stack;
 	struct layer_stack layers;
 	struct event_batch batch;
@@ -88,7 +89,7 @@ static int handle_annotation(struct walk *w, size_t i, int64_t now_ns)
 	}
 	if (w->visitor->annotation)
 		w->visitor->annotation(w->visitor->ctx, &a);
-	return scopes_add(&w->tl->scopes, &a);
+	return w->again ? 0 : scopes_add(&w->tl->scopes, &a);
 }
 
 static void handle_counter(struct walk *w, size_t i, int64_t now_ns)
@@ -252,7 +253,7 @@ static int walk_batch(struct walk *w)
 			rc = handle_left_out(w, b->ids[i], now_ns);
 			break;
 		case RECORD_NVTX_LEFT_OUT:
-			rc = scopes_leave_out(&w->tl->scopes, b->ids[i]);
+			rc = w->again ? 0 : scopes_leave_out(&w->tl->scopes, b->ids[i]);
 			break;
 		case RECORD_UNWINDING:
 			/* Ends that were missed meanwhile are still missing afterwards. */
@@ -301,7 +302,7 @@ static int handle_gap(struct walk *w, uint64_t lost, int64_t end_ns)
 	if (w->visitor->gap)
 		w->visitor->gap(w->visitor->ctx, &g);
 	w->last_ns = g.end_ns;
-	return scopes_add_gap(&w->tl->scopes, w->thread, g.start_ns);
+	return w->again ? 0 : scopes_add_gap(&w->tl->scopes, w->thread, g.start_ns);
 }
 
 /* A block that cannot be read shows as a gap when the next one is. */
@@ -348,13 +349,13 @@ static int64_t thread_end(const struct walk *w)
 	return end_ns > w->last_ns ? end_ns : w->last_ns;
 }
 
-static int walk_thread(struct walk *w, size_t position)
+static int walk_thread(struct walk *w, size_t position, struct thread_tally *tally)
 {
 	const struct trace_thread *thread = trace_thread(w->tl->trace, position);
 	int rc;
 
 	w->thread = position;
-	w->tally = &w->tl->threads[position];
+	w->tally = tally;
 	w->tally->start_ns = thread->start_ns > 0 ? thread->start_ns : 0;
 	w->next_index = 0;
 	w->gap_lost = 0;
@@ -374,21 +375,48 @@ static int walk_thread(struct walk *w, size_t position)
 	return rc;
 }
 
+static void walk_init(struct walk *w, struct timeline *tl, const struct timeline_visitor *v,
+		      bool again)
+{
+	w->tl = tl;
+	w->visitor = v;
+	w->again = again;
+	callstack_init(&w->stack, &tl->functions, v);
+	layer_stack_init(&w->layers, v);
+	event_batch_init(&w->batch);
+}
+
+static void walk_release(struct walk *w)
+{
+	event_batch_release(&w->batch);
+	callstack_release(&w->stack);
+}
+
 int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct err *err)
 {
-	struct walk w = { .tl = tl, .visitor = v };
 	size_t threads = trace_thread_count(tl->trace);
+	struct walk w;
 	int rc = 0;
 
-	callstack_init(&w.stack, &tl->functions, v);
-	layer_stack_init(&w.layers, v);
-	event_batch_init(&w.batch);
+	walk_init(&w, tl, v, false);
 	for (size_t i = 0; i < threads && !rc; i++)
-		rc = walk_thread(&w, i);
+		rc = walk_thread(&w, i, &tl->threads[i]);
 	if (!rc)
 		scopes_finish(&tl->scopes, tl->threads);
-	event_batch_release(&w.batch);
-	callstack_release(&w.stack);
+	walk_release(&w);
+	return rc ? err_set(err, "out of memory") : 0;
+}
+
+int timeline_walk_again(struct timeline *tl, size_t thread, const struct timeline_visitor *v,
+			struct err *err)
+{
+	struct thread_tally unused = { 0 };
+	struct walk w;
+	int rc;
+
+	walk_init(&w, tl, v, true);
+	rc = walk_thread(&w, thread, &unused);
+	walk_release(&w);
 	return rc ? err_set(err, "out of memory") : 0;
 }
 

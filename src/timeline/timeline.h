@@ -109,7 +109,7 @@ struct annotation {
 struct timeline_visitor {
 	void *ctx;
 	/* A function, or UINT32_MAX for a collection, is entered with `depth` frames below it. */
-	void (*enter)(void *ctx, size_t thread, uint32_t depth, uint32_t function);
+	void (*enter)(void *ctx, size_t thread, uint32_t depth, uint32_t function, int64_t time_ns);
 	void (*function)(void *ctx, const struct span *s);
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);
@@ -177,6 +177,13 @@ void timeline_free(struct timeline *tl); /* NULL is a no-op */
  * be decoded counts as a gap; -1 means that memory ran out.
  */
 int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct err *err);
+
+/*
+ * After that: reads the events of one thread once more and tells the visitor the same, for
+ * what can only be asked when all scopes are known.  Changes nothing.
+ */
+int timeline_walk_again(struct timeline *tl, size_t thread, const struct timeline_visitor *v,
+			struct err *err);
 
 /* Valid inside the visitor too, for the indices seen so far. */
 size_t timeline_function_count(const struct timeline *tl);
