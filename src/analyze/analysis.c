@@ -6,6 +6,7 @@
 #include "analyze/census.h"
 #include "analyze/gpu_steps.h"
 #include "analyze/nvtx_figures.h"
+#include "analyze/partition_collect.h"
 #include "analyze/sample_census.h"
 #include "analyze/steps.h"
 #include "analyze/thread_states.h"
@@ -133,6 +134,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct timeline_visitor visitor;
 	struct sample_census samples = { 0 };
 	struct gpu_steps gpu_steps = { 0 };
+	struct step_items items = { 0 };
 	struct census census;
 	int rc = -1;
 
@@ -152,8 +154,9 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
 	    census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &census.finder, &gpu_steps, t) ||
-	    nvtx_figures_collect(a, tl, &gpu_steps) || trust_collect(a, tl, &samples, t))
+	    steps_collect(a, tl, &census.finder, &gpu_steps, t, &items) ||
+	    nvtx_figures_collect(a, tl, &gpu_steps) || trust_collect(a, tl, &samples, t) ||
+	    partition_collect(a, tl, &items, &samples, t, err))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
 	*out = a;
@@ -162,6 +165,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 out:
 	census_release(&census);
 	gpu_steps_release(&gpu_steps);
+	free(items.items);
 	sample_census_release(&samples);
 	timeline_free(tl);
 	analysis_free(a);
@@ -180,6 +184,8 @@ void analysis_free(struct analysis *a)
 	free(a->threads);
 	free(a->functions);
 	free(a->lines);
+	for (size_t i = 0; i < a->step_count; i++)
+		step_breakdown_release(&a->steps[i].breakdown);
 	free(a->steps);
 	arena_release(&a->step_names);
 	free(a->nvtx);

@@ -109,6 +109,7 @@ struct analysis_step {
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
 	struct gpu_step_figures gpu;
 	struct step_breakdown breakdown;
+	size_t first_item, item_count; /* private: of the struct step_items */
 };
 
 /* NVTX ranges of one name, domain, category and kind, in all processes. */

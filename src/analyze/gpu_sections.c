@@ -429,6 +429,7 @@ void gpu_sections_release(struct analysis_gpu *gpu)
 		free(s->most_calls);
 		free(s->graphs);
 		free(s->syncs);
+		free(s->blame.items);
 	}
 	free(gpu->sections);
 	free(gpu->changes);

@@ -5,6 +5,7 @@
 
 #include "analyze/gpu_busy.h"
 #include "analyze/stats.h"
+#include "analyze/thread_tracks.h"
 
 enum column { BUSY, IDLE, KERNELS, COPIES, H2D, D2H, LAUNCHED, COLUMNS };
 
@@ -123,23 +124,6 @@ void gpu_steps_release(struct gpu_steps *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* The first call of a thread, or of a later one, that does not begin before a time. */
-static size_t call_at(const struct gpu_timeline *g, size_t thread, int64_t time_ns)
-{
-	size_t low = 0, high = gpu_call_count(g);
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct gpu_call *c = gpu_call(g, mid);
-
-		if (c->thread < thread || (c->thread == thread && c->start_ns < time_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 struct sheet {
 	int64_t *columns[COLUMNS];
 	size_t steps, launches; /* rows in BUSY and IDLE; in the others */
@@ -159,8 +143,10 @@ static void measure_launches(const struct gpu_steps *s, const struct scope *scop
 			     struct sheet *sheet)
 {
 	const struct gpu_timeline *g = s->gpu->timeline;
-	const struct gpu_launched *begin = &s->before[call_at(g, scope->thread, scope->start_ns)];
-	const struct gpu_launched *end = &s->before[call_at(g, scope->thread, scope->end_ns)];
+	const struct gpu_launched *begin =
+		&s->before[call_track_find(g, scope->thread, scope->start_ns)];
+	const struct gpu_launched *end =
+		&s->before[call_track_find(g, scope->thread, scope->end_ns)];
 	size_t row = sheet->launches++;
 
 	sheet->columns[KERNELS][row] = clamp(end->kernels - begin->kernels);
@@ -192,7 +178,7 @@ static void fill(struct gpu_step_figures *out, const struct sheet *sheet)
 }
 
 /* Steps that were found are no scopes of the timeline, and those of a thread do not interleave. */
-static bool is_interleaved(const struct gpu_steps *s, const struct scope *scope)
+bool gpu_steps_interleaved(const struct gpu_steps *s, const struct scope *scope)
 {
 	size_t n = timeline_scope_count(s->timeline);
 	const struct scope *first = n ? timeline_scope(s->timeline, 0) : NULL;
@@ -228,7 +214,7 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series
 		if (gpu_paused_between(section, scope->start_ns, scope->end_ns))
 			continue;
 		measure(section, scope, &sheet);
-		if (!is_interleaved(s, scope))
+		if (!gpu_steps_interleaved(s, scope))
 			measure_launches(s, scope, &sheet);
 	}
 	fill(out, &sheet);
@@ -242,11 +228,11 @@ bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, in
 	const struct gpu_timeline *g = s->gpu->timeline;
 
 	*device_ns = 0;
-	if (!section || is_interleaved(s, scope) ||
+	if (!section || gpu_steps_interleaved(s, scope) ||
 	    gpu_paused_between(section, scope->start_ns, scope->end_ns))
 		return false;
-	*device_ns = s->before[call_at(g, scope->thread, scope->end_ns)].device_ns -
-		     s->before[call_at(g, scope->thread, scope->start_ns)].device_ns;
+	*device_ns = s->before[call_track_find(g, scope->thread, scope->end_ns)].device_ns -
+		     s->before[call_track_find(g, scope->thread, scope->start_ns)].device_ns;
 	return true;
 }
 

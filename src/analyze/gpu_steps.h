@@ -42,6 +42,9 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series
  */
 bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, int64_t *device_ns);
 
+/* Whether steps of several asyncio tasks interleave on the scope's thread meanwhile. */
+bool gpu_steps_interleaved(const struct gpu_steps *s, const struct scope *scope);
+
 /* The figures of a whole run of a process. */
 void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
 			   struct gpu_step_figures *out);

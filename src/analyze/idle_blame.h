@@ -22,7 +22,7 @@ struct idle_cause {
 	struct analysis_place where, inner, waited_for;
 	int64_t ns;
 	int64_t in_steps_ns; /* of it, while a step of the process' most important kind lasted */
-	uint64_t gaps;       /* that it is part of */
+	uint64_t gaps;       /* that have such a part */
 	int64_t longest_ns;  /* of its parts */
 };
 

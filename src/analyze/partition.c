@@ -1,5 +1,8 @@
 #include "analyze/partition.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static const struct {
 	const char *name, *title;
 } classes[TIME_CLASSES] = {
@@ -29,4 +32,11 @@ const char *time_class_name(enum time_class c)
 const char *time_class_title(enum time_class c)
 {
 	return classes[c].title;
+}
+
+void step_breakdown_release(struct step_breakdown *b)
+{
+	free(b->causes);
+	free(b->slow.causes);
+	memset(b, 0, sizeof(*b));
 }

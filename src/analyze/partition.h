@@ -104,4 +104,6 @@ struct step_breakdown {
 	struct slow_steps slow;
 };
 
+void step_breakdown_release(struct step_breakdown *b);
+
 #endif

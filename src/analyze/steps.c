@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/compare_texts.h"
+#include "analyze/gpu_busy.h"
 #include "analyze/stats.h"
 #include "base/array.h"
 #include "timeline/process_position.h"
@@ -139,9 +140,48 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 	return true;
 }
 
+static int add_item(struct step_items *items, int64_t start_ns, int64_t end_ns, uint32_t thread)
+{
+	struct step_item *grown =
+		array_grow(items->items, &items->cap, items->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return -1;
+	items->items = grown;
+	grown[items->count++] = (struct step_item){ start_ns, end_ns, thread, 0, STEPS_ALL };
+	return 0;
+}
+
+/* Those of which all is known, without warm-up. */
+static int add_items(struct analysis_step *s, const struct step_scope *scopes, size_t n,
+		     const struct gpu_steps *gpu, struct step_items *items)
+{
+	const struct gpu_section *section = gpu_section_find(gpu->gpu, scopes[0].scope->process);
+	size_t skip = s->warmup;
+
+	s->first_item = items->count;
+	for (size_t i = 0; i < n; i++) {
+		const struct scope *scope = scopes[i].scope;
+
+		if (!scope->ended)
+			continue;
+		if (skip) {
+			skip--;
+			continue;
+		}
+		if (section && gpu_paused_between(section, scope->start_ns, scope->end_ns))
+			continue;
+		s->breakdown.shared |= gpu_steps_interleaved(gpu, scope);
+		if (add_item(items, scope->start_ns, scope->end_ns, scope->thread))
+			return -1;
+	}
+	s->item_count = items->count - s->first_item;
+	return 0;
+}
+
 static int collect_series(struct analysis *a, const struct step_scope *scopes, size_t n,
 			  int64_t *durations, int64_t *scratch, const struct gpu_steps *gpu,
-			  const struct trace *t)
+			  const struct trace *t, struct step_items *items)
 {
 	size_t cap = 0;
 
@@ -157,7 +197,8 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 		grown += a->step_count;
 		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
 			continue;
-		if (gpu_steps_measure(gpu, scopes + i, next - i, grown->warmup, &grown->gpu))
+		if (gpu_steps_measure(gpu, scopes + i, next - i, grown->warmup, &grown->gpu) ||
+		    add_items(grown, scopes + i, next - i, gpu, items))
 			return -1;
 		grown->pid = pid_of(t, scopes[i].scope->process);
 		a->step_count++;
@@ -165,7 +206,23 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 	return 0;
 }
 
-static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const struct trace *t)
+/* The whole run is one step, of the first thread. */
+static int add_whole_run(struct analysis_step *s, const struct trace *t, struct step_items *items)
+{
+	uint32_t process = trace_process(t, 0)->id;
+
+	s->first_item = items->count;
+	for (size_t i = 0; i < trace_thread_count(t); i++) {
+		if (trace_thread(t, i)->process != process)
+			continue;
+		s->item_count = 1;
+		return add_item(items, 0, s->total_ns, (uint32_t)i);
+	}
+	return 0;
+}
+
+static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const struct trace *t,
+		     struct step_items *items)
 {
 	struct analysis_step *s = array_grow(a->steps, &(size_t){ 0 }, 1, sizeof(*s));
 
@@ -187,7 +244,7 @@ static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const stru
 		gpu_steps_measure_run(gpu, trace_process(t, 0)->id, a->run.wall_ns, &s->gpu);
 	a->steps = s;
 	a->step_count = 1;
-	return 0;
+	return a->process_count ? add_whole_run(s, t, items) : 0;
 }
 
 /* What the agent tells about a framework ("torch: compile") is a part of steps, and none. */
@@ -220,7 +277,8 @@ static void workbench_release(struct workbench *w)
 }
 
 static int collect_marked(struct analysis *a, const struct timeline *tl,
-			  const struct gpu_steps *gpu, const struct trace *t)
+			  const struct gpu_steps *gpu, const struct trace *t,
+			  struct step_items *items)
 {
 	size_t all = timeline_scope_count(tl), n = 0;
 	struct workbench w;
@@ -233,14 +291,15 @@ static int collect_marked(struct analysis *a, const struct timeline *tl,
 			w.scopes[n++].scope = timeline_scope(tl, i);
 	}
 	qsort(w.scopes, n, sizeof(*w.scopes), by_series);
-	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, gpu, t);
+	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, gpu, t, items);
 out:
 	workbench_release(&w);
 	return rc;
 }
 
 static int collect_found(struct analysis *a, struct step_finder *finder,
-			 const struct gpu_steps *gpu, const struct trace *t)
+			 const struct gpu_steps *gpu, const struct trace *t,
+			 struct step_items *items)
 {
 	struct workbench w = { 0 };
 	struct found_steps found;
@@ -251,7 +310,7 @@ static int collect_found(struct analysis *a, struct step_finder *finder,
 	for (size_t i = 0; i < found.count; i++)
 		w.scopes[i].scope = &found.items[i];
 	qsort(w.scopes, found.count, sizeof(*w.scopes), by_series);
-	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, gpu, t))
+	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, gpu, t, items))
 		goto out;
 	for (size_t i = 0; i < a->step_count; i++) {
 		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
@@ -268,14 +327,14 @@ out:
 }
 
 int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
-		  const struct gpu_steps *gpu, const struct trace *t)
+		  const struct gpu_steps *gpu, const struct trace *t, struct step_items *items)
 {
-	if (collect_marked(a, tl, gpu, t))
+	if (collect_marked(a, tl, gpu, t, items))
 		return -1;
-	if (!a->step_count && collect_found(a, finder, gpu, t))
+	if (!a->step_count && collect_found(a, finder, gpu, t, items))
 		return -1;
 	if (!a->step_count)
-		return whole_run(a, gpu, t);
+		return whole_run(a, gpu, t, items);
 	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
 	return 0;
 }

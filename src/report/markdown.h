@@ -22,6 +22,13 @@ void markdown_place(struct buf *out, const char *file, uint32_t line, const char
 /* What stands below a table that was cut. */
 void markdown_more(struct buf *out, size_t shown, size_t all);
 
+/* What the steps of the first kind spent their time on; nothing where it is not known. */
+void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_detail detail);
+
+/* Why the GPU of a process was idle; nothing where it never was. */
+void markdown_blame(struct buf *out, const struct gpu_section *s, const char *cwd,
+		    enum report_detail detail);
+
 /* The chapter about the GPU; nothing where there is none. */
 void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail detail);
 

@@ -4,6 +4,7 @@
  * on their presence.
  */
 #include "report/json_put.h"
+#include "report/report_json_breakdown.h"
 #include "report/report_json_gpu.h"
 #include "report/report_json_layers.h"
 #include "report/report_json_waits.h"
@@ -89,7 +90,7 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		put_ms(j, "p95_ms", s->p95_ns);
 		put_ms(j, "p99_ms", s->p99_ns);
 		put_ms(j, "max_ms", s->max_ns);
-		put_empty_array(j, "breakdown");
+		json_put_breakdown(j, &s->breakdown, detail);
 		json_put_step_gpu(j, &s->gpu);
 		json_object_end(j);
 	}

@@ -6,6 +6,7 @@
 #include "report/report_json_gpu.h"
 
 #include "report/json_put.h"
+#include "report/report_json_breakdown.h"
 
 static void put_device(struct json *j, const struct gpu_device *d)
 {
@@ -229,7 +230,7 @@ static void put_section(struct json *j, const struct gpu_section *s, enum report
 	put_ms(j, "first_ms", s->first_ns);
 	put_ms(j, "span_ms", s->last_ns - s->first_ns);
 	put_clock_error(j, s->clock ? s->clock->farthest_ns : -1);
-	put_empty_array(j, "blame");
+	json_put_blame(j, &s->blame, detail);
 	put_kernels(j, s, detail);
 	put_copies(j, s);
 	put_sum(j, "memsets", &s->memset_sum, true);

@@ -309,6 +309,7 @@ void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail 
 		}
 		buf_add_str(out, "\n\n");
 		add_summary(out, s);
+		markdown_blame(out, s, a->run.cwd, detail);
 		if (!i)
 			add_steps(out, a, detail);
 		add_kernels(out, s, detail);

@@ -9,6 +9,7 @@
 #include "report/layer_rows.h"
 #include "report/plain_text.h"
 #include "report/report.h"
+#include "report/screen.h"
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN 60
@@ -17,54 +18,7 @@
 #define FUNCTION_ROWS 7
 #define NATIVE_ROWS 3u
 #define NOTE_ROWS 3
-#define TABLE_HEAD 2u      /* an empty line, and the titles */
-#define COLUMN ((size_t)9) /* of a figure */
-
-#define BOLD "1"
-#define DIM "2"
-#define YELLOW "33"
-#define RED "31"
-
-struct screen {
-	struct buf out;
-	size_t width;
-	bool colour;
-};
-
-static void colour(struct screen *s, const char *code)
-{
-	if (s->colour)
-		buf_printf(&s->out, "\033[%sm", code);
-}
-
-static void plain(struct screen *s)
-{
-	colour(s, "0");
-}
-
-static void add_right(struct screen *s, const char *text, size_t columns)
-{
-	size_t width = text_width(text);
-
-	text_add_padding(&s->out, width < columns ? columns - width : 0);
-	buf_add_str(&s->out, text);
-}
-
-static void add_left(struct screen *s, const char *text, size_t columns)
-{
-	size_t width = text_width(text);
-
-	text_add_clipped(&s->out, text, columns);
-	text_add_padding(&s->out, width < columns ? columns - width : 0);
-}
-
-static void label(struct screen *s, const char *name)
-{
-	colour(s, DIM);
-	buf_printf(&s->out, "  %-8s", name);
-	plain(s);
-}
-
+#define TABLE_HEAD 2u /* an empty line, and the titles */
 static void add_head(struct screen *s, const struct analysis *a)
 {
 	const struct analysis_run *run = &a->run;
@@ -79,16 +33,16 @@ static void add_head(struct screen *s, const struct analysis *a)
 	}
 	if (run->exit_known)
 		snprintf(status, sizeof(status), "exit %d", run->exit_status);
-	colour(s, BOLD);
+	screen_colour(s, BOLD);
 	buf_add_str(&s->out, "inferscope");
-	plain(s);
+	screen_plain(s);
 	buf_add_str(&s->out, "  ");
-	add_left(s, buf_string(&command), s->width - 12 - 2 - strlen(status));
+	screen_left(s, buf_string(&command), s->width - 12 - 2 - strlen(status));
 	buf_add_str(&s->out, "  ");
 	if (run->exit_known && run->exit_status)
-		colour(s, RED);
+		screen_colour(s, RED);
 	buf_add_str(&s->out, status);
-	plain(s);
+	screen_plain(s);
 	buf_printf(&s->out, "\n  wall %s, %zu process%s, %zu thread%s",
 		   text_duration(wall, (double)run->wall_ns), a->process_count,
 		   a->process_count == 1 ? "" : "es", a->thread_count,
@@ -114,13 +68,13 @@ static void add_steps(struct screen *s, const struct analysis *a)
 	char f[TEXT_FIGURE];
 
 	buf_add_str(&s->out, "\n  ");
-	colour(s, DIM);
-	add_left(s, "step", a->process_count > 1 ? name - 4 : name);
+	screen_colour(s, DIM);
+	screen_left(s, "step", a->process_count > 1 ? name - 4 : name);
 	if (a->process_count > 1)
 		buf_add_str(&s->out, " pid");
 	for (size_t i = 0; i < 5; i++)
-		add_right(s, titles[i], COLUMN);
-	plain(s);
+		screen_right(s, titles[i], COLUMN);
+	screen_plain(s);
 	buf_add_byte(&s->out, '\n');
 	if (a->step_count > STEP_ROWS)
 		rows--; /* its line goes to the remark below */
@@ -134,13 +88,13 @@ static void add_steps(struct screen *s, const struct analysis *a)
 		if (a->process_count > 1)
 			snprintf(pid, sizeof(pid), " %" PRIu32, step->pid);
 		text_add_padding(&s->out, 2 + indent);
-		add_left(s, step->name, name - indent - strlen(pid));
+		screen_left(s, step->name, name - indent - strlen(pid));
 		buf_add_str(&s->out, pid);
-		add_right(s, text_count(f, step->count), COLUMN);
-		add_right(s, text_duration(f, step->mean_ns), COLUMN);
-		add_right(s, text_duration(f, (double)step->p50_ns), COLUMN);
-		add_right(s, text_duration(f, (double)step->p95_ns), COLUMN);
-		add_right(s, text_duration(f, (double)step->p99_ns), COLUMN);
+		screen_right(s, text_count(f, step->count), COLUMN);
+		screen_right(s, text_duration(f, step->mean_ns), COLUMN);
+		screen_right(s, text_duration(f, (double)step->p50_ns), COLUMN);
+		screen_right(s, text_duration(f, (double)step->p95_ns), COLUMN);
+		screen_right(s, text_duration(f, (double)step->p99_ns), COLUMN);
 		buf_add_byte(&s->out, '\n');
 	}
 	if (rows < a->step_count)
@@ -159,11 +113,11 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 	if (*fn->file)
 		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, a->run.cwd), fn->line);
 	buf_add_str(&s->out, "  ");
-	add_left(s, fn->name, name);
+	screen_left(s, fn->name, name);
 	buf_add_str(&s->out, "  ");
-	colour(s, DIM);
+	screen_colour(s, DIM);
 	text_add_clipped_tail(&s->out, buf_string(&place), where);
-	plain(s);
+	screen_plain(s);
 	name = text_width(buf_string(&place));
 	text_add_padding(&s->out, name < where ? where - name : 0);
 	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses || fn->left_out ? "≥" : "",
@@ -171,10 +125,10 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 	/* By samples: about. */
 	snprintf(self, sizeof(self), "%s%s", fn->sampled ? "~" : "",
 		 text_duration(f, (double)fn->self_ns));
-	add_right(s, fn->sampled && !fn->calls ? "" : calls, COLUMN);
-	add_right(s, self, COLUMN);
-	add_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
-	add_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
+	screen_right(s, fn->sampled && !fn->calls ? "" : calls, COLUMN);
+	screen_right(s, self, COLUMN);
+	screen_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
+	screen_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
 	buf_add_byte(&s->out, '\n');
 	buf_release(&place);
 }
@@ -224,13 +178,13 @@ static void add_functions(struct screen *s, const struct analysis *a, size_t lim
 	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
 	buf_add_str(&s->out, "\n  ");
-	colour(s, DIM);
-	add_left(s, "hottest functions", columns);
-	add_right(s, "calls", COLUMN);
-	add_right(s, "self", COLUMN);
-	add_right(s, "share", COLUMN);
-	add_right(s, "total", COLUMN);
-	plain(s);
+	screen_colour(s, DIM);
+	screen_left(s, "hottest functions", columns);
+	screen_right(s, "calls", COLUMN);
+	screen_right(s, "self", COLUMN);
+	screen_right(s, "share", COLUMN);
+	screen_right(s, "total", COLUMN);
+	screen_plain(s);
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)
 		add_function(s, a, i, columns, all_ns);
@@ -255,20 +209,21 @@ static void add_layer(struct screen *s, const struct layer_rows *rows, size_t i,
 	if (width + 3 < columns && strcmp(buf_string(&name), r->class_name) != 0) {
 		text_add_clean(&s->out, buf_string(&name));
 		buf_add_str(&s->out, "  ");
-		colour(s, DIM);
-		add_left(s, r->class_name, columns - width - 2);
-		plain(s);
+		screen_colour(s, DIM);
+		screen_left(s, r->class_name, columns - width - 2);
+		screen_plain(s);
 	} else {
-		add_left(s, buf_string(&name), columns);
+		screen_left(s, buf_string(&name), columns);
 	}
 	snprintf(calls, sizeof(calls), "%s%s", r->folded ? "≥" : "", text_count(f, r->sum.calls));
-	add_right(s, calls, COLUMN);
+	screen_right(s, calls, COLUMN);
 	if (rows->by_gpu)
-		add_right(s, text_count(f, r->sum.kernels), COLUMN);
-	add_right(s, text_duration(f, (double)ns), COLUMN);
-	add_right(s, text_share(f, (double)ns, all_ns), COLUMN);
-	add_right(s, text_duration(f, (double)(rows->by_gpu ? r->sum.cpu_ns : r->sum.self_cpu_ns)),
-		  COLUMN);
+		screen_right(s, text_count(f, r->sum.kernels), COLUMN);
+	screen_right(s, text_duration(f, (double)ns), COLUMN);
+	screen_right(s, text_share(f, (double)ns, all_ns), COLUMN);
+	screen_right(s,
+		     text_duration(f, (double)(rows->by_gpu ? r->sum.cpu_ns : r->sum.self_cpu_ns)),
+		     COLUMN);
 	buf_add_byte(&s->out, '\n');
 	s->out.failed |= name.failed;
 	buf_release(&name);
@@ -280,10 +235,10 @@ static void add_outside(struct screen *s, const struct analysis_layers *l, size_
 	char f[TEXT_FIGURE];
 
 	buf_add_str(&s->out, "  ");
-	add_left(s, "(outside of all layers)", columns + COLUMN);
-	add_right(s, text_count(f, l->outside_kernels), COLUMN);
-	add_right(s, text_duration(f, (double)l->outside_gpu_ns), COLUMN);
-	add_right(s, text_share(f, (double)l->outside_gpu_ns, all_ns), COLUMN);
+	screen_left(s, "(outside of all layers)", columns + COLUMN);
+	screen_right(s, text_count(f, l->outside_kernels), COLUMN);
+	screen_right(s, text_duration(f, (double)l->outside_gpu_ns), COLUMN);
+	screen_right(s, text_share(f, (double)l->outside_gpu_ns, all_ns), COLUMN);
 	buf_add_byte(&s->out, '\n');
 }
 
@@ -316,11 +271,11 @@ static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
 	columns = s->width - 2 - (rows.by_gpu ? 5 : 4) * COLUMN;
 	all_ns = all_layers_ns(&a->layers, rows.by_gpu);
 	buf_add_str(&s->out, "\n  ");
-	colour(s, DIM);
-	add_left(s, "layers", columns);
+	screen_colour(s, DIM);
+	screen_left(s, "layers", columns);
 	for (size_t i = 0; i < 5 && titles[rows.by_gpu][i]; i++)
-		add_right(s, titles[rows.by_gpu][i], COLUMN);
-	plain(s);
+		screen_right(s, titles[rows.by_gpu][i], COLUMN);
+	screen_plain(s);
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows.count; i++) {
 		if (rows.items[i].shown)
@@ -333,7 +288,7 @@ static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
 
 static void add_text(struct screen *s, const char *name, struct buf *text)
 {
-	label(s, name);
+	screen_label(s, name);
 	text_add_clipped(&s->out, buf_string(text), s->width - 10);
 	buf_add_byte(&s->out, '\n');
 	s->out.failed |= text->failed;
@@ -381,6 +336,7 @@ static void add_gpu(struct screen *s, const struct analysis *a)
 	buf_init(&text);
 	say_gpu(&text, &a->gpu);
 	add_text(s, "gpu", &text);
+	screen_blame(s, a);
 	for (size_t i = 0; i < g->kernel_count && i < 3; i++)
 		buf_printf(&text, "%s%s %s", i ? ", " : "",
 			   text_share(f[0], (double)g->kernels[i].total_ns,
@@ -472,7 +428,7 @@ static void add_gc(struct screen *s, const struct analysis *a)
 
 	if (!a->gc.count)
 		return;
-	label(s, "gc");
+	screen_label(s, "gc");
 	buf_printf(&s->out, "%" PRIu64 " collection%s, %s (%s of the wall time), longest %s\n",
 		   a->gc.count, a->gc.count == 1 ? "" : "s",
 		   text_duration(f[0], (double)a->gc.total_ns),
@@ -486,12 +442,12 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 	size_t limit = detail == DETAIL_SHORT ? 1 : NOTE_ROWS;
 	char f[2][TEXT_FIGURE];
 
-	label(s, "trust");
+	screen_label(s, "trust");
 	buf_printf(&s->out, "%s events, ", text_count(f[0], t->events));
 	if (t->dropped) {
-		colour(s, YELLOW);
+		screen_colour(s, YELLOW);
 		buf_printf(&s->out, "%s lost", text_count(f[1], t->dropped));
-		plain(s);
+		screen_plain(s);
 	} else {
 		buf_add_str(&s->out, "none lost");
 	}
@@ -502,7 +458,7 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 			   text_duration(f[0], (double)t->clock_error_ns));
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < t->note_count && i < limit; i++) {
-		label(s, i ? "" : "notes");
+		screen_label(s, i ? "" : "notes");
 		if (i + 1 == limit && t->note_count > limit) {
 			buf_printf(&s->out, "and %zu more notes\n", t->note_count - i);
 			break;
@@ -523,12 +479,12 @@ static void add_files(struct screen *s, const struct terminal_style *style)
 		buf_add_str(&names, style->written[i]);
 	}
 	if (style->written_count) {
-		label(s, style->written_count == 1 ? "report" : "reports");
+		screen_label(s, style->written_count == 1 ? "report" : "reports");
 		text_add_clean(&s->out, buf_string(&names));
 		buf_add_byte(&s->out, '\n');
 	}
 	if (style->trace) {
-		label(s, "trace");
+		screen_label(s, "trace");
 		text_add_clean(&s->out, style->trace);
 		buf_add_byte(&s->out, '\n');
 	}
@@ -551,6 +507,7 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	buf_init(&s.out);
 	add_head(&s, a);
 	add_steps(&s, a);
+	screen_breakdown(&s, a);
 	add_layers(&s, a, rows.layers);
 	add_functions(&s, a, rows.functions);
 	buf_add_byte(&s.out, '\n');

@@ -104,7 +104,7 @@ def test_the_summary_is_on_standard_output(inferscope, story, work):
     assert done.stdout.startswith("inferscope  python3 app.py")
     assert "whole run" in done.stdout
     assert "\033" not in done.stdout
-    assert len(done.stdout.splitlines()) <= 25
+    assert len(done.stdout.splitlines()) <= 34
     assert sorted(os.listdir(str(work))) == ["run.isc", "story"]
 
 

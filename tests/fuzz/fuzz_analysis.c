@@ -4,9 +4,11 @@
  * bytes are orders for the trace writer, four each, so that the fuzzer invents
  * events and never has to guess a checksum; an order for an event of the GPU is
  * followed by its payload.  Beyond memory safety it checks that
- * self times and gaps add up to the time that is covered at all, and that the
- * figures of a step are in order.
+ * self times and gaps add up to the time that is covered at all, that the
+ * figures of a step are in order, and that the parts of steps and of the GPU's idle
+ * time add up.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +203,48 @@ static void check(const struct analysis *a)
 	}
 }
 
+/* Nothing is missing and nothing is there twice. */
+static void check_breakdown(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->step_count; i++) {
+		const struct analysis_step *s = &a->steps[i];
+		const struct step_breakdown *b = &s->breakdown;
+		int64_t sum_ns = 0, causes_ns = 0;
+
+		require(b->steps <= s->count - s->warmup);
+		for (size_t k = 0; k < TIME_CLASSES; k++) {
+			require(b->parts[k].ns >= b->parts[k].sampled_ns);
+			require(b->parts[k].sampled_ns >= 0 && b->parts[k].error_ns >= 0);
+			sum_ns = stats_add(sum_ns, b->parts[k].ns);
+		}
+		require(sum_ns == b->total_ns);
+		if (b->steps == s->count - s->warmup)
+			require(fabs((double)sum_ns - s->mean_ns * (double)b->steps) <=
+				1e-9 * (double)sum_ns + 1);
+		for (size_t k = 0; k < b->cause_count; k++) {
+			require(b->causes[k].ns > 0);
+			causes_ns = stats_add(causes_ns, b->causes[k].ns);
+		}
+		require(!b->cause_count || causes_ns <= b->total_ns);
+		for (size_t k = 0; k < b->slow.cause_count; k++)
+			require(b->slow.causes[k].more_ns > 0);
+	}
+	for (size_t i = 0; i < a->gpu.section_count; i++) {
+		const struct gpu_section *s = &a->gpu.sections[i];
+		int64_t sum_ns = stats_add(s->blame.no_load_ns, s->blame.unexplained_ns);
+
+		require(s->blame.unexplained_ns >= 0 && s->blame.no_load_ns >= 0);
+		for (size_t k = 0; k < s->blame.count; k++) {
+			const struct idle_cause *c = &s->blame.items[k];
+
+			require(c->ns > 0 && c->in_steps_ns >= 0 && c->in_steps_ns <= c->ns);
+			require(c->gaps > 0 && c->longest_ns > 0 && c->longest_ns <= c->ns);
+			sum_ns = stats_add(sum_ns, c->ns);
+		}
+		require(sum_ns == s->idle_ns);
+	}
+}
+
 static void check_nvtx(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->nvtx_count; i++) {
@@ -290,6 +334,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!trace_damage(t));
 	require(!analysis_new(&a, t, &err));
 	check(a);
+	check_breakdown(a);
 	check_nvtx(a);
 	check_gpu(&a->gpu);
 	check_layers(a);

@@ -1,0 +1,116 @@
+#include "analyze/code_kind.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "analyze/waits.h"
+#include "timeline/user_code.h"
+
+/* Functions whose whole time has one purpose; samples before 3.11 know no classes. */
+static const struct {
+	const char *file; /* how it ends */
+	const char *name; /* the last part of the qualified name */
+	enum code_kind kind;
+} purposes[] = {
+	{ "/torch/_dynamo/convert_frame.py", "_compile", CODE_COMPILES },
+	{ "/torch/jit/_script.py", "script", CODE_COMPILES },
+	{ "/torch/jit/_trace.py", "trace", CODE_COMPILES },
+	{ "/torch/export/__init__.py", "export", CODE_COMPILES },
+	{ "/torch/utils/cpp_extension.py", "load", CODE_COMPILES },
+	{ "/torch/utils/cpp_extension.py", "load_inline", CODE_COMPILES },
+	{ "/triton/compiler/compiler.py", "compile", CODE_COMPILES },
+	{ "/torch/utils/data/dataloader.py", "_get_data", CODE_LOADS },
+};
+
+/* Packages, as folders of the place where packages are installed. */
+static const char *const frameworks[] = {
+	"/torch/",
+	"/torchvision/models/",
+	"/torchvision/ops/",
+	"/transformers/",
+	"/diffusers/",
+	"/accelerate/",
+	"/timm/",
+	"/triton/",
+	"/vllm/",
+	"/sglang/",
+	"/tensorflow/",
+	"/keras/",
+	"/jax/",
+	"/jaxlib/",
+	"/flax/",
+	"/haiku/",
+	"/onnxruntime/",
+	"/tensorrt/",
+	"/tensorrt_llm/",
+	"/torch_tensorrt/",
+	"/xformers/",
+	"/flash_attn/",
+};
+
+/* What of them prepares inputs and is therefore no overhead of theirs. */
+static const char *const preparing[] = {
+	"/torch/utils/data/", "/tokenization_",       "/image_processing_", "/image_transforms",
+	"/image_utils",       "/feature_extraction_", "/audio_utils",       "/processing_",
+};
+
+static const char *const installed[] = { "/site-packages", "/dist-packages" };
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !memcmp(text + n - m, end, m);
+}
+
+/* The package's path from the slash before its name on; NULL: it is in none. */
+static const char *package_of(const char *file)
+{
+	for (size_t i = 0; i < COUNT(installed); i++) {
+		const char *at = strstr(file, installed[i]);
+
+		if (at)
+			return at + strlen(installed[i]);
+	}
+	return NULL;
+}
+
+static bool is_framework(const char *package)
+{
+	for (size_t i = 0; i < COUNT(preparing); i++) {
+		if (strstr(package, preparing[i]))
+			return false;
+	}
+	for (size_t i = 0; i < COUNT(frameworks); i++) {
+		if (!strncmp(package, frameworks[i], strlen(frameworks[i])))
+			return true;
+	}
+	return false;
+}
+
+enum code_kind code_kind(const char *name, const char *file)
+{
+	const char *last = strrchr(name, '.'), *package;
+
+	last = last ? last + 1 : name;
+	for (size_t i = 0; i < COUNT(purposes); i++) {
+		if (!strcmp(last, purposes[i].name) && ends_with(file, purposes[i].file))
+			return purposes[i].kind;
+	}
+	if (function_waits(name, file))
+		return CODE_WAITS;
+	if (!*file)
+		return CODE_STANDARD; /* it is known to be nobody's */
+	if (user_code(file))
+		return CODE_USER;
+	package = package_of(file);
+	if (package)
+		return is_framework(package) ? CODE_FRAMEWORK : CODE_LIBRARY;
+	/* A build of one's own, and code that is generated while the program runs. */
+	return strstr(file, "/torch/") || strstr(file, "/torchinductor_") ||
+			       strstr(file, "<eval_with_key>")
+		       ? CODE_FRAMEWORK
+		       : CODE_STANDARD;
+}

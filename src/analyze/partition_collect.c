@@ -1,0 +1,387 @@
+#include "analyze/partition_collect.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stats.h"
+#include "analyze/step_sweep.h"
+#include "timeline/process_position.h"
+
+#define KINDS 32u       /* of steps that are broken down: each that lasts takes memory */
+#define PLACED_KINDS 4u /* of which places are counted too */
+#define CAUSES 100u     /* of a kind that are kept */
+#define SLOW_SERIES 5u  /* of fewer steps none is called slow */
+#define STANDARD_ERRORS 1.96
+
+struct job {
+	struct analysis *analysis;
+	struct timeline *timeline;
+	const struct trace *trace;
+	struct step_items *items;
+	double look_ns; /* that a look stands for; 0: there are none */
+	struct kind_sum kinds[KINDS];
+	size_t kind_count;
+	struct stack_classes classes;
+	struct time_places places;
+	struct look_tracks looks;
+	struct idle_gaps gaps;
+	bool *wanted; /* by thread: it has steps, or ended a gap */
+	bool *alone;  /* by process: one thread of it has steps */
+};
+
+/* A step of a kind by its duration. */
+struct ranked {
+	int64_t ns;
+	struct step_item *item;
+};
+
+static int shortest_first(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->item < y->item ? -1 : x->item > y->item; /* they lie in one array */
+}
+
+/* Marks slow and typical ones; the figures that follow from their durations alone. */
+static int group_steps(struct analysis_step *s, struct step_item *items)
+{
+	size_t n = s->item_count, slow = n / 20 ? n / 20 : 1;
+	size_t from = 2 * n / 5, to = n - from > from ? n - from : from + 1;
+	struct slow_steps *out = &s->breakdown.slow;
+	struct ranked *ranked;
+
+	if (n < SLOW_SERIES)
+		return 0;
+	ranked = calloc(n, sizeof(*ranked));
+	if (!ranked)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		ranked[i] = (struct ranked){ items[i].end_ns - items[i].start_ns, &items[i] };
+	qsort(ranked, n, sizeof(*ranked), shortest_first);
+	for (size_t i = from; i < to; i++) {
+		ranked[i].item->group = STEPS_TYPICAL;
+		out->typical_mean_ns += (double)ranked[i].ns / (double)(to - from);
+	}
+	for (size_t i = n - slow; i < n; i++) {
+		ranked[i].item->group = STEPS_SLOW;
+		out->mean_ns += (double)ranked[i].ns / (double)slow;
+	}
+	out->steps = slow;
+	out->typical_steps = to - from;
+	out->from_ns = ranked[n - slow].ns;
+	free(ranked);
+	return 0;
+}
+
+/* Leaves the items of the first kinds only, each with the number of its kind. */
+static int choose_items(struct job *j)
+{
+	struct analysis *a = j->analysis;
+	struct step_items kept = { 0 };
+
+	kept.items = calloc(j->items->count + 1, sizeof(*kept.items));
+	if (!kept.items)
+		return -1;
+	for (size_t k = 0; k < j->kind_count; k++) {
+		struct analysis_step *s = &a->steps[k];
+		struct step_item *first = kept.items + kept.count;
+
+		for (size_t i = 0; i < s->item_count; i++) {
+			first[i] = j->items->items[s->first_item + i];
+			first[i].kind = (uint16_t)k;
+		}
+		kept.count += s->item_count;
+		if (k < PLACED_KINDS && group_steps(s, first)) {
+			free(kept.items);
+			return -1;
+		}
+	}
+	free(j->items->items);
+	*j->items = kept;
+	return 0;
+}
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct step_item *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+static size_t process_of(const struct job *j, size_t thread)
+{
+	return process_position(j->trace, trace_thread(j->trace, thread)->process);
+}
+
+/* The most important kind of step of a process tells when there is load. */
+static int cover_section(struct job *j, size_t section)
+{
+	struct gpu_section *s = &j->analysis->gpu.sections[section];
+	struct idle_section *into = &j->gaps.sections[section];
+	size_t process = process_position(j->trace, s->process), kind = SIZE_MAX;
+
+	for (size_t i = 0; i < j->items->count; i++) {
+		const struct step_item *item = &j->items->items[i];
+
+		if (item->kind < kind && process_of(j, item->thread) == process)
+			kind = item->kind;
+	}
+	if (kind == SIZE_MAX)
+		return 0;
+	into->marked = j->analysis->steps[kind].source == STEP_SCOPE ||
+		       j->analysis->steps[kind].source == STEP_NVTX;
+	for (size_t i = 0; i < j->items->count; i++) {
+		const struct step_item *item = &j->items->items[i];
+		const struct piece p = { item->start_ns, item->end_ns, 0, 0 };
+
+		if (item->kind != kind)
+			continue;
+		s->blame.steps += item->end_ns > s->first_ns && item->start_ns < s->last_ns;
+		if (track_put(&into->steps, &p))
+			return -1;
+	}
+	track_sort(&into->steps);
+	return 0;
+}
+
+static int choose_threads(struct job *j)
+{
+	size_t threads = trace_thread_count(j->trace);
+	uint32_t *with_steps = calloc(trace_process_count(j->trace) + 1, sizeof(*with_steps));
+
+	j->wanted = calloc(threads + 1, sizeof(*j->wanted));
+	j->alone = calloc(trace_process_count(j->trace) + 1, sizeof(*j->alone));
+	if (!j->wanted || !j->alone || !with_steps) {
+		free(with_steps);
+		return -1;
+	}
+	for (size_t i = 0; i < j->items->count; i++) {
+		uint32_t thread = j->items->items[i].thread;
+
+		with_steps[process_of(j, thread)] += !j->wanted[thread];
+		j->wanted[thread] = true;
+	}
+	for (size_t i = 0; i < trace_process_count(j->trace); i++)
+		j->alone[i] = with_steps[i] < 2;
+	for (size_t i = 0; i < j->gaps.count; i++)
+		j->wanted[j->gaps.items[i].thread] = true;
+	free(with_steps);
+	return 0;
+}
+
+static int sweep_threads(struct job *j, struct err *err)
+{
+	struct step_sweep sweep = {
+		.trace = j->trace,
+		.timeline = j->timeline,
+		.analysis = j->analysis,
+		.items = j->items,
+		.looks = &j->looks,
+		.gaps = &j->gaps,
+		.places = &j->places,
+		.classes = &j->classes,
+		.kinds = j->kinds,
+		.kind_count = j->kind_count,
+		.placed_count = j->kind_count < PLACED_KINDS ? j->kind_count : PLACED_KINDS,
+	};
+	size_t at = 0;
+
+	for (size_t thread = 0; thread < trace_thread_count(j->trace); thread++) {
+		size_t first = at;
+
+		while (at < j->items->count && j->items->items[at].thread == thread)
+			at++;
+		if (j->wanted[thread] && step_sweep_thread(&sweep, thread, first, at,
+							   !j->alone[process_of(j, thread)], err))
+			return -1;
+	}
+	return 0;
+}
+
+/* How far chance may have moved what samples say of one class among others. */
+static int64_t error_of(const struct job *j, int64_t sampled_ns, int64_t all_ns)
+{
+	double n, all, error;
+
+	if (!sampled_ns || j->look_ns <= 0)
+		return 0;
+	n = (double)sampled_ns / j->look_ns;
+	all = (double)all_ns / j->look_ns;
+	error = n < all ? STANDARD_ERRORS * sqrt(n * (1 - n / all)) : 0;
+	return (int64_t)((error > 1 ? error : 1) * j->look_ns);
+}
+
+static void finish_parts(const struct job *j, struct analysis_step *s, const struct kind_sum *kind)
+{
+	struct step_breakdown *b = &s->breakdown;
+	int64_t sampled_ns = 0;
+
+	b->steps = s->item_count;
+	memcpy(b->parts, kind->parts, sizeof(b->parts));
+	for (size_t i = 0; i < TIME_CLASSES; i++) {
+		b->total_ns = stats_add(b->total_ns, b->parts[i].ns);
+		sampled_ns = stats_add(sampled_ns, b->parts[i].sampled_ns);
+	}
+	for (size_t i = 0; i < TIME_CLASSES; i++)
+		b->parts[i].error_ns = error_of(j, b->parts[i].sampled_ns, sampled_ns);
+}
+
+/* The places of a group by their names, those of one name together; NULL: no memory. */
+static struct time_cause *name_places(const struct job *j, const struct kind_sum *kind,
+				      enum step_group group, size_t *count)
+{
+	size_t all = kind->place_cap < j->places.count ? kind->place_cap : j->places.count;
+	struct time_cause *causes = calloc(all + 1, sizeof(*causes));
+	size_t n = 0, merged = 0;
+
+	for (size_t i = 0; causes && i < all; i++) {
+		if (kind->places[i].ns[group] <= 0)
+			continue;
+		causes[n] = time_place_name(&j->places.items[i], j->analysis, j->timeline);
+		causes[n++].ns = kind->places[i].ns[group];
+	}
+	if (n)
+		qsort(causes, n, sizeof(*causes), time_cause_identity);
+	for (size_t i = 0; i < n; i++) {
+		struct time_cause *into = merged ? &causes[merged - 1] : NULL;
+
+		if (!into || time_cause_compare(into, &causes[i])) {
+			causes[merged++] = causes[i];
+			continue;
+		}
+		into->ns = stats_add(into->ns, causes[i].ns);
+		if (!into->waited_for.name)
+			into->waited_for = causes[i].waited_for;
+	}
+	*count = merged;
+	return causes;
+}
+
+static int most_more_first(const void *a, const void *b)
+{
+	const struct slow_cause *x = a, *y = b;
+
+	if (x->more_ns != y->more_ns)
+		return x->more_ns > y->more_ns ? -1 : 1;
+	return time_cause_order(&x->cause, &y->cause);
+}
+
+/* Both lists are in order of identity. */
+static void compare_groups(struct slow_steps *s, const struct time_cause *slow, size_t slow_count,
+			   const struct time_cause *typical, size_t typical_count)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < slow_count; i++) {
+		struct slow_cause c = { slow[i], (double)slow[i].ns / (double)s->steps };
+
+		while (at < typical_count && time_cause_compare(&typical[at], &slow[i]) < 0)
+			at++;
+		if (at < typical_count && !time_cause_compare(&typical[at], &slow[i]))
+			c.more_ns -= (double)typical[at].ns / (double)s->typical_steps;
+		if (c.more_ns > 0)
+			s->causes[s->cause_count++] = c;
+	}
+}
+
+static int finish_slow(const struct job *j, struct slow_steps *s, const struct kind_sum *kind)
+{
+	struct time_cause *slow, *typical;
+	size_t slow_count = 0, typical_count = 0;
+	int rc = -1;
+
+	if (!s->steps)
+		return 0;
+	slow = name_places(j, kind, STEPS_SLOW, &slow_count);
+	typical = name_places(j, kind, STEPS_TYPICAL, &typical_count);
+	s->causes = calloc(slow_count + 1, sizeof(*s->causes));
+	if (slow && typical && s->causes) {
+		compare_groups(s, slow, slow_count, typical, typical_count);
+		qsort(s->causes, s->cause_count, sizeof(*s->causes), most_more_first);
+		if (s->cause_count > CAUSES)
+			s->cause_count = CAUSES;
+		rc = 0;
+	}
+	free(slow);
+	free(typical);
+	return rc;
+}
+
+static int finish_causes(const struct job *j, struct step_breakdown *b, const struct kind_sum *kind)
+{
+	b->causes = name_places(j, kind, STEPS_ALL, &b->cause_count);
+	if (!b->causes)
+		return -1;
+	if (b->cause_count)
+		qsort(b->causes, b->cause_count, sizeof(*b->causes), time_cause_order);
+	if (b->cause_count > CAUSES)
+		b->cause_count = CAUSES;
+	return finish_slow(j, &b->slow, kind);
+}
+
+static int finish(struct job *j)
+{
+	for (size_t k = 0; k < j->kind_count; k++) {
+		struct analysis_step *s = &j->analysis->steps[k];
+
+		if (!s->item_count)
+			continue;
+		finish_parts(j, s, &j->kinds[k]);
+		if (k < PLACED_KINDS && finish_causes(j, &s->breakdown, &j->kinds[k]))
+			return -1;
+	}
+	return idle_gaps_finish(&j->gaps, j->analysis, &j->places, j->timeline);
+}
+
+static int prepare(struct job *j)
+{
+	if (choose_items(j))
+		return -1;
+	for (size_t i = 0; i < j->gaps.section_count; i++) {
+		if (cover_section(j, i))
+			return -1;
+	}
+	qsort(j->items->items, j->items->count, sizeof(*j->items->items), by_thread_and_time);
+	return idle_gaps_find(&j->gaps, &j->analysis->gpu, &j->places) || choose_threads(j);
+}
+
+int partition_collect(struct analysis *a, struct timeline *tl, struct step_items *items,
+		      const struct sample_census *samples, const struct trace *t, struct err *err)
+{
+	struct job j = {
+		.analysis = a,
+		.timeline = tl,
+		.trace = t,
+		.items = items,
+		.look_ns = samples->looks ? (double)samples->all_ns / (double)samples->looks : 0,
+		.kind_count = a->step_count < KINDS ? a->step_count : KINDS,
+	};
+	int rc = -1;
+
+	time_places_init(&j.places);
+	stack_classes_init(&j.classes, t, tl);
+	err_set(err, "out of memory");
+	if (!idle_gaps_init(&j.gaps, a->gpu.section_count) && !prepare(&j) &&
+	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !sweep_threads(&j, err)) {
+		err_set(err, "out of memory");
+		rc = finish(&j);
+	}
+	for (size_t k = 0; k < KINDS; k++)
+		free(j.kinds[k].places);
+	free(j.wanted);
+	free(j.alone);
+	look_tracks_release(&j.looks);
+	idle_gaps_release(&j.gaps);
+	time_places_release(&j.places);
+	stack_classes_release(&j.classes);
+	return rc;
+}

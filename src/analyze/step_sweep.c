@@ -1,0 +1,563 @@
+#include "analyze/step_sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/open_steps.h"
+#include "analyze/stats.h"
+#include "base/array.h"
+#include "timeline/process_position.h"
+
+/* What a moment is given to. */
+struct moment {
+	enum time_class what;
+	bool sampled;
+	size_t place; /* SIZE_MAX: not asked for */
+};
+
+struct sweep {
+	struct step_sweep *s;
+	struct err *err;
+	size_t thread;
+	uint32_t process; /* id */
+	bool native;      /* it knows no Python */
+	bool has_gpu;
+	bool failed;
+
+	int64_t now_ns, next_ns; /* when a track changes */
+	struct device_tracks device;
+	struct track calls, ways, gaps, holders, running, steps;
+	struct track *looks;
+	const struct piece *on_device, *call, *way, *look, *gap, *covered, *holder, *runs;
+	struct stack_class look_class, way_class;
+	struct idle_section *section; /* of the process; NULL */
+
+	struct stack_class *frames; /* of the open calls, outermost first */
+	size_t depth, frame_cap;
+	uint32_t layers; /* that are open */
+	bool lost;       /* calls: it is in a gap of the recording */
+	bool left_out;   /* functions are: samples know more */
+
+	const struct step_item *next_step, *last_step;
+	struct open_steps open;
+	struct class_sums sums;
+
+	bool known; /* these are valid until something changes */
+	struct moment host, moment;
+};
+
+static const struct stack_class *top_frame(const struct sweep *w)
+{
+	return w->depth && !w->lost ? &w->frames[w->depth - 1] : &stack_class_empty;
+}
+
+/* Somebody else who is at work: the stack, 0 where there is nobody. */
+static uint32_t others_stack(const struct sweep *w, const struct piece *p)
+{
+	return p && (p->more & BUSY_THREAD) != w->thread ? p->id : 0;
+}
+
+static uint32_t busy_stack(const struct sweep *w)
+{
+	uint32_t stack = others_stack(w, w->holder);
+
+	return stack ? stack : others_stack(w, w->runs);
+}
+
+static uint32_t gil_holder(const struct sweep *w)
+{
+	const struct trace *t = w->s->trace;
+	size_t thread = w->holder ? w->holder->more & BUSY_THREAD : 0;
+
+	if (!others_stack(w, w->holder) || thread >= trace_thread_count(t))
+		return 0;
+	return trace_thread(t, thread)->process == w->process ? w->holder->id : 0;
+}
+
+static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
+		       const struct stack_class *at, uint32_t waited_for)
+{
+	const struct time_place wanted = { what, stack, stack ? NO_FUNCTION : at->user,
+					   stack ? NO_FUNCTION : at->inner, waited_for };
+	size_t place = time_places_find(w->s->places, &wanted);
+
+	w->failed |= place == SIZE_MAX;
+	return place;
+}
+
+/* It waits, by the look at it; false: it does not. */
+static bool decide_wait(struct sweep *w, struct moment *m)
+{
+	const struct stack_class *in = &w->look_class;
+	uint32_t waited_for = 0;
+
+	m->sampled = true;
+	switch ((enum sample_state)(w->look->more & SAMPLE_STATE)) {
+	case SAMPLE_GIL_WAIT:
+		m->what = TIME_GIL_WAIT;
+		waited_for = gil_holder(w);
+		break;
+	case SAMPLE_LOCK_WAIT:
+		m->what = TIME_LOCK_WAIT;
+		break;
+	case SAMPLE_IO_WAIT:
+	case SAMPLE_OFF_CPU:
+		m->what = TIME_IO_WAIT;
+		break;
+	default:
+		return false;
+	}
+	/* For something to happen: by somebody's work, or from outside. */
+	if (in->waits && m->what != TIME_GIL_WAIT) {
+		waited_for = busy_stack(w);
+		m->what = waited_for ? TIME_LOCK_WAIT : TIME_IDLE;
+	} else if (in->whole && m->what != TIME_GIL_WAIT) {
+		m->what = in->what; /* a compilation or a DataLoader waits for its workers */
+	}
+	m->place = place_of(w, m->what, w->look->id, in, waited_for);
+	return true;
+}
+
+static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at, bool runs)
+{
+	enum time_class what = at->what;
+
+	if (what == TIME_UNATTRIBUTED && w->native)
+		return TIME_CPU_PREPROCESSING;
+	if (at->waits && runs) /* just before it waits, or after */
+		what = TIME_CPU_PREPROCESSING;
+	if (w->layers && (at->users || what == TIME_UNATTRIBUTED))
+		what = TIME_FRAMEWORK;
+	if (w->way && at->users && at->user == w->way_class.user)
+		what = TIME_FRAMEWORK;
+	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
+}
+
+/* Where calls and samples know nothing, it is on the way to its next CUDA call. */
+static bool decide_by_next_call(struct sweep *w, struct moment *m)
+{
+	uint32_t stack = w->calls.at < w->calls.count ? w->calls.items[w->calls.at].id : 0;
+	const struct stack_class next = *stack_classes_of(w->s->classes, stack);
+
+	if (next.what == TIME_UNATTRIBUTED)
+		return false;
+	m->what = class_of_code(w, &next, true);
+	m->place = place_of(w, m->what, stack, &next, 0);
+	return true;
+}
+
+static void decide_code(struct sweep *w, struct moment *m)
+{
+	const struct stack_class *calls = top_frame(w), *at = calls;
+	bool looked = w->look && w->look_class.what != TIME_UNATTRIBUTED;
+	bool runs = w->look && (w->look->more & SAMPLE_STATE) == SAMPLE_RUNNING;
+
+	m->sampled = looked && (calls->what == TIME_UNATTRIBUTED || w->left_out);
+	if (m->sampled)
+		at = &w->look_class;
+	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
+		return;
+	m->what = class_of_code(w, at, runs);
+	/* A look knows the line, if it is one at the same function. */
+	m->place = place_of(w, m->what, looked && w->look_class.user == at->user ? w->look->id : 0,
+			    at, 0);
+}
+
+static struct moment decide_host(struct sweep *w)
+{
+	struct moment m = { TIME_UNATTRIBUTED, false, SIZE_MAX };
+	const struct stack_class *calls = top_frame(w);
+
+	if (calls->what == TIME_GC) {
+		m.what = TIME_GC;
+		m.place = place_of(w, m.what, 0, calls, 0);
+	} else if (w->call) {
+		m.what = (enum time_class)w->call->more;
+		m.place = place_of(w, m.what, w->call->id, &stack_class_empty, 0);
+	} else if (!w->look || !decide_wait(w, &m)) {
+		decide_code(w, &m);
+	}
+	return m;
+}
+
+static void decide(struct sweep *w)
+{
+	w->known = true;
+	if (w->on_device) {
+		w->moment = (struct moment){ (enum time_class)w->on_device->more, false, SIZE_MAX };
+		w->moment.place =
+			place_of(w, w->moment.what, w->on_device->id, &stack_class_empty, 0);
+		if (!w->gap)
+			return;
+	}
+	w->host = decide_host(w);
+	if (!w->on_device)
+		w->moment = w->host;
+}
+
+static void add_places(struct sweep *w, int64_t ns)
+{
+	for (size_t k = 0; k < w->s->placed_count; k++) {
+		struct kind_sum *kind = &w->s->kinds[k];
+		size_t old = kind->place_cap, at = w->moment.place;
+
+		if (!kind->open[STEPS_ALL])
+			continue;
+		if (at >= old) {
+			struct place_sum *grown =
+				array_grow(kind->places, &kind->place_cap, at + 1, sizeof(*grown));
+
+			if (!grown) {
+				w->failed = true;
+				return;
+			}
+			memset(grown + old, 0, (kind->place_cap - old) * sizeof(*grown));
+			kind->places = grown;
+		}
+		for (size_t g = 0; g < STEP_GROUPS; g++) {
+			int64_t times_ns;
+
+			if (!kind->open[g])
+				continue;
+			if (__builtin_mul_overflow(ns, (int64_t)kind->open[g], &times_ns))
+				times_ns = INT64_MAX;
+			kind->places[at].ns[g] = stats_add(kind->places[at].ns[g], times_ns);
+		}
+	}
+}
+
+/* Nothing to do for it: nobody's fault. */
+static bool is_no_load(const struct sweep *w)
+{
+	enum time_class what = w->host.what;
+
+	if (what == TIME_IDLE)
+		return !w->covered || !w->section->marked;
+	return !w->covered && (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT) && !busy_stack(w);
+}
+
+static void add_gap(struct sweep *w, int64_t ns)
+{
+	if (is_no_load(w))
+		w->section->no_load_ns = stats_add(w->section->no_load_ns, ns);
+	else if (w->host.what != TIME_UNATTRIBUTED &&
+		 idle_section_add(w->section, w->host.place, false, w->gap->start_ns, ns,
+				  w->covered ? ns : 0))
+		w->failed = true;
+}
+
+/* From now to a time before the next change. */
+static void spend(struct sweep *w, int64_t until_ns)
+{
+	int64_t ns = until_ns - w->now_ns;
+
+	w->now_ns = until_ns;
+	if (!w->open.count && !w->gap)
+		return;
+	if (!w->known)
+		decide(w);
+	if (w->failed)
+		return;
+	if (w->open.count) {
+		w->sums.ns[w->moment.what] += ns;
+		if (w->moment.sampled)
+			w->sums.sampled_ns[w->moment.what] += ns;
+		add_places(w, ns);
+	}
+	if (w->gap)
+		add_gap(w, ns);
+}
+
+static void count_open(struct sweep *w, const struct step_item *item, size_t change)
+{
+	struct kind_sum *kind = &w->s->kinds[item->kind];
+
+	kind->open[STEPS_ALL] += change;
+	if (item->group != STEPS_ALL)
+		kind->open[item->group] += change;
+}
+
+static void begin_step(struct sweep *w, const struct step_item *item)
+{
+	if (open_steps_push(&w->open, item, &w->sums))
+		w->failed = true;
+	else
+		count_open(w, item, 1);
+}
+
+static void end_step(struct sweep *w)
+{
+	const struct open_step *o = open_steps_first(&w->open);
+	struct time_part *parts = w->s->kinds[o->item->kind].parts;
+
+	for (size_t i = 0; i < TIME_CLASSES; i++) {
+		parts[i].ns = stats_add(parts[i].ns, w->sums.ns[i] - o->sums.ns[i]);
+		parts[i].sampled_ns = stats_add(parts[i].sampled_ns,
+						w->sums.sampled_ns[i] - o->sums.sampled_ns[i]);
+	}
+	count_open(w, o->item, (size_t)-1);
+	open_steps_pop(&w->open);
+}
+
+static void turn_steps(struct sweep *w)
+{
+	while (w->next_step < w->last_step && w->next_step->start_ns <= w->now_ns && !w->failed)
+		begin_step(w, w->next_step++);
+	while (w->open.count && open_steps_first(&w->open)->item->end_ns <= w->now_ns)
+		end_step(w);
+	if (w->next_step < w->last_step && w->next_step->start_ns < w->next_ns)
+		w->next_ns = w->next_step->start_ns;
+	if (w->open.count && open_steps_first(&w->open)->item->end_ns < w->next_ns)
+		w->next_ns = open_steps_first(&w->open)->item->end_ns;
+}
+
+/* Moves all cursors to now. */
+static void turn(struct sweep *w)
+{
+	const struct piece *look = w->look, *way = w->way;
+
+	w->known = false;
+	w->next_ns = INT64_MAX;
+	w->on_device = NULL;
+	for (size_t i = 0; i < DEVICE_TRACKS; i++) {
+		const struct piece *p = track_turn(&w->device.tracks[i], w->now_ns, &w->next_ns);
+
+		if (!w->on_device)
+			w->on_device = p;
+	}
+	w->call = track_turn(&w->calls, w->now_ns, &w->next_ns);
+	w->way = track_turn(&w->ways, w->now_ns, &w->next_ns);
+	if (w->way && w->way != way)
+		w->way_class = *stack_classes_of(w->s->classes, w->way->id);
+	w->gap = track_turn(&w->gaps, w->now_ns, &w->next_ns);
+	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
+	w->holder = track_turn(&w->holders, w->now_ns, &w->next_ns);
+	w->runs = track_turn(&w->running, w->now_ns, &w->next_ns);
+	w->look = track_turn(w->looks, w->now_ns, &w->next_ns);
+	if (w->look && w->look != look)
+		w->look_class = *stack_classes_of(w->s->classes, w->look->id);
+	turn_steps(w);
+}
+
+static void sweep_to(struct sweep *w, int64_t time_ns)
+{
+	while (w->now_ns < time_ns && !w->failed) {
+		if (time_ns < w->next_ns) {
+			spend(w, time_ns);
+			return;
+		}
+		spend(w, w->next_ns);
+		turn(w);
+	}
+}
+
+static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
+			int64_t time_ns)
+{
+	struct sweep *w = ctx;
+	struct stack_class *f;
+
+	(void)thread;
+	sweep_to(w, time_ns);
+	w->known = false;
+	if (depth < w->depth)
+		w->depth = depth;
+	f = array_grow(w->frames, &w->frame_cap, w->depth + 1, sizeof(*f));
+	if (!f) {
+		w->failed = true;
+		return;
+	}
+	w->frames = f;
+	f[w->depth] = stack_classes_push(
+		w->s->classes, w->depth ? &f[w->depth - 1] : &stack_class_empty, function);
+	w->depth++;
+}
+
+static void visit_span(void *ctx, const struct span *s)
+{
+	struct sweep *w = ctx;
+
+	sweep_to(w, s->end_ns);
+	w->known = false;
+	if (s->depth < w->depth)
+		w->depth = s->depth;
+}
+
+static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	(void)collected;
+	visit_span(ctx, s);
+}
+
+static void visit_gap(void *ctx, const struct gap *g)
+{
+	struct sweep *w = ctx;
+
+	sweep_to(w, g->start_ns);
+	w->lost = true;
+	w->known = false;
+	sweep_to(w, g->end_ns);
+	w->lost = false;
+	w->known = false;
+}
+
+/* Frames of the function go; the others have what they had around them then. */
+static void visit_left_out(void *ctx, const struct left_out *l)
+{
+	struct sweep *w = ctx;
+	size_t kept = 0;
+
+	sweep_to(w, l->time_ns);
+	w->known = false;
+	w->left_out = l->function != NO_FUNCTION;
+	for (size_t i = 0; i < w->depth && w->left_out; i++) {
+		if (w->frames[i].inner != l->function)
+			w->frames[kept++] = w->frames[i];
+	}
+	if (w->left_out)
+		w->depth = kept;
+}
+
+static void set_layers(struct sweep *w, uint32_t layers, int64_t time_ns)
+{
+	sweep_to(w, time_ns);
+	w->known &= !layers == !w->layers;
+	w->layers = layers;
+}
+
+static void visit_layer_begin(void *ctx, size_t thread, uint32_t depth, uint32_t id,
+			      int64_t time_ns)
+{
+	(void)thread;
+	(void)id;
+	set_layers(ctx, depth + 1, time_ns);
+}
+
+static void visit_layer(void *ctx, const struct layer_span *s)
+{
+	set_layers(ctx, s->depth, s->end_ns);
+}
+
+static void visit_layer_dropped(void *ctx, size_t thread, uint32_t depth)
+{
+	struct sweep *w = ctx;
+
+	(void)thread;
+	(void)depth;
+	if (w->layers)
+		set_layers(w, w->layers - 1, w->now_ns);
+}
+
+/* Tracks that all threads read have a cursor for each. */
+static struct track borrowed(const struct track *t)
+{
+	struct track copy = *t;
+
+	copy.at = 0;
+	return copy;
+}
+
+static int fill_gaps(struct sweep *w)
+{
+	const struct idle_gaps *g = w->s->gaps;
+
+	for (size_t i = idle_gaps_of(g, w->thread); i < g->count && g->items[i].thread == w->thread;
+	     i++) {
+		const struct piece p = { g->items[i].start_ns, g->items[i].end_ns, (uint32_t)i, 0 };
+
+		w->section = &g->sections[g->items[i].section];
+		if (track_add(&w->gaps, &p))
+			return -1;
+	}
+	if (w->section)
+		w->steps = borrowed(&w->section->steps);
+	return 0;
+}
+
+static int fill(struct sweep *w, bool own)
+{
+	const struct gpu_timeline *g = w->s->analysis->gpu.timeline;
+
+	w->looks = &w->s->looks->threads[w->thread];
+	w->looks->at = 0;
+	w->holders = borrowed(&w->s->looks->holders);
+	w->running = borrowed(&w->s->looks->running);
+	return fill_gaps(w) || call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
+	       device_tracks_fill(&w->device, g, w->process,
+				  own && w->calls.count ? w->thread : EVERY_THREAD);
+}
+
+static void release(struct sweep *w)
+{
+	device_tracks_release(&w->device);
+	track_release(&w->calls);
+	track_release(&w->ways);
+	track_release(&w->gaps);
+	free(w->frames);
+	open_steps_release(&w->open);
+}
+
+/* From the first moment that anybody asks for to the last. */
+static int run(struct sweep *w)
+{
+	const struct timeline_visitor visitor = {
+		.ctx = w,
+		.enter = visit_enter,
+		.function = visit_span,
+		.gc = visit_gc,
+		.gap = visit_gap,
+		.left_out = visit_left_out,
+		.layer_begin = visit_layer_begin,
+		.layer = visit_layer,
+		.layer_dropped = visit_layer_dropped,
+	};
+	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+
+	for (const struct step_item *i = w->next_step; i < w->last_step; i++) {
+		if (i->start_ns < from_ns)
+			from_ns = i->start_ns;
+		if (i->end_ns > to_ns)
+			to_ns = i->end_ns;
+	}
+	if (w->gaps.count && w->gaps.items[0].start_ns < from_ns)
+		from_ns = w->gaps.items[0].start_ns;
+	if (w->gaps.count && w->gaps.items[w->gaps.count - 1].end_ns > to_ns)
+		to_ns = w->gaps.items[w->gaps.count - 1].end_ns;
+	if (from_ns > to_ns)
+		return 0;
+	w->now_ns = from_ns;
+	turn(w);
+	if (timeline_walk_again(w->s->timeline, w->thread, &visitor, w->err))
+		return -1;
+	sweep_to(w, to_ns);
+	return 0;
+}
+
+int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t last, bool own,
+		      struct err *err)
+{
+	uint32_t process = trace_thread(s->trace, thread)->process;
+	size_t position = process_position(s->trace, process);
+	struct sweep w = {
+		.s = s,
+		.err = err,
+		.thread = thread,
+		.process = process,
+		.native = position < trace_process_count(s->trace) &&
+			  !trace_process(s->trace, position)->python_version,
+		.has_gpu = gpu_section_find(&s->analysis->gpu, process) != NULL,
+		.next_step = s->items->items + first,
+		.last_step = s->items->items + last,
+		.look_class = stack_class_empty,
+		.way_class = stack_class_empty,
+	};
+	int rc = -1;
+
+	err_set(err, "out of memory");
+	if (!fill(&w, own))
+		rc = run(&w);
+	if (w.failed || s->classes->failed)
+		rc = -1;
+	release(&w);
+	return rc;
+}

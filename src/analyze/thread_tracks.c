@@ -1,0 +1,198 @@
+#include "analyze/thread_tracks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/partition.h"
+#include "timeline/sample_walk.h"
+
+/*
+ * Python functions that frameworks have in C are not recorded: to the calls, an operator on
+ * tensors is time of the function that uses it.  From there to the launch it takes a few
+ * to some tens of microseconds, so as much before a launch is the framework's at most.
+ */
+#define WAY_NS 50000
+
+static enum device_track track_of(const struct gpu_activity *a)
+{
+	if (a->kind != GPU_COPY)
+		return DEVICE_COMPUTE;
+	return a->copy == GPU_COPY_HOST_TO_DEVICE   ? DEVICE_H2D
+	       : a->copy == GPU_COPY_DEVICE_TO_HOST ? DEVICE_D2H
+						    : DEVICE_COMPUTE;
+}
+
+static const enum time_class device_classes[DEVICE_TRACKS] = {
+	[DEVICE_COMPUTE] = TIME_GPU_COMPUTE, [DEVICE_H2D] = TIME_H2D, [DEVICE_D2H] = TIME_D2H
+};
+
+/* The first activity of a process, or of a later one. */
+static size_t first_activity(const struct gpu_timeline *g, uint32_t process)
+{
+	size_t low = 0, high = gpu_activity_count(g);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (gpu_activity(g, mid)->process < process)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int device_tracks_fill(struct device_tracks *d, const struct gpu_timeline *g, uint32_t process,
+		       size_t thread)
+{
+	size_t n = gpu_activity_count(g);
+
+	for (size_t i = first_activity(g, process); i < n; i++) {
+		const struct gpu_activity *a = gpu_activity(g, i);
+		enum device_track at = track_of(a);
+		const struct piece p = { a->start_ns, a->end_ns, gpu_activity_stack(g, a),
+					 device_classes[at] };
+
+		if (a->process != process)
+			break;
+		if (!a->timed || (thread != EVERY_THREAD && a->call != GPU_NONE &&
+				  gpu_call(g, a->call)->thread != thread))
+			continue;
+		if (track_add(&d->tracks[at], &p))
+			return -1;
+	}
+	return 0;
+}
+
+void device_tracks_release(struct device_tracks *d)
+{
+	for (size_t i = 0; i < DEVICE_TRACKS; i++)
+		track_release(&d->tracks[i]);
+}
+
+static const enum time_class call_classes[] = {
+	[CUDA_CALL_OTHER] = TIME_FRAMEWORK,         [CUDA_CALL_LAUNCH] = TIME_LAUNCH,
+	[CUDA_CALL_GRAPH_LAUNCH] = TIME_LAUNCH,     [CUDA_CALL_COPY] = TIME_LAUNCH,
+	[CUDA_CALL_MEMSET] = TIME_LAUNCH,           [CUDA_CALL_SYNC_DEVICE] = TIME_SYNC_WAIT,
+	[CUDA_CALL_SYNC_STREAM] = TIME_SYNC_WAIT,   [CUDA_CALL_SYNC_EVENT] = TIME_SYNC_WAIT,
+	[CUDA_CALL_ALLOC] = TIME_ALLOCATION,        [CUDA_CALL_FREE] = TIME_ALLOCATION,
+	[CUDA_CALL_HOST_ALLOC] = TIME_ALLOCATION,   [CUDA_CALL_HOST_FREE] = TIME_ALLOCATION,
+	[CUDA_CALL_STREAM_CREATE] = TIME_FRAMEWORK, [CUDA_CALL_CONTEXT_CREATE] = TIME_FRAMEWORK,
+	[CUDA_CALL_MODULE_LOAD] = TIME_COMPILE,     [CUDA_CALL_GRAPH_BUILD] = TIME_COMPILE,
+};
+
+/*
+ * A copy from or to pageable memory goes through a buffer, which the call fills or empties
+ * itself: all of its time is the copy's.
+ */
+static enum time_class class_of_call(const struct gpu_timeline *g, const struct gpu_call *c)
+{
+	const struct gpu_activity *a;
+
+	if ((size_t)c->what >= sizeof(call_classes) / sizeof(call_classes[0]))
+		return TIME_FRAMEWORK; /* of a later version */
+	if (c->what != CUDA_CALL_COPY || !c->activities)
+		return call_classes[c->what];
+	a = gpu_activity(g, gpu_call_activity(g, c, 0));
+	if (a->copy == GPU_COPY_HOST_TO_DEVICE && a->source == GPU_MEMORY_PAGEABLE)
+		return TIME_H2D;
+	if (a->copy == GPU_COPY_DEVICE_TO_HOST && a->destination == GPU_MEMORY_PAGEABLE)
+		return TIME_D2H;
+	return call_classes[c->what];
+}
+
+size_t call_track_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns)
+{
+	size_t low = 0, high = gpu_call_count(g);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct gpu_call *c = gpu_call(g, mid);
+
+		if (c->thread < thread || (c->thread == thread && c->start_ns < time_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool starts_work(enum time_class what)
+{
+	return what == TIME_LAUNCH || what == TIME_H2D || what == TIME_D2H;
+}
+
+int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_timeline *g,
+		     size_t thread)
+{
+	for (size_t i = call_track_find(g, thread, INT64_MIN); i < gpu_call_count(g); i++) {
+		const struct gpu_call *c = gpu_call(g, i);
+		const struct piece p = { c->start_ns, c->end_ns, c->stack, class_of_call(g, c) };
+
+		struct piece way = { c->start_ns > WAY_NS ? c->start_ns - WAY_NS : 0, c->start_ns,
+				     p.id, p.more };
+
+		if (c->thread != thread)
+			break;
+		if (calls->count && calls->items[calls->count - 1].end_ns > way.start_ns)
+			way.start_ns = calls->items[calls->count - 1].end_ns;
+		if (track_add(calls, &p) ||
+		    (starts_work((enum time_class)way.more) && track_add(ways, &way)))
+			return -1;
+	}
+	return 0;
+}
+
+struct collector {
+	struct look_tracks *tracks;
+	const bool *wanted;
+	bool failed;
+};
+
+static void take_sample(void *ctx, const struct timed_sample *s)
+{
+	struct collector *c = ctx;
+	struct look_tracks *l = c->tracks;
+	bool gil = s->sample->flags & SAMPLE_HAS_GIL;
+	const struct piece look = { s->start_ns, s->end_ns, s->sample->stack, s->sample->flags };
+	const struct piece busy = { s->start_ns, s->end_ns, s->sample->stack,
+				    ((uint32_t)s->thread & BUSY_THREAD) | (gil ? BUSY_GIL : 0) };
+
+	if (c->failed || s->end_ns <= s->start_ns)
+		return;
+	if (c->wanted[s->thread] && track_add(&l->threads[s->thread], &look))
+		c->failed = true;
+	if (!s->sample->stack)
+		return;
+	if (gil ? track_put(&l->holders, &busy)
+		: sample_state(s->sample) == SAMPLE_RUNNING && track_put(&l->running, &busy))
+		c->failed = true;
+}
+
+int look_tracks_fill(struct look_tracks *l, const struct trace *t, const bool *wanted,
+		     struct err *err)
+{
+	struct collector c = { l, wanted, false };
+	const struct sample_visitor visitor = { .ctx = &c, .sample = take_sample };
+	struct sample_walk walk; /* what is damaged is counted by the census of the samples */
+
+	l->thread_count = trace_thread_count(t);
+	l->threads = calloc(l->thread_count + 1, sizeof(*l->threads));
+	if (!l->threads)
+		return err_set(err, "out of memory");
+	if (sample_walk(&walk, t, &visitor, err))
+		return -1;
+	track_sort(&l->holders);
+	track_sort(&l->running);
+	return c.failed ? err_set(err, "out of memory") : 0;
+}
+
+void look_tracks_release(struct look_tracks *l)
+{
+	for (size_t i = 0; l->threads && i < l->thread_count; i++)
+		track_release(&l->threads[i]);
+	free(l->threads);
+	track_release(&l->holders);
+	track_release(&l->running);
+	memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,53 @@
+/*
+ * What is known about a thread's time but for its Python calls: what the device did,
+ * the CUDA calls, the looks of the sampler, and who else was at work.
+ */
+#ifndef ANALYZE_THREAD_TRACKS_H
+#define ANALYZE_THREAD_TRACKS_H
+
+#include "analyze/gpu_sections.h"
+#include "analyze/track.h"
+#include "base/err.h"
+#include "format/trace.h"
+
+/* Kernels hide copies: that is the order in which the device's tracks are asked. */
+enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
+
+struct device_tracks {
+	struct track tracks[DEVICE_TRACKS]; /* id: stack; more: enum time_class */
+};
+
+#define EVERY_THREAD SIZE_MAX
+
+/* What the device did for a process, or only what one thread started.  -1: no memory. */
+int device_tracks_fill(struct device_tracks *d, const struct gpu_timeline *g, uint32_t process,
+		       size_t thread);
+void device_tracks_release(struct device_tracks *d);
+
+/*
+ * A thread's CUDA calls, and the way to those that start work: what an operator takes from
+ * Python to its launch, or less where the call before it ended later.  Both with id: stack, more:
+ * enum time_class.  -1: no memory.
+ */
+int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_timeline *g,
+		     size_t thread);
+
+/* The first call of a thread, or of a later one, that does not begin before a time. */
+size_t call_track_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns);
+
+#define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
+#define BUSY_GIL 0x80000000u    /* it had the GIL */
+
+struct look_tracks {
+	struct track *threads; /* by position; id: stack, more: enum sample_flag */
+	size_t thread_count;
+	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
+	struct track running; /* somebody, anywhere, ran Python code; likewise */
+};
+
+/* Looks are kept of wanted[] threads.  -1: no memory; release it nevertheless. */
+int look_tracks_fill(struct look_tracks *l, const struct trace *t, const bool *wanted,
+		     struct err *err);
+void look_tracks_release(struct look_tracks *l);
+
+#endif

@@ -1,0 +1,21 @@
+#include "report/breakdown_rows.h"
+
+size_t breakdown_order(const struct step_breakdown *b, enum time_class order[TIME_CLASSES])
+{
+	size_t n = 0;
+
+	if (!b->steps)
+		return 0;
+	for (size_t c = 0; c < TIME_UNATTRIBUTED; c++) {
+		size_t at = n;
+
+		if (b->parts[c].ns <= 0)
+			continue;
+		for (; at && b->parts[order[at - 1]].ns < b->parts[c].ns; at--)
+			order[at] = order[at - 1];
+		order[at] = (enum time_class)c;
+		n++;
+	}
+	order[n++] = TIME_UNATTRIBUTED;
+	return n;
+}

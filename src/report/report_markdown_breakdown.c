@@ -1,0 +1,167 @@
+/* The chapter about what steps spent their time on, and the table of why the GPU was idle. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/breakdown_rows.h"
+#include "report/markdown.h"
+#include "report/plain_text.h"
+
+static void add_function(struct buf *out, const struct analysis_place *p)
+{
+	if (p->name)
+		markdown_cell(out, p->name);
+	else
+		buf_add_str(out, "(unknown)");
+}
+
+/* Function, place and what it called or waited for: three cells. */
+static void add_place(struct buf *out, const struct analysis_place *where,
+		      const struct analysis_place *inner, const struct analysis_place *waited_for,
+		      const char *cwd)
+{
+	add_function(out, where);
+	buf_add_str(out, " | ");
+	if (where->name && where->file)
+		markdown_place(out, where->file, where->line, cwd);
+	buf_add_str(out, " | ");
+	if (waited_for->name) {
+		buf_add_str(out, "waited for ");
+		markdown_cell(out, waited_for->name);
+	} else if (inner->name) {
+		buf_add_str(out, "called ");
+		markdown_cell(out, inner->name);
+	}
+}
+
+static void add_parts(struct buf *out, const struct step_breakdown *b)
+{
+	enum time_class order[TIME_CLASSES];
+	size_t n = breakdown_order(b, order);
+	double steps = (double)b->steps;
+	char f[2][TEXT_FIGURE];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct time_part *p = &b->parts[order[i]];
+
+		buf_printf(out, "- %s: %s (%s)", time_class_title(order[i]),
+			   text_duration(f[0], (double)p->ns / steps),
+			   text_share(f[1], (double)p->ns, (double)b->total_ns));
+		if (p->error_ns)
+			buf_printf(out, " ± %s", text_duration(f[0], (double)p->error_ns / steps));
+		buf_add_byte(out, '\n');
+	}
+}
+
+static void add_causes(struct buf *out, const struct step_breakdown *b, const char *cwd,
+		       enum report_detail detail)
+{
+	size_t rows = report_rows(detail, b->cause_count, 5, 15);
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n| what | function | where | | per step | share |\n"
+			 "|---|---|---|---|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct time_cause *c = &b->causes[i];
+
+		buf_printf(out, "| %s | ", time_class_title(c->what));
+		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		buf_printf(out, " | %s | %s |\n",
+			   text_duration(f[0], (double)c->ns / (double)b->steps),
+			   text_share(f[1], (double)c->ns, (double)b->total_ns));
+	}
+	markdown_more(out, rows, b->cause_count);
+}
+
+static void add_slow(struct buf *out, const struct slow_steps *s, const char *cwd,
+		     enum report_detail detail)
+{
+	size_t rows = report_rows(detail, s->cause_count, 3, 8);
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_printf(out,
+		   "\n### Slow steps\n\nMean of the slowest (%zu): %s, of those around the median "
+		   "(%zu): %s. What the slow ones did more:\n\n"
+		   "| what | function | where | | more per step | in all |\n"
+		   "|---|---|---|---|--:|--:|\n",
+		   s->steps, text_duration(f[0], s->mean_ns), s->typical_steps,
+		   text_duration(f[1], s->typical_mean_ns));
+	for (size_t i = 0; i < rows; i++) {
+		const struct time_cause *c = &s->causes[i].cause;
+
+		buf_printf(out, "| %s | ", time_class_title(c->what));
+		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		buf_printf(out, " | %s | %s |\n", text_duration(f[0], s->causes[i].more_ns),
+			   text_duration(f[1], (double)c->ns / (double)s->steps));
+	}
+	markdown_more(out, rows, s->cause_count);
+}
+
+void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	const struct analysis_step *s = &a->steps[0];
+	const struct step_breakdown *b = &s->breakdown;
+	char f[TEXT_FIGURE];
+
+	if (!b->steps)
+		return;
+	buf_add_str(out, "\n## Timeline Breakdown\n\n");
+	if (s->source == STEP_WHOLE_RUN) {
+		buf_printf(out, "The whole run, %s:\n\n", text_duration(f, (double)b->total_ns));
+	} else {
+		buf_printf(out, "Mean of %zu ", b->steps);
+		markdown_code(out, s->name, false);
+		buf_printf(out, ", %s:\n\n",
+			   text_duration(f, (double)b->total_ns / (double)b->steps));
+	}
+	add_parts(out, b);
+	buf_add_str(out,
+		    "\nThe parts add up. Where several things went on at once, the device comes "
+		    "before the host: host time is what the GPU did not hide.\n");
+	if (b->shared)
+		buf_add_str(out, "Steps of several asyncio tasks interleave: what others did "
+				 "meanwhile on their thread is in these figures too.\n");
+	add_causes(out, b, a->run.cwd, detail);
+	add_slow(out, &b->slow, a->run.cwd, detail);
+}
+
+void markdown_blame(struct buf *out, const struct gpu_section *s, const char *cwd,
+		    enum report_detail detail)
+{
+	const struct idle_blame *b = &s->blame;
+	size_t rows = report_rows(detail, b->count, 5, 20);
+	char f[3][TEXT_FIGURE];
+
+	if (!s->idle_ns)
+		return;
+	buf_printf(out, "\n### Why the GPU was idle\n\n%s idle",
+		   text_duration(f[0], (double)s->idle_ns));
+	if (b->no_load_ns)
+		buf_printf(out, ", of which %s without load",
+			   text_duration(f[1], (double)b->no_load_ns));
+	if (b->unexplained_ns)
+		buf_printf(out, "; %s are unexplained",
+			   text_duration(f[2], (double)b->unexplained_ns));
+	buf_add_str(out, ".\n");
+	if (!rows)
+		return;
+	buf_add_str(out, "\n| cause | function | where | | idle | per step | share |\n"
+			 "|---|---|---|---|--:|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct idle_cause *c = &b->items[i];
+
+		buf_printf(out, "| %s | ",
+			   c->latency ? "Launch latency" : time_class_title(c->what));
+		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		buf_printf(out, " | %s | %s | %s |\n", text_duration(f[0], (double)c->ns),
+			   b->steps ? text_duration(f[1], (double)c->in_steps_ns / (double)b->steps)
+				    : "",
+			   text_share(f[2], (double)c->ns, (double)s->idle_ns));
+	}
+	markdown_more(out, rows, b->count);
+	buf_add_str(out, "\nEach gap in the GPU's work is blamed on what the thread did that "
+			 "launched the work after it.\n");
+}
