@@ -5,6 +5,7 @@
 
 #include "analyze/census.h"
 #include "analyze/gpu_steps.h"
+#include "analyze/memory_collect.h"
 #include "analyze/nvtx_figures.h"
 #include "analyze/partition_collect.h"
 #include "analyze/sample_census.h"
@@ -135,27 +136,35 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct sample_census samples = { 0 };
 	struct gpu_steps gpu_steps = { 0 };
 	struct step_items items = { 0 };
+	struct series_table series = { 0 };
+	struct cuda_memory_calls calls = { 0 };
+	struct memory_sources memory = { &series, &calls, NULL };
+	const struct step_sources from = { &gpu_steps, &memory };
 	struct census census;
 	int rc = -1;
 
 	if (!a)
 		return err_set(err, "out of memory");
 	census_init(&census, t, &a->gpu);
+	memory.gpu = &a->gpu;
 	/* The walk hands what was launched to the layers. */
 	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err))
 		goto out;
 	visitor = census_visitor(&census, tl);
 	if (timeline_walk(tl, &visitor, err) ||
-	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err))
+	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err) ||
+	    series_table_read(&series, t, err))
 		goto out;
 	err_set(err, "out of memory");
-	if (gpu_steps_init(&gpu_steps, &a->gpu, tl))
+	if (gpu_steps_init(&gpu_steps, &a->gpu, tl) ||
+	    cuda_memory_calls_init(&calls, a->gpu.timeline))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
 	    census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &census.finder, &gpu_steps, t, &items) ||
-	    nvtx_figures_collect(a, tl, &gpu_steps) || trust_collect(a, tl, &samples, t) ||
+	    steps_collect(a, tl, &census.finder, &from, t, &items) ||
+	    memory_collect(a, &memory, t) || nvtx_figures_collect(a, tl, &gpu_steps) ||
+	    trust_collect(a, tl, &samples, &series, t) ||
 	    partition_collect(a, tl, &items, &samples, t, err))
 		goto out;
 	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
@@ -166,6 +175,8 @@ out:
 	census_release(&census);
 	gpu_steps_release(&gpu_steps);
 	free(items.items);
+	cuda_memory_calls_release(&calls);
+	series_table_release(&series);
 	sample_census_release(&samples);
 	timeline_free(tl);
 	analysis_free(a);
@@ -197,5 +208,6 @@ void analysis_free(struct analysis *a)
 	arena_release(&a->native.texts);
 	analysis_layers_release(&a->layers);
 	gpu_sections_release(&a->gpu);
+	analysis_memory_release(&a->memory);
 	free(a);
 }

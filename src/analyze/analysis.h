@@ -16,6 +16,7 @@
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
 #include "analyze/layer_figures.h"
+#include "analyze/memory_figures.h"
 #include "analyze/partition.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
@@ -109,6 +110,7 @@ struct analysis_step {
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
 	struct gpu_step_figures gpu;
 	struct step_breakdown breakdown;
+	struct memory_step_figures memory;
 	size_t first_item, item_count; /* private: of the struct step_items */
 };
 
@@ -216,6 +218,7 @@ struct analysis {
 	struct analysis_gc gc;
 	struct analysis_gpu gpu;
 	struct analysis_layers layers;
+	struct analysis_memory memory;
 	struct analysis_trust trust;
 };
 

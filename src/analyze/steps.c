@@ -180,7 +180,7 @@ static int add_items(struct analysis_step *s, const struct step_scope *scopes, s
 }
 
 static int collect_series(struct analysis *a, const struct step_scope *scopes, size_t n,
-			  int64_t *durations, int64_t *scratch, const struct gpu_steps *gpu,
+			  int64_t *durations, int64_t *scratch, const struct step_sources *from,
 			  const struct trace *t, struct step_items *items)
 {
 	size_t cap = 0;
@@ -197,8 +197,11 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 		grown += a->step_count;
 		if (!step_of_series(grown, scopes + i, next - i, durations, scratch))
 			continue;
-		if (gpu_steps_measure(gpu, scopes + i, next - i, grown->warmup, &grown->gpu) ||
-		    add_items(grown, scopes + i, next - i, gpu, items))
+		if (gpu_steps_measure(from->gpu, scopes + i, next - i, grown->warmup,
+				      &grown->gpu) ||
+		    memory_steps_measure(from->memory, scopes + i, next - i, grown->warmup,
+					 &grown->memory) ||
+		    add_items(grown, scopes + i, next - i, from->gpu, items))
 			return -1;
 		grown->pid = pid_of(t, scopes[i].scope->process);
 		a->step_count++;
@@ -221,7 +224,7 @@ static int add_whole_run(struct analysis_step *s, const struct trace *t, struct 
 	return 0;
 }
 
-static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const struct trace *t,
+static int whole_run(struct analysis *a, const struct step_sources *from, const struct trace *t,
 		     struct step_items *items)
 {
 	struct analysis_step *s = array_grow(a->steps, &(size_t){ 0 }, 1, sizeof(*s));
@@ -240,8 +243,10 @@ static int whole_run(struct analysis *a, const struct gpu_steps *gpu, const stru
 		.p99_ns = a->run.wall_ns,
 		.max_ns = a->run.wall_ns,
 	};
-	if (a->process_count)
-		gpu_steps_measure_run(gpu, trace_process(t, 0)->id, a->run.wall_ns, &s->gpu);
+	if (a->process_count) {
+		gpu_steps_measure_run(from->gpu, trace_process(t, 0)->id, a->run.wall_ns, &s->gpu);
+		memory_steps_measure_run(from->memory, trace_process(t, 0)->id, &s->memory);
+	}
 	a->steps = s;
 	a->step_count = 1;
 	return a->process_count ? add_whole_run(s, t, items) : 0;
@@ -277,7 +282,7 @@ static void workbench_release(struct workbench *w)
 }
 
 static int collect_marked(struct analysis *a, const struct timeline *tl,
-			  const struct gpu_steps *gpu, const struct trace *t,
+			  const struct step_sources *from, const struct trace *t,
 			  struct step_items *items)
 {
 	size_t all = timeline_scope_count(tl), n = 0;
@@ -291,14 +296,14 @@ static int collect_marked(struct analysis *a, const struct timeline *tl,
 			w.scopes[n++].scope = timeline_scope(tl, i);
 	}
 	qsort(w.scopes, n, sizeof(*w.scopes), by_series);
-	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, gpu, t, items);
+	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, from, t, items);
 out:
 	workbench_release(&w);
 	return rc;
 }
 
 static int collect_found(struct analysis *a, struct step_finder *finder,
-			 const struct gpu_steps *gpu, const struct trace *t,
+			 const struct step_sources *from, const struct trace *t,
 			 struct step_items *items)
 {
 	struct workbench w = { 0 };
@@ -310,7 +315,7 @@ static int collect_found(struct analysis *a, struct step_finder *finder,
 	for (size_t i = 0; i < found.count; i++)
 		w.scopes[i].scope = &found.items[i];
 	qsort(w.scopes, found.count, sizeof(*w.scopes), by_series);
-	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, gpu, t, items))
+	if (collect_series(a, w.scopes, found.count, w.durations, w.scratch, from, t, items))
 		goto out;
 	for (size_t i = 0; i < a->step_count; i++) {
 		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
@@ -327,14 +332,14 @@ out:
 }
 
 int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
-		  const struct gpu_steps *gpu, const struct trace *t, struct step_items *items)
+		  const struct step_sources *from, const struct trace *t, struct step_items *items)
 {
-	if (collect_marked(a, tl, gpu, t, items))
+	if (collect_marked(a, tl, from, t, items))
 		return -1;
-	if (!a->step_count && collect_found(a, finder, gpu, t, items))
+	if (!a->step_count && collect_found(a, finder, from, t, items))
 		return -1;
 	if (!a->step_count)
-		return whole_run(a, gpu, t, items);
+		return whole_run(a, from, t, items);
 	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
 	return 0;
 }

@@ -12,15 +12,22 @@
 
 #include "analyze/analysis.h"
 #include "analyze/gpu_steps.h"
+#include "analyze/memory_steps.h"
 #include "analyze/step_finder.h"
 #include "analyze/step_items.h"
 #include "timeline/timeline.h"
+
+/* What is measured in each of them. */
+struct step_sources {
+	const struct gpu_steps *gpu;
+	const struct memory_sources *memory;
+};
 
 /*
  * Fills in a->steps but for what they spent their time on, and tells which steps those
  * figures are to be made of; needs a->run and a->processes.  -1: out of memory.
  */
 int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
-		  const struct gpu_steps *gpu, const struct trace *t, struct step_items *items);
+		  const struct step_sources *from, const struct trace *t, struct step_items *items);
 
 #endif

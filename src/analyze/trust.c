@@ -42,7 +42,7 @@ static void count_threads(struct analysis *a, const struct timeline *tl)
 /* A trace without its end is damaged too, by trace_damage()'s definition. */
 static void note_missing_parts(struct notes *n, struct analysis_trust *trust,
 			       const struct timeline *tl, const struct sample_census *samples,
-			       const struct trace *t)
+			       const struct series_table *series, const struct trace *t)
 {
 	const char *damage = trace_damage(t);
 
@@ -52,6 +52,8 @@ static void note_missing_parts(struct notes *n, struct analysis_trust *trust,
 		notes_add(n, "partial report: %s", timeline_damage(tl));
 	if (samples->walk.unreadable)
 		notes_add(n, "partial report: %s", samples->walk.damage.text);
+	if (series->unreadable)
+		notes_add(n, "partial report: %s", series->damage.text);
 	trust->partial = n->count > 0;
 }
 
@@ -243,13 +245,24 @@ static void note_samples(struct notes *n, struct analysis_trust *trust,
 			  fact(t, "sampler.dropped"));
 }
 
+static void note_memory(struct notes *n, const struct analysis_memory *m)
+{
+	if (!m->recorded)
+		notes_add(n, "memory was not recorded");
+	if (m->held_back)
+		notes_add(
+			n,
+			"memory was looked at less often than usual, so that looking costs little");
+}
+
 int trust_collect(struct analysis *a, const struct timeline *tl,
-		  const struct sample_census *samples, const struct trace *t)
+		  const struct sample_census *samples, const struct series_table *series,
+		  const struct trace *t)
 {
 	struct notes n = { 0 };
 
 	count_threads(a, tl);
-	note_missing_parts(&n, &a->trust, tl, samples, t);
+	note_missing_parts(&n, &a->trust, tl, samples, series, t);
 	for (size_t i = 0; i < trace_note_count(t); i++)
 		notes_add(&n, "%s", trace_note(t, i));
 	verified_collect(&a->trust.verified, t, &n);
@@ -264,7 +277,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	note_losses(&n, &a->trust);
 	note_samples(&n, &a->trust, samples, t);
 	gpu_trust_collect(a, t, &n);
-	notes_add(&n, "memory is not recorded in this version");
+	note_memory(&n, &a->memory);
 	a->trust.notes = n.items;
 	a->trust.note_count = n.count;
 	return n.failed ? -1 : 0;

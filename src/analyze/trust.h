@@ -7,10 +7,12 @@
 
 #include "analyze/analysis.h"
 #include "analyze/sample_census.h"
+#include "analyze/series_table.h"
 #include "timeline/timeline.h"
 
-/* Fills in a->trust; needs a->threads and a->gpu.  -1: out of memory. */
+/* Fills in a->trust; needs a->threads, a->gpu and a->memory.  -1: out of memory. */
 int trust_collect(struct analysis *a, const struct timeline *tl,
-		  const struct sample_census *samples, const struct trace *t);
+		  const struct sample_census *samples, const struct series_table *series,
+		  const struct trace *t);
 
 #endif

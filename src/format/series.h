@@ -41,6 +41,7 @@ enum series_kind {
 	SERIES_SWAP_PSS = 24,
 	/* /proc/PID/numa_maps; instance: the node. */
 	SERIES_NUMA_NODE = 25,
+	SERIES_NUMA_THREADS = 26, /* its threads that were last on a CPU of the node */
 
 	/* Of the machine: /proc/meminfo. */
 	SERIES_MACHINE_TOTAL = 32,

@@ -35,6 +35,9 @@ void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail 
 /* The chapters about what threads did and waited for, by samples; likewise. */
 void markdown_waits(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* The chapter about memory and the system; likewise. */
+void markdown_memory(struct buf *out, const struct analysis *a, enum report_detail detail);
+
 /* The chapter about NVTX ranges; likewise. */
 void markdown_nvtx(struct buf *out, const struct analysis *a, enum report_detail detail);
 

@@ -7,6 +7,7 @@
 #include "report/report_json_breakdown.h"
 #include "report/report_json_gpu.h"
 #include "report/report_json_layers.h"
+#include "report/report_json_memory.h"
 #include "report/report_json_waits.h"
 
 #define REPORT_SCHEMA 1
@@ -92,6 +93,7 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		put_ms(j, "max_ms", s->max_ns);
 		json_put_breakdown(j, &s->breakdown, detail);
 		json_put_step_gpu(j, &s->gpu);
+		json_put_step_memory(j, &s->memory);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -308,6 +310,10 @@ static void put_trust(struct json *j, const struct analysis *a)
 	put_uint(j, "left_out_functions", t->left_out_functions);
 	put_fixed(j, "left_out_share", t->left_out_share, 4);
 	put_verified(j, &t->verified);
+	if (a->memory.cost_known)
+		put_fixed(j, "system_share", a->memory.cost_share, 6);
+	else
+		put_null(j, "system_share");
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);
@@ -355,7 +361,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_counters(&j, a, detail);
 	json_object_end(&j);
 	put_nvtx(&j, a, detail);
-	put_empty_object(&j, "memory");
+	json_put_memory(&j, a, detail);
 	put_trust(&j, a);
 	json_object_end(&j);
 	buf_add_byte(out, '\n');

@@ -291,6 +291,10 @@ static void add_trust(struct buf *out, const struct analysis *a)
 			   "- %" PRIu64 " samples of the Python stacks were taken, %.0f a second "
 			   "and thread; in %.1f %% of them the innermost function is uncertain\n",
 			   t->samples, t->sample_hz, 100 * t->unstable_share);
+	if (a->memory.cost_known)
+		buf_printf(out,
+			   "- looking at memory and system took the recorder %.2f %% of a core\n",
+			   100 * a->memory.cost_share);
 	for (size_t i = 0; i < t->note_count; i++) {
 		buf_add_str(out, "- ");
 		markdown_escaped(out, t->notes[i]);
@@ -309,6 +313,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_waits(out, a, detail);
 	markdown_waits(out, a, detail);
 	markdown_nvtx(out, a, detail);
+	markdown_memory(out, a, detail);
 	add_gc(out, a);
 	add_marks(out, a, detail);
 	add_counters(out, a, detail);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/layer_rows.h"
+#include "report/memory_text.h"
 #include "report/plain_text.h"
 #include "report/report.h"
 #include "report/screen.h"
@@ -150,7 +151,7 @@ struct table_rows {
 static struct table_rows share_lines(const struct analysis *a, enum report_detail detail)
 {
 	size_t others = gpu_lines(a) + (a->working_count < a->function_count) + !!a->gil.count +
-			!!a->locks.count + !!a->native.count;
+			!!a->locks.count + !!a->native.count + !!a->memory.worry_count;
 	size_t spare = STEP_ROWS - at_most(a->step_count, STEP_ROWS) + !a->gc.count + NOTE_ROWS -
 		       at_most(a->trust.note_count, NOTE_ROWS);
 	size_t room = FUNCTION_ROWS > others ? FUNCTION_ROWS - others : 0;
@@ -422,6 +423,19 @@ static void add_native(struct screen *s, const struct analysis_native *n)
 	buf_release(&text);
 }
 
+/* What may be wrong with it: else there is nothing to say here. */
+static void add_memory(struct screen *s, const struct analysis *a)
+{
+	struct buf text;
+
+	if (!a->memory.worry_count)
+		return;
+	buf_init(&text);
+	memory_text_meaning(&text, a);
+	add_text(s, "memory", &text);
+	buf_release(&text);
+}
+
 static void add_gc(struct screen *s, const struct analysis *a)
 {
 	char f[3][TEXT_FIGURE];
@@ -516,6 +530,7 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	add_contention(&s, "gil", "the GIL", &a->gil);
 	add_contention(&s, "locks", "locks", &a->locks);
 	add_native(&s, &a->native);
+	add_memory(&s, a);
 	add_gc(&s, a);
 	add_trust(&s, a, style->detail);
 	add_files(&s, style);

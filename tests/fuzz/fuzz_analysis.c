@@ -124,6 +124,22 @@ static size_t write_gpu_event(struct trace_writer *w, uint32_t thread, uint64_t 
 	return 4 + bytes;
 }
 
+/* Of any series, at any time near the beginning; small values and the largest. */
+static void write_point(struct trace_writer *w, const uint8_t *data)
+{
+	const struct series_point p = {
+		.time_ns = (int64_t)data[3] * 1000 * ((data[0] & 16) ? 1000000 : 1),
+		.process = data[1] >> 6,
+		.instance = data[1] >> 5 & 1,
+		.kind = data[2] & 127,
+		.value = data[1] & 16 ? (int64_t)((uint64_t)data[3] << (data[1] & 15) * 4)
+				      : (int64_t)data[3] - (data[1] & 15),
+	};
+	struct err err;
+
+	require(!trace_write_point(w, &p, &err));
+}
+
 static void write_events(struct trace_writer *w, const uint8_t *data, size_t size)
 {
 	uint64_t index[THREADS] = { 0 };
@@ -135,6 +151,10 @@ static void write_events(struct trace_writer *w, const uint8_t *data, size_t siz
 		uint8_t kind = data[0] & 15, payload[2] = { data[2], data[3] & 3 };
 
 		used = 4;
+		if (thread == THREADS && data[0] & 32) {
+			write_point(w, data);
+			continue;
+		}
 		if (thread == THREADS) { /* not an event: a loss, or a jump in time */
 			index[data[1] % THREADS] += data[2];
 			now_ns[data[1] % THREADS] += (int64_t)data[3] << (data[2] & 31);
@@ -165,11 +185,11 @@ static void write_trace(int fd, const uint8_t *data, size_t size)
 	struct err err;
 
 	require(!trace_writer_new(&w, fd, &err));
-	for (p.id = 0; p.id < 2; p.id++)
+	for (p.id = 1; p.id < 3; p.id++)
 		require(!trace_write_process(w, &p, &err));
 	for (uint32_t id = 0; id < THREADS; id++) {
 		const struct trace_thread t = {
-			.id = id, .process = id / 2, .end_ns = TRACE_UNKNOWN_NS, .name = "t"
+			.id = id, .process = 1 + id / 2, .end_ns = TRACE_UNKNOWN_NS, .name = "t"
 		};
 
 		require(!trace_write_thread(w, &t, &err));
@@ -303,6 +323,34 @@ static void check_layers(const struct analysis *a)
 	require(sum_ns == all_ns && sum == all);
 }
 
+static void check_level(const struct memory_level *l)
+{
+	require(l->least <= l->first && l->first <= l->peak);
+	require(l->least <= l->last && l->last <= l->peak);
+}
+
+static void check_memory(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->step_count; i++) {
+		const struct memory_step_figures *m = &a->steps[i].memory;
+
+		require(m->steps <= a->steps[i].count && m->cuda_steps <= a->steps[i].count);
+		require(m->minor_faults.least <= m->minor_faults.most);
+		require(!m->rss.late.known || m->rss.late.low <= m->rss.late.high);
+	}
+	for (size_t i = 0; i < a->memory.process_count; i++) {
+		const struct memory_process *p = &a->memory.processes[i];
+
+		check_level(&p->rss);
+		require(p->minor_faults.sum >= 0 && p->rss_peak_bytes >= p->rss.peak);
+		require(p->remote_share >= 0 && p->remote_share <= 1);
+	}
+	for (size_t i = 0; i < a->memory.gpu_count; i++) {
+		check_level(&a->memory.gpus[i].used);
+		require(a->memory.gpus[i].throttled_share <= 1);
+	}
+}
+
 static void render(const struct analysis *a)
 {
 	static const struct report_backend *const backends[] = { &report_markdown, &report_json };
@@ -338,6 +386,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_nvtx(a);
 	check_gpu(&a->gpu);
 	check_layers(a);
+	check_memory(a);
 	render(a);
 	analysis_free(a);
 	trace_close(t);

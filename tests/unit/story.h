@@ -25,7 +25,7 @@
  *     lost:N                   N events are missing here
  *     {name#C:W/S@T }C@T       CUDA call of class W (enum cuda_call) with correlation C
  *                              from stack S (0: none); its end.
- *                              W.Q: a wait for stream Q
+ *                              W.Q: a wait for stream Q; W=N: of N bytes
  *     kernel:name#C@T:B+D/Q    on the device, told at T: began at B, took D, on stream Q
  *                              (B 0: without times)
  *     copy:K,F,G,N#C@T:B+D/Q   N bytes, enum gpu_copy K from enum gpu_memory F to G, asynchronous

@@ -62,6 +62,8 @@ static bool story_gpu_event(struct story *s, uint32_t thread, const char *token)
 			at += more;
 			v[4]++;
 		}
+		if (sscanf(token + at, "=%" SCNu64 "%n", &v[3], &more) == 1)
+			at += more;
 		story_require(sscanf(token + at, "/%" SCNu64 "@%" SCNd64, &v[2], &work.time_ns) ==
 				      2,
 			      token);

@@ -165,7 +165,7 @@ int main(void)
 		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
 		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("left_out"),
 		GOLDEN("decoder"),      GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
-		GOLDEN("unmarked"),
+		GOLDEN("unmarked"),     GOLDEN("memory"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,21 @@
+/* Fills in the memory's part of an analysis. */
+#ifndef ANALYZE_MEMORY_COLLECT_H
+#define ANALYZE_MEMORY_COLLECT_H
+
+#include "analyze/analysis.h"
+#include "analyze/memory_steps.h"
+
+/* Needs a->processes and a->steps.  -1: out of memory. */
+int memory_collect(struct analysis *a, const struct memory_sources *m, const struct trace *t);
+void analysis_memory_release(struct analysis_memory *m);
+
+/* Its parts, each in a file of its own. */
+int memory_processes_collect(struct analysis_memory *out, const struct memory_sources *m,
+			     const struct trace *t);
+void memory_machine_collect(struct memory_machine *out, const struct series_table *st);
+int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st);
+
+/* What may be wrong, once all figures are there. */
+void memory_worries_find(struct analysis *a);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * What the memory, the kernel's accounts and the devices did meanwhile: a part of struct
+ * analysis.  Every source is optional: `known` says what there is.
+ */
+#ifndef ANALYZE_MEMORY_FIGURES_H
+#define ANALYZE_MEMORY_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/trend.h"
+
+/* A level that was looked at now and then. */
+struct memory_level {
+	bool known;
+	int64_t first, last, least, peak;
+	double mean; /* by time */
+};
+
+/* What a running total grew by between the first look and the last. */
+struct memory_total {
+	bool known;
+	int64_t sum;
+	int64_t span_ns; /* between the two */
+};
+
+/*
+ * In a step, on average.  Looks do not fall on the edges of steps: what happened between two of
+ * them is shared out evenly, and can have been `least` or `most`.
+ */
+struct memory_per_step {
+	bool known;
+	double mean, least, most;
+};
+
+/* Calls of CUDA that allocate or free. */
+enum cuda_memory_call {
+	CUDA_MEMORY_ALLOC,
+	CUDA_MEMORY_FREE,
+	CUDA_MEMORY_HOST_ALLOC,
+	CUDA_MEMORY_HOST_FREE,
+	CUDA_MEMORY_CALLS,
+};
+
+struct cuda_memory_sum {
+	uint64_t count, bytes;
+	int64_t ns; /* in the calls */
+};
+
+struct cuda_memory {
+	bool known; /* the GPU was recorded */
+	struct cuda_memory_sum calls[CUDA_MEMORY_CALLS];
+};
+
+/*
+ * Of the steps of one kind, without warm-up.  The kernel counts for a process: what its other
+ * threads did while a step lasted is in it.  Where steps overlap, all of it is shared
+ * among all of them.
+ */
+struct memory_step_figures {
+	size_t steps; /* between the first and the last look; 0: nothing is known */
+	struct memory_per_step minor_faults, major_faults, read_bytes, written_bytes;
+	double rss_growth_bytes; /* from the first one's begin to the last one's end, for each */
+	struct trend rss;        /* bytes for each step, of the least in as many as make a value */
+	size_t cuda_steps;       /* that were recorded from begin to end */
+	struct cuda_memory cuda; /* in all of them */
+};
+
+struct memory_node {
+	uint32_t node;
+	struct memory_level bytes;
+	struct memory_level threads; /* that run on its CPUs */
+};
+
+struct memory_process {
+	uint32_t process; /* id */
+	uint32_t pid;
+	const char *name;
+	struct memory_level rss;
+	int64_t rss_peak_bytes; /* the kernel's own, where it was reached in the recording */
+	struct trend rss_trend; /* bytes for each second */
+	struct memory_level anonymous, file, shared; /* of it */
+	struct memory_level pss, huge, swap;
+	struct memory_total minor_faults, major_faults;
+	struct memory_total read_bytes, written_bytes; /* from and to storage */
+	struct cuda_memory cuda;
+	struct memory_level gpu_bytes;
+	size_t node_count;
+	struct memory_node *nodes;
+	bool remote_known;   /* on which nodes pages are and threads run is, and it is several */
+	double remote_share; /* of the pages: on nodes where none of the threads ran */
+};
+
+/* PSI: shares of the time in which tasks with work waited for something. */
+struct memory_pressure {
+	bool known;
+	bool of_container; /* else of the machine */
+	double some_share; /* at least one of them */
+	double full_share; /* all of them: nothing was done */
+};
+
+enum memory_limit { MEMORY_LIMIT_UNKNOWN, MEMORY_LIMIT_MACHINE, MEMORY_LIMIT_CONTAINER };
+
+struct memory_machine {
+	struct memory_level total, available, swap_used;
+	struct memory_level container, container_swap;
+	struct memory_level container_max; /* not known: no limit */
+	struct memory_level cpu_limit;     /* of the container, thousandths of a CPU; likewise */
+	struct memory_total oom_kills, limit_hits, throttled_us;
+	struct memory_pressure cpu, memory, io;
+	/* The limit that was closest: what the workload may have, and what was left at the worst.
+	 */
+	enum memory_limit limit;
+	int64_t limit_bytes, least_left_bytes;
+	/* Of the pages that were allocated on the whole machine: for a CPU of another node. */
+	bool other_node_known;
+	double other_node_share;
+};
+
+/* Why a GPU does not run as fast as it could, as NVML tells. */
+struct memory_throttle {
+	const char *name;
+	double share; /* of the time */
+};
+
+#define MEMORY_THROTTLES 7
+
+struct memory_gpu {
+	uint32_t device; /* NVML's index */
+	struct memory_level used, total;
+	struct memory_level busy_percent, memory_busy_percent;
+	struct memory_level sm_clock_mhz, sm_clock_max_mhz, memory_clock_mhz;
+	struct memory_level power_mw, power_limit_mw, temperature_c;
+	struct memory_level pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+	bool throttles_known;
+	double throttled_share; /* for any of them */
+	struct memory_throttle throttles[MEMORY_THROTTLES];
+};
+
+/* What a fault takes at least: a page that is zeroed, and one that comes from a fast disk. */
+#define MEMORY_MINOR_FAULT_NS 250.0
+#define MEMORY_MAJOR_FAULT_NS 50e3
+
+/* What may be wrong, the worst first. */
+enum memory_concern {
+	MEMORY_OOM_KILLS,
+	MEMORY_PRESSURE,
+	MEMORY_NEAR_LIMIT,
+	MEMORY_SWAPPED,      /* about: a process */
+	MEMORY_LEAK,         /* about: a step */
+	MEMORY_GPU_FULL,     /* about: a GPU */
+	MEMORY_MAJOR_FAULTS, /* about: a step, as the next two */
+	MEMORY_MINOR_FAULTS,
+	MEMORY_CUDA_CHURN,
+	MEMORY_CPU_THROTTLED,
+	MEMORY_GPU_THROTTLED, /* about: a GPU */
+	MEMORY_NUMA_REMOTE,   /* about: a process */
+	MEMORY_CONCERNS,
+};
+
+struct memory_worry {
+	enum memory_concern what;
+	size_t about; /* position in the analysis' steps, processes or GPUs; 0 */
+};
+
+struct analysis_memory {
+	bool recorded;
+	size_t worry_count; /* 0: all is well, as far as is known */
+	struct memory_worry worries[MEMORY_CONCERNS];
+	size_t process_count;
+	struct memory_process *processes; /* largest peak first */
+	struct memory_machine machine;
+	size_t gpu_count;
+	struct memory_gpu *gpus;
+	size_t missing_count;
+	const char **missing; /* sources that could not be read: "SOURCE: why" */
+	bool cost_known;
+	double cost_share; /* of one core: what looking took the recorder */
+	bool held_back;    /* it looked less often to keep that small */
+};
+
+const char *memory_concern_name(enum memory_concern concern); /* "cuda-churn" */
+
+#endif

@@ -1,0 +1,74 @@
+/* What NVML tells of the devices. */
+#include <stdlib.h>
+
+#include "analyze/memory_collect.h"
+#include "analyze/memory_levels.h"
+#include "format/series.h"
+
+/*
+ * NVML's bits, but for those that say that there is nothing to do (0x1) or that somebody has
+ * set the clocks so (0x2).
+ */
+static const struct {
+	uint64_t bit;
+	const char *name;
+} throttles[MEMORY_THROTTLES] = {
+	{ 0x4, "power cap" },        { 0x8, "hardware slowdown" },         { 0x10, "sync boost" },
+	{ 0x20, "temperature" },     { 0x40, "temperature, by hardware" }, { 0x80, "power brake" },
+	{ 0x100, "display clocks" },
+};
+
+static void collect_throttles(struct memory_gpu *g, const struct series_table *st)
+{
+	const struct series *s = series_find(st, 0, SERIES_GPU_THROTTLE_REASONS, g->device);
+	uint64_t all = 0;
+
+	g->throttles_known = s != NULL;
+	for (size_t i = 0; s && i < MEMORY_THROTTLES; i++) {
+		g->throttles[i] = (struct memory_throttle){
+			.name = throttles[i].name,
+			.share = memory_bits_share(s, throttles[i].bit),
+		};
+		all |= throttles[i].bit;
+	}
+	g->throttled_share = s ? memory_bits_share(s, all) : 0;
+}
+
+int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st)
+{
+	size_t n;
+	const struct series *s = series_instances(st, 0, SERIES_GPU_MEMORY_USED, &n);
+
+	out->gpus = calloc(n + 1, sizeof(*out->gpus));
+	if (!out->gpus)
+		return -1;
+	out->gpu_count = n;
+	for (size_t i = 0; i < n; i++) {
+		struct memory_gpu *g = &out->gpus[i];
+		const struct {
+			enum series_kind kind;
+			struct memory_level *level;
+		} levels[] = {
+			{ SERIES_GPU_MEMORY_USED, &g->used },
+			{ SERIES_GPU_MEMORY_TOTAL, &g->total },
+			{ SERIES_GPU_BUSY, &g->busy_percent },
+			{ SERIES_GPU_MEMORY_BUSY, &g->memory_busy_percent },
+			{ SERIES_GPU_SM_CLOCK, &g->sm_clock_mhz },
+			{ SERIES_GPU_SM_CLOCK_MAX, &g->sm_clock_max_mhz },
+			{ SERIES_GPU_MEMORY_CLOCK, &g->memory_clock_mhz },
+			{ SERIES_GPU_POWER, &g->power_mw },
+			{ SERIES_GPU_POWER_LIMIT, &g->power_limit_mw },
+			{ SERIES_GPU_TEMPERATURE, &g->temperature_c },
+			{ SERIES_GPU_PCIE_GENERATION, &g->pcie_generation },
+			{ SERIES_GPU_PCIE_GENERATION_MAX, &g->pcie_generation_max },
+			{ SERIES_GPU_PCIE_WIDTH, &g->pcie_width },
+			{ SERIES_GPU_PCIE_WIDTH_MAX, &g->pcie_width_max },
+		};
+
+		g->device = s[i].instance;
+		for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++)
+			*levels[k].level = memory_level(st, 0, levels[k].kind, g->device);
+		collect_throttles(g, st);
+	}
+	return 0;
+}

@@ -1,0 +1,231 @@
+#include "analyze/memory_steps.h"
+
+#include <stdlib.h>
+
+#include "analyze/gpu_busy.h"
+#include "format/series.h"
+
+/*
+ * The kernel adds up the resident memory of a process now and then: each thread may have so
+ * many pages of its own account.
+ */
+#define RSS_ERROR_BYTES (64 * 4096.0)
+
+/* The steps of a series: of each when it lasted, and room for as many stretches. */
+struct spans {
+	struct series_span *steps; /* in order of their begin */
+	struct series_span *room;
+	size_t count;
+};
+
+static int spans_init(struct spans *s, const struct step_scope *series, size_t n, size_t skip)
+{
+	*s = (struct spans){
+		.steps = calloc(n + 1, sizeof(*s->steps)),
+		.room = calloc(n + 1, sizeof(*s->room)),
+	};
+	if (!s->steps || !s->room)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct scope *scope = series[i].scope;
+
+		if (!scope->ended || (skip && skip--))
+			continue;
+		s->steps[s->count++] = (struct series_span){
+			scope->start_ns,
+			scope->end_ns > scope->start_ns ? scope->end_ns : scope->start_ns,
+		};
+	}
+	return 0;
+}
+
+static void spans_release(struct spans *s)
+{
+	free(s->steps);
+	free(s->room);
+}
+
+/* Puts a step behind stretches that do not touch; returns how many they are then. */
+static size_t join(struct series_span *stretches, size_t n, const struct series_span *step)
+{
+	struct series_span *last = n ? &stretches[n - 1] : NULL;
+
+	if (!last || step->start_ns > last->end_ns) {
+		stretches[n] = *step;
+		return n + 1;
+	}
+	if (step->end_ns > last->end_ns)
+		last->end_ns = step->end_ns;
+	return n;
+}
+
+static bool seen(const struct series *s, const struct series_span *step)
+{
+	return step->start_ns >= series_first_ns(s) && step->end_ns <= series_last_ns(s);
+}
+
+/* Between the first look and the last; what was before and is behind them is unknown. */
+static void measure_total(const struct series *s, const struct spans *spans,
+			  struct memory_per_step *out)
+{
+	size_t steps = 0, n = 0;
+	struct series_rise rise;
+
+	*out = (struct memory_per_step){ 0 };
+	for (size_t i = 0; s && i < spans->count; i++) {
+		if (!seen(s, &spans->steps[i]))
+			continue;
+		n = join(spans->room, n, &spans->steps[i]);
+		steps++;
+	}
+	if (!steps)
+		return;
+	series_rise(s, spans->room, n, &rise);
+	*out = (struct memory_per_step){
+		.known = true,
+		.mean = rise.sum / (double)steps,
+		.least = rise.least / (double)steps,
+		.most = rise.most / (double)steps,
+	};
+}
+
+static double rss_error(const struct series_table *st, uint32_t process)
+{
+	const struct series *s = series_find(st, process, SERIES_THREADS, 0);
+	int64_t most = 1;
+
+	for (size_t i = 0; s && i < s->count; i++) {
+		if (s->values[i].value > most)
+			most = s->values[i].value;
+	}
+	return RSS_ERROR_BYTES * (double)most;
+}
+
+/* As many values as there is something new in. */
+static size_t value_count(const struct series *s, size_t units, int64_t start_ns, int64_t end_ns)
+{
+	size_t n = series_looks(s, start_ns, end_ns) / 2;
+
+	if (n > units)
+		n = units;
+	return n < TREND_VALUES_MAX ? n : TREND_VALUES_MAX;
+}
+
+/* A value is the least of as many steps as make one: what is given back in between is no growth. */
+static void measure_trend(const struct series *rss, const struct series_span *steps, size_t n,
+			  int64_t end_ns, double error, struct trend *out)
+{
+	double x[TREND_VALUES_MAX], y[TREND_VALUES_MAX];
+	size_t values = value_count(rss, n, steps[0].start_ns, end_ns);
+
+	for (size_t i = 0; i < values; i++) {
+		size_t first = n * i / values, next = n * (i + 1) / values;
+
+		x[i] = (double)(first + next - 1) / 2;
+		y[i] = series_least(rss, steps[first].start_ns,
+				    next < n ? steps[next].start_ns : end_ns);
+	}
+	trend_judge(out, x, y, values, error);
+}
+
+static void measure_rss(const struct series *rss, double error, const struct spans *spans,
+			struct memory_step_figures *out)
+{
+	int64_t end_ns = INT64_MIN;
+	size_t n = 0;
+
+	for (size_t i = 0; rss && i < spans->count; i++) {
+		if (!seen(rss, &spans->steps[i]))
+			continue;
+		spans->room[n++] = spans->steps[i];
+		if (spans->steps[i].end_ns > end_ns)
+			end_ns = spans->steps[i].end_ns;
+	}
+	out->steps = n;
+	if (!n)
+		return;
+	out->rss_growth_bytes =
+		(series_at(rss, end_ns) - series_at(rss, spans->room[0].start_ns)) / (double)n;
+	measure_trend(rss, spans->room, n, end_ns, error, &out->rss);
+}
+
+static void measure_cuda(const struct memory_sources *m, uint32_t process,
+			 const struct spans *spans, struct memory_step_figures *out)
+{
+	const struct gpu_section *section = gpu_section_find(m->gpu, process);
+	size_t n = 0;
+
+	for (size_t i = 0; section && i < spans->count; i++) {
+		const struct series_span *s = &spans->steps[i];
+
+		if (gpu_paused_between(section, s->start_ns, s->end_ns))
+			continue;
+		n = join(spans->room, n, s);
+		out->cuda_steps++;
+	}
+	if (n)
+		cuda_memory_calls_sum(m->calls, process, spans->room, n, &out->cuda);
+}
+
+static void measure(const struct memory_sources *m, uint32_t process, const struct spans *spans,
+		    struct memory_step_figures *out)
+{
+	const struct {
+		enum series_kind kind;
+		struct memory_per_step *figure;
+	} totals[] = {
+		{ SERIES_MINOR_FAULTS, &out->minor_faults },
+		{ SERIES_MAJOR_FAULTS, &out->major_faults },
+		{ SERIES_READ, &out->read_bytes },
+		{ SERIES_WRITTEN, &out->written_bytes },
+	};
+
+	*out = (struct memory_step_figures){ 0 };
+	measure_rss(series_find(m->series, process, SERIES_RSS, 0), rss_error(m->series, process),
+		    spans, out);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+		measure_total(series_find(m->series, process, totals[i].kind, 0), spans,
+			      totals[i].figure);
+	measure_cuda(m, process, spans, out);
+}
+
+int memory_steps_measure(const struct memory_sources *m, const struct step_scope *series, size_t n,
+			 size_t skip, struct memory_step_figures *out)
+{
+	struct spans spans;
+	int rc = spans_init(&spans, series, n, skip);
+
+	if (!rc)
+		measure(m, series[0].scope->process, &spans, out);
+	spans_release(&spans);
+	return rc;
+}
+
+void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
+			      struct memory_step_figures *out)
+{
+	const struct series *rss = series_find(m->series, process, SERIES_RSS, 0);
+	struct series_span all = { 0 }, room;
+
+	if (rss)
+		all = (struct series_span){ series_first_ns(rss), series_last_ns(rss) };
+	measure(m, process, &(struct spans){ &all, &room, rss != NULL }, out);
+}
+
+void memory_trend_over_time(const struct series_table *st, uint32_t process, struct trend *out)
+{
+	const struct series *rss = series_find(st, process, SERIES_RSS, 0);
+	double x[TREND_VALUES_MAX], y[TREND_VALUES_MAX];
+	int64_t start_ns = rss ? series_first_ns(rss) : 0;
+	int64_t length_ns = rss ? series_last_ns(rss) - start_ns : 0;
+	size_t n = rss ? value_count(rss, SIZE_MAX, start_ns, start_ns + length_ns) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double from = (double)length_ns * (double)i / (double)n;
+		double to = (double)length_ns * (double)(i + 1) / (double)n;
+
+		x[i] = (from + to) / 2e9;
+		y[i] = series_least(rss, start_ns + (int64_t)from, start_ns + (int64_t)to);
+	}
+	trend_judge(out, x, y, n, rss_error(st, process));
+}

@@ -1,0 +1,34 @@
+/*
+ * What each step took of memory, faults and storage: the series of its process between the
+ * steps' begins and ends.
+ */
+#ifndef ANALYZE_MEMORY_STEPS_H
+#define ANALYZE_MEMORY_STEPS_H
+
+#include "analyze/cuda_memory_calls.h"
+#include "analyze/gpu_steps.h"
+#include "analyze/memory_figures.h"
+#include "analyze/series_table.h"
+
+/* Where the figures come from; all borrowed. */
+struct memory_sources {
+	const struct series_table *series;
+	const struct cuda_memory_calls *calls;
+	const struct analysis_gpu *gpu;
+};
+
+/*
+ * Figures of a series of scopes of one process in order of their begin, without its first `skip`
+ * ended ones.  -1: out of memory.
+ */
+int memory_steps_measure(const struct memory_sources *m, const struct step_scope *series, size_t n,
+			 size_t skip, struct memory_step_figures *out);
+
+/* Of a process that has no steps: all that was looked at is one. */
+void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
+			      struct memory_step_figures *out);
+
+/* How the resident memory of a process went, bytes for each second. */
+void memory_trend_over_time(const struct series_table *st, uint32_t process, struct trend *out);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * What may be wrong with the memory, and what it is about: a row for each concern.  Limits are
+ * shares of the time or of the memory, the same for all programs.
+ */
+#include "analyze/memory_collect.h"
+
+#define LOST_TIME 0.01 /* of all time: as much as this collector may cost itself */
+#define STEP_TIME 0.05 /* of a step: what is worth a look */
+#define SOME_TIME 0.10 /* of all time, of what slows down and does not stop */
+#define SCARCE 0.05    /* of what there is */
+#define REMOTE 0.20    /* of the pages */
+
+typedef bool (*step_test)(const struct analysis_step *s);
+
+/* The most important step of which it is true. */
+static bool any_step(const struct analysis *a, step_test test, size_t *about)
+{
+	for (size_t i = 0; i < a->step_count; i++) {
+		if (test(&a->steps[i])) {
+			*about = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool oom_kills(const struct analysis *a, size_t *about)
+{
+	(void)about;
+	return a->memory.machine.oom_kills.known && a->memory.machine.oom_kills.sum > 0;
+}
+
+static bool pressure(const struct analysis *a, size_t *about)
+{
+	const struct memory_pressure *p = &a->memory.machine.memory;
+
+	(void)about;
+	return p->known && (p->full_share >= LOST_TIME || p->some_share >= SOME_TIME);
+}
+
+static bool near_limit(const struct analysis *a, size_t *about)
+{
+	const struct memory_machine *m = &a->memory.machine;
+
+	(void)about;
+	return m->limit != MEMORY_LIMIT_UNKNOWN && m->limit_bytes > 0 &&
+	       (double)m->least_left_bytes < SCARCE * (double)m->limit_bytes;
+}
+
+/* What was there before was not pushed out by this run. */
+static bool swapped(const struct analysis *a, size_t *about)
+{
+	for (size_t i = 0; i < a->memory.process_count; i++) {
+		const struct memory_process *p = &a->memory.processes[i];
+
+		if (p->swap.known && p->rss.known && p->swap.peak > p->swap.first &&
+		    (double)p->swap.peak >= SCARCE * (double)p->rss_peak_bytes) {
+			*about = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool step_leaks(const struct analysis_step *s)
+{
+	return s->memory.rss.kind == TREND_GROWS;
+}
+
+static bool leak(const struct analysis *a, size_t *about)
+{
+	return any_step(a, step_leaks, about);
+}
+
+static bool gpu_full(const struct analysis *a, size_t *about)
+{
+	for (size_t i = 0; i < a->memory.gpu_count; i++) {
+		const struct memory_gpu *g = &a->memory.gpus[i];
+
+		if (g->used.known && g->total.known && g->total.last > 0 &&
+		    (double)g->used.peak > (1 - SCARCE) * (double)g->total.last) {
+			*about = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* By what there was at least: the run's shares are between that and `most`. */
+static bool takes_time(const struct memory_per_step *f, double each_ns, double step_ns)
+{
+	return f->known && f->least * each_ns >= STEP_TIME * step_ns && step_ns > 0;
+}
+
+static bool step_major(const struct analysis_step *s)
+{
+	return takes_time(&s->memory.major_faults, MEMORY_MAJOR_FAULT_NS, s->mean_ns);
+}
+
+static bool major_faults(const struct analysis *a, size_t *about)
+{
+	return any_step(a, step_major, about);
+}
+
+static bool step_minor(const struct analysis_step *s)
+{
+	return takes_time(&s->memory.minor_faults, MEMORY_MINOR_FAULT_NS, s->mean_ns);
+}
+
+static bool minor_faults(const struct analysis *a, size_t *about)
+{
+	return any_step(a, step_minor, about);
+}
+
+static bool step_churns(const struct analysis_step *s)
+{
+	const struct memory_step_figures *m = &s->memory;
+	double ns = 0;
+
+	if (!m->cuda.known || !m->cuda_steps)
+		return false;
+	for (size_t i = 0; i < CUDA_MEMORY_CALLS; i++)
+		ns += (double)m->cuda.calls[i].ns / (double)m->cuda_steps;
+	return s->source != STEP_WHOLE_RUN && ns >= STEP_TIME * s->mean_ns && ns > 0;
+}
+
+static bool cuda_churn(const struct analysis *a, size_t *about)
+{
+	return any_step(a, step_churns, about);
+}
+
+static bool cpu_throttled(const struct analysis *a, size_t *about)
+{
+	const struct memory_total *t = &a->memory.machine.throttled_us;
+
+	(void)about;
+	return t->known && t->span_ns > 0 && (double)t->sum * 1e3 >= STEP_TIME * (double)t->span_ns;
+}
+
+static bool gpu_throttled(const struct analysis *a, size_t *about)
+{
+	for (size_t i = 0; i < a->memory.gpu_count; i++) {
+		const struct memory_gpu *g = &a->memory.gpus[i];
+
+		if (g->throttles_known && g->throttled_share >= SOME_TIME) {
+			*about = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool numa_remote(const struct analysis *a, size_t *about)
+{
+	for (size_t i = 0; i < a->memory.process_count; i++) {
+		const struct memory_process *p = &a->memory.processes[i];
+
+		if (p->remote_known && p->remote_share >= REMOTE) {
+			*about = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	bool (*test)(const struct analysis *a, size_t *about);
+} concerns[MEMORY_CONCERNS] = {
+	[MEMORY_OOM_KILLS] = { "oom-kills", oom_kills },
+	[MEMORY_PRESSURE] = { "pressure", pressure },
+	[MEMORY_NEAR_LIMIT] = { "near-limit", near_limit },
+	[MEMORY_SWAPPED] = { "swapped", swapped },
+	[MEMORY_LEAK] = { "leak", leak },
+	[MEMORY_GPU_FULL] = { "gpu-full", gpu_full },
+	[MEMORY_MAJOR_FAULTS] = { "major-faults", major_faults },
+	[MEMORY_MINOR_FAULTS] = { "minor-faults", minor_faults },
+	[MEMORY_CUDA_CHURN] = { "cuda-churn", cuda_churn },
+	[MEMORY_CPU_THROTTLED] = { "cpu-throttled", cpu_throttled },
+	[MEMORY_GPU_THROTTLED] = { "gpu-throttled", gpu_throttled },
+	[MEMORY_NUMA_REMOTE] = { "numa-remote", numa_remote },
+};
+
+const char *memory_concern_name(enum memory_concern concern)
+{
+	return concerns[concern].name;
+}
+
+void memory_worries_find(struct analysis *a)
+{
+	struct analysis_memory *m = &a->memory;
+
+	for (unsigned i = 0; i < MEMORY_CONCERNS; i++) {
+		size_t about = 0;
+
+		if (concerns[i].test(a, &about))
+			m->worries[m->worry_count++] =
+				(struct memory_worry){ (enum memory_concern)i, about };
+	}
+}

@@ -1,0 +1,268 @@
+#include "report/memory_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOLD_APART 0.02 /* bounds closer than that to the mean are not shown */
+
+const char *memory_text_bytes(char out[TEXT_FIGURE], double bytes)
+{
+	char figure[TEXT_FIGURE];
+	double size = fmin(round(fabs(bytes)), 9e18);
+
+	/* Nothing is less than nothing by rounding. */
+	snprintf(out, TEXT_FIGURE, "%s%.30s", bytes < 0 && size > 0 ? "-" : "",
+		 text_bytes(figure, (uint64_t)size));
+	return out;
+}
+
+const char *memory_text_count(char out[TEXT_FIGURE], double n)
+{
+	if (n >= 99.95)
+		return text_count(out, (uint64_t)fmin(round(n), 9e18));
+	snprintf(out, TEXT_FIGURE, "%.3g", n);
+	return out;
+}
+
+/* An interval that the figures do not show is none. */
+static void add_interval(struct buf *out, double low, double high)
+{
+	char f[2][TEXT_FIGURE];
+
+	if (strcmp(memory_text_bytes(f[0], low), memory_text_bytes(f[1], high)) != 0)
+		buf_printf(out, " (%s to %s)", f[0], f[1]);
+}
+
+void memory_text_trend(struct buf *out, const struct trend *t)
+{
+	static const char *const words[] = {
+		[TREND_UNKNOWN] = "cannot be told",
+		[TREND_STEADY] = "steady",
+		[TREND_SETTLED] = "steady after it had grown",
+		[TREND_SLOWS] = "grows more slowly, at last by",
+		[TREND_GROWS] = "grows by",
+		[TREND_SHRINKS] = "shrinks by",
+	};
+	bool moves = t->kind == TREND_SLOWS || t->kind == TREND_GROWS || t->kind == TREND_SHRINKS;
+	bool down = t->kind == TREND_SHRINKS;
+	char f[TEXT_FIGURE];
+
+	buf_add_str(out, words[t->kind]);
+	if (!moves)
+		return;
+	buf_printf(out, " %s", memory_text_bytes(f, fabs(t->late.slope)));
+	add_interval(out, down ? -t->late.high : t->late.low, down ? -t->late.low : t->late.high);
+}
+
+void memory_text_per_step(struct buf *out, const struct memory_per_step *p,
+			  const char *(*text)(char[TEXT_FIGURE], double))
+{
+	double apart = TOLD_APART * p->mean;
+	char f[3][TEXT_FIGURE];
+
+	if (!p->known)
+		return;
+	buf_add_str(out, text(f[0], p->mean));
+	if (p->most - p->mean > apart || p->mean - p->least > apart)
+		buf_printf(out, " (%s to %s)", text(f[1], p->least), text(f[2], p->most));
+}
+
+static void add_subject(struct buf *out, const struct analysis_step *s)
+{
+	if (s->source == STEP_WHOLE_RUN)
+		buf_add_str(out, "the run");
+	else
+		buf_printf(out, "each %s", s->name);
+}
+
+static const char *owner(bool container)
+{
+	return container ? "container" : "machine";
+}
+
+static void say_oom_kills(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_machine *m = &a->memory.machine;
+	char f[TEXT_FIGURE];
+
+	(void)about;
+	buf_printf(out,
+		   "the kernel killed %" PRId64 " process%s of the container for want of memory",
+		   m->oom_kills.sum, m->oom_kills.sum == 1 ? "" : "es");
+	if (m->container_max.known)
+		buf_printf(out, ": its limit is %s",
+			   memory_text_bytes(f, (double)m->container_max.least));
+}
+
+static void say_pressure(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_pressure *p = &a->memory.machine.memory;
+
+	(void)about;
+	buf_printf(out,
+		   "memory was short: some work of the %s waited for it %.1f %% of the time, all "
+		   "of it stood still %.1f %%",
+		   owner(p->of_container), 100 * p->some_share, 100 * p->full_share);
+}
+
+static void say_near_limit(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_machine *m = &a->memory.machine;
+	char f[2][TEXT_FIGURE];
+
+	(void)about;
+	buf_printf(out, "memory was nearly used up: of the %s of the %s %s were left at the worst",
+		   memory_text_bytes(f[0], (double)m->limit_bytes),
+		   owner(m->limit == MEMORY_LIMIT_CONTAINER),
+		   memory_text_bytes(f[1], (double)m->least_left_bytes));
+}
+
+static void say_swapped(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_process *p = &a->memory.processes[about];
+	char f[TEXT_FIGURE];
+
+	buf_printf(out, "up to %s of process %" PRIu32 " were swapped out to disk",
+		   memory_text_bytes(f, (double)p->swap.peak), p->pid);
+}
+
+static void say_leak(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct analysis_step *s = &a->steps[about];
+	const struct memory_machine *m = &a->memory.machine;
+	const struct trend_line *line = &s->memory.rss.late;
+	char f[TEXT_FIGURE];
+
+	add_subject(out, s);
+	buf_printf(out, " leaves %s behind in memory", memory_text_bytes(f, line->slope));
+	add_interval(out, line->low, line->high);
+	buf_add_str(out, ", to the end");
+	if (m->limit != MEMORY_LIMIT_UNKNOWN)
+		buf_printf(out, "; what the %s had left lasts for about %s more",
+			   owner(m->limit == MEMORY_LIMIT_CONTAINER),
+			   memory_text_count(f, (double)m->least_left_bytes / line->slope));
+}
+
+static void say_gpu_full(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_gpu *g = &a->memory.gpus[about];
+	char f[2][TEXT_FIGURE];
+
+	buf_printf(out, "the memory of GPU %" PRIu32 " was nearly full: %s of %s", g->device,
+		   memory_text_bytes(f[0], (double)g->used.peak),
+		   memory_text_bytes(f[1], (double)g->total.last));
+}
+
+static void say_major_faults(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct analysis_step *s = &a->steps[about];
+	char f[TEXT_FIGURE];
+
+	add_subject(out, s);
+	buf_printf(out, " waits for pages from disk: %s major page faults",
+		   memory_text_count(f, s->memory.major_faults.mean));
+}
+
+static void say_minor_faults(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct analysis_step *s = &a->steps[about];
+	double n = s->memory.minor_faults.mean;
+	char f[2][TEXT_FIGURE];
+
+	add_subject(out, s);
+	buf_printf(out, " gets new memory from the kernel: %s page faults, which take %s or more",
+		   memory_text_count(f[0], n), text_duration(f[1], n * MEMORY_MINOR_FAULT_NS));
+}
+
+static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct analysis_step *s = &a->steps[about];
+	const struct memory_step_figures *m = &s->memory;
+	double n = 0, ns = 0;
+	char f[2][TEXT_FIGURE];
+
+	for (size_t i = 0; i < CUDA_MEMORY_CALLS; i++) {
+		n += (double)m->cuda.calls[i].count / (double)m->cuda_steps;
+		ns += (double)m->cuda.calls[i].ns / (double)m->cuda_steps;
+	}
+	add_subject(out, s);
+	buf_printf(out, " asks CUDA for memory: %s calls that allocate or free take %s",
+		   memory_text_count(f[0], n), text_duration(f[1], ns));
+}
+
+static void say_cpu_throttled(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_machine *m = &a->memory.machine;
+	char f[TEXT_FIGURE];
+
+	(void)about;
+	buf_add_str(out, "the container's limit");
+	if (m->cpu_limit.known)
+		buf_printf(out, " of %.3g CPUs", (double)m->cpu_limit.least / 1000);
+	buf_printf(out, " took its threads off the CPUs for %s in all",
+		   text_duration(f, (double)m->throttled_us.sum * 1e3));
+}
+
+static void say_gpu_throttled(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_gpu *g = &a->memory.gpus[about];
+	const struct memory_throttle *most = &g->throttles[0];
+
+	for (size_t i = 1; i < MEMORY_THROTTLES; i++) {
+		if (g->throttles[i].share > most->share)
+			most = &g->throttles[i];
+	}
+	buf_printf(out, "GPU %" PRIu32 " was slowed down %.0f %% of the time, most by its %s",
+		   g->device, 100 * g->throttled_share, most->name);
+}
+
+static void say_numa_remote(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_process *p = &a->memory.processes[about];
+
+	buf_printf(out,
+		   "%.0f %% of the memory of process %" PRIu32
+		   " lies on nodes where none of its threads ran",
+		   100 * p->remote_share, p->pid);
+}
+
+static void (*const says[MEMORY_CONCERNS])(struct buf *, const struct analysis *, size_t) = {
+	[MEMORY_OOM_KILLS] = say_oom_kills,
+	[MEMORY_PRESSURE] = say_pressure,
+	[MEMORY_NEAR_LIMIT] = say_near_limit,
+	[MEMORY_SWAPPED] = say_swapped,
+	[MEMORY_LEAK] = say_leak,
+	[MEMORY_GPU_FULL] = say_gpu_full,
+	[MEMORY_MAJOR_FAULTS] = say_major_faults,
+	[MEMORY_MINOR_FAULTS] = say_minor_faults,
+	[MEMORY_CUDA_CHURN] = say_cuda_churn,
+	[MEMORY_CPU_THROTTLED] = say_cpu_throttled,
+	[MEMORY_GPU_THROTTLED] = say_gpu_throttled,
+	[MEMORY_NUMA_REMOTE] = say_numa_remote,
+};
+
+void memory_text_worry(struct buf *out, const struct analysis *a, const struct memory_worry *w)
+{
+	says[w->what](out, a, w->about);
+}
+
+void memory_text_meaning(struct buf *out, const struct analysis *a)
+{
+	const struct memory_machine *m = &a->memory.machine;
+	char f[2][TEXT_FIGURE];
+
+	if (a->memory.worry_count) {
+		memory_text_worry(out, a, &a->memory.worries[0]);
+	} else if (!a->memory.recorded) {
+		buf_add_str(out, "memory was not recorded");
+	} else {
+		buf_add_str(out, "nothing points to memory as a limit");
+		if (m->limit != MEMORY_LIMIT_UNKNOWN && m->limit_bytes > 0)
+			buf_printf(out, ": of the %s of the %s %s were left at the worst",
+				   memory_text_bytes(f[0], (double)m->limit_bytes),
+				   owner(m->limit == MEMORY_LIMIT_CONTAINER),
+				   memory_text_bytes(f[1], (double)m->least_left_bytes));
+	}
+}

@@ -1,0 +1,585 @@
+/* links: is_report */
+/*
+ * Memory whose truth is known: levels that grow, stay and come back, totals that restart and
+ * have gaps, limits, devices.  Looks every 10 ms, unless a test says otherwise.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "report/memory_text.h"
+#include "told.h"
+
+#define MS 1000000
+#define MB 1000000
+#define STEP_NS (100 * (int64_t)MS)
+
+struct scene {
+	struct buf text;
+	struct told told;
+	int64_t wall_ns;
+};
+
+static void begin(struct scene *s, int64_t wall_ns)
+{
+	buf_init(&s->text);
+	s->wall_ns = wall_ns;
+	buf_printf(&s->text,
+		   "process 1 100 app.py 0 %" PRId64 "\nthread 1 1 100 MainThread 0 %" PRId64
+		   " 0\n",
+		   wall_ns, wall_ns);
+}
+
+/* Steps of a length, one every `every_ns`. */
+static void steps(struct scene *s, size_t n, int64_t start_ns, int64_t every_ns, int64_t length_ns)
+{
+	buf_add_str(&s->text, "1:");
+	for (size_t i = 0; i < n; i++) {
+		int64_t at = start_ns + (int64_t)i * every_ns;
+
+		buf_printf(&s->text, " [step#%zu/0@%" PRId64 " ]#%zu@%" PRId64, i + 1, at, i + 1,
+			   at + length_ns);
+	}
+	buf_add_byte(&s->text, '\n');
+}
+
+/* A look every `every_ns`: the value at each time is told by `at`. */
+static void looks(struct scene *s, const char *name, int64_t from_ns, int64_t to_ns,
+		  int64_t every_ns, int64_t (*at)(int64_t))
+{
+	buf_printf(&s->text, "series 1 %s", name);
+	for (int64_t t = from_ns; t <= to_ns; t += every_ns)
+		buf_printf(&s->text, " %" PRId64 "@%" PRId64, at(t), t);
+	buf_add_byte(&s->text, '\n');
+}
+
+static const struct analysis *analysed(struct scene *s)
+{
+	buf_printf(&s->text, "end %" PRId64 " 0\n", s->wall_ns);
+	return tell(&s->told, buf_string(&s->text));
+}
+
+static void end(struct scene *s)
+{
+	forget(&s->told);
+	buf_release(&s->text);
+}
+
+static bool worries(const struct analysis *a, enum memory_concern what)
+{
+	for (size_t i = 0; i < a->memory.worry_count; i++) {
+		if (a->memory.worries[i].what == what)
+			return true;
+	}
+	return false;
+}
+
+static void assert_near(double value, double truth, double share)
+{
+	if (fabs(value - truth) > share * fabs(truth))
+		fail_msg("%g is not within %g of %g", value, share, truth);
+}
+
+/* The same story with another course of its memory. */
+static const struct analysis *forty_steps(struct scene *s, int64_t (*rss)(int64_t))
+{
+	begin(s, 41 * STEP_NS);
+	steps(s, 40, 20 * MS, STEP_NS, STEP_NS - 5 * MS);
+	looks(s, "rss_bytes", 0, 41 * STEP_NS, 10 * MS, rss);
+	return analysed(s);
+}
+
+static int64_t constant(int64_t t)
+{
+	(void)t;
+	return 300 * MB;
+}
+
+/* A megabyte more at the end of each step. */
+static int64_t leak(int64_t t)
+{
+	return 300 * MB + MB * (t / STEP_NS);
+}
+
+/* Ten for each step, all of it kept from the tenth step on. */
+static int64_t cache(int64_t t)
+{
+	int64_t n = t / STEP_NS;
+
+	return 300 * MB + 10 * MB * (n < 10 ? n : 10);
+}
+
+/* Fifty in each step that are given back in its end. */
+static int64_t buffer(int64_t t)
+{
+	return 300 * MB + (t % STEP_NS < 70 * MS ? 50 * MB : 0);
+}
+
+/* A megabyte for each step, collected every fifth. */
+static int64_t collected(int64_t t)
+{
+	return 300 * MB + MB * (t / STEP_NS % 5);
+}
+
+/* A leak below a buffer that comes and goes. */
+static int64_t both(int64_t t)
+{
+	return buffer(t) + leak(t) - 300 * MB;
+}
+
+static void a_leak_has_its_slope(void **state)
+{
+	struct scene s;
+	const struct analysis *a = forty_steps(&s, leak);
+	const struct memory_step_figures *m = &a->steps[0].memory;
+
+	(void)state;
+	assert_int_equal(m->steps, 40);
+	assert_int_equal(m->rss.kind, TREND_GROWS);
+	assert_near(m->rss.late.slope, MB, 0.02);
+	assert_true(m->rss.late.low <= MB && m->rss.late.high >= MB);
+	assert_near(m->rss_growth_bytes, MB, 0.05);
+	assert_true(worries(a, MEMORY_LEAK));
+	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 341 * MB);
+	assert_near(a->memory.processes[0].rss_trend.late.slope, 10.0 * MB, 0.05);
+	end(&s);
+	a = forty_steps(&s, both);
+	assert_int_equal(a->steps[0].memory.rss.kind, TREND_GROWS);
+	assert_near(a->steps[0].memory.rss.late.slope, MB, 0.02);
+	end(&s);
+}
+
+static void what_stays_or_comes_back_is_no_leak(void **state)
+{
+	static const struct {
+		int64_t (*rss)(int64_t);
+		enum trend_kind kind;
+	} courses[] = {
+		{ constant, TREND_STEADY },
+		{ cache, TREND_STEADY }, /* a quarter of the steps: the median slope is 0 */
+		{ buffer, TREND_STEADY },
+		{ collected, TREND_STEADY },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(courses) / sizeof(courses[0]); i++) {
+		struct scene s;
+		const struct analysis *a = forty_steps(&s, courses[i].rss);
+
+		assert_int_equal(a->steps[0].memory.rss.kind, courses[i].kind);
+		assert_int_equal(a->memory.worry_count, 0);
+		assert_true(a->memory.recorded);
+		end(&s);
+	}
+}
+
+/* Twenty steps between two looks: a straight line, that nobody has seen. */
+static void two_looks_are_no_trend(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 41 * STEP_NS);
+	steps(&s, 40, 20 * MS, STEP_NS, STEP_NS - 5 * MS);
+	looks(&s, "rss_bytes", 0, 41 * STEP_NS, 41 * STEP_NS, leak);
+	a = analysed(&s);
+	assert_int_equal(a->steps[0].memory.steps, 40);
+	assert_int_equal(a->steps[0].memory.rss.kind, TREND_UNKNOWN);
+	assert_near(a->steps[0].memory.rss_growth_bytes, MB, 0.05);
+	end(&s);
+}
+
+static void one_step_or_none(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 5 * STEP_NS);
+	steps(&s, 1, 100 * MS, STEP_NS, STEP_NS);
+	looks(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
+	looks(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
+	a = analysed(&s);
+	assert_int_equal(a->steps[0].memory.steps, 1);
+	assert_int_equal(a->steps[0].memory.rss.kind, TREND_UNKNOWN);
+	assert_near(a->steps[0].memory.minor_faults.mean, MB, 0.001);
+	end(&s);
+
+	begin(&s, 5 * STEP_NS);
+	looks(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
+	looks(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
+	a = analysed(&s);
+	assert_int_equal(a->steps[0].source, STEP_WHOLE_RUN);
+	assert_near(a->steps[0].memory.minor_faults.mean, 5 * MB, 0.001);
+	assert_int_equal(a->memory.processes[0].minor_faults.sum, 5 * MB);
+	end(&s);
+
+	begin(&s, 5 * STEP_NS);
+	steps(&s, 3, 100 * MS, STEP_NS, STEP_NS);
+	a = analysed(&s);
+	assert_false(a->memory.recorded);
+	assert_int_equal(a->steps[0].memory.steps, 0);
+	assert_int_equal(a->memory.process_count, 0);
+	end(&s);
+}
+
+/* 1000 faults in the first half of every step, none outside; a step lasts half of its period. */
+static int64_t faults(int64_t t)
+{
+	int64_t in = t % STEP_NS;
+
+	return 1000 * (t / STEP_NS) + (in < 25 * MS ? 1000 * in / (25 * MS) : 1000);
+}
+
+static void faults_of_steps(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_per_step *f;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	steps(&s, 20, 0, STEP_NS, STEP_NS / 2);
+	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
+	a = analysed(&s);
+	f = &a->steps[0].memory.minor_faults;
+	/* Looks fall on the edges of the steps here. */
+	assert_true(f->known && fabs(f->mean - 1000) < 1e-6);
+	assert_true(fabs(f->least - 1000) < 1e-6 && fabs(f->most - 1000) < 1e-6);
+	end(&s);
+
+	/* Here they do not: what happened may have been in the step or not. */
+	begin(&s, 21 * STEP_NS);
+	steps(&s, 20, 0, STEP_NS, STEP_NS / 2);
+	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
+	a = analysed(&s);
+	f = &a->steps[0].memory.minor_faults;
+	assert_true(f->known && f->least <= f->mean && f->mean <= f->most);
+	assert_true(f->least <= 1000 && 1000 <= f->most + 1e-6);
+	assert_true(f->least < 900);
+	end(&s);
+}
+
+/* Nobody looked for a second: the steps inside it have what they have together. */
+static void a_gap_in_the_looks(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 40 * STEP_NS);
+	steps(&s, 39, 0, STEP_NS, STEP_NS);
+	looks(&s, "rss_bytes", 0, 40 * STEP_NS, 10 * MS, constant);
+	buf_add_str(&s.text, "series 1 minor_faults");
+	for (int64_t t = 0; t <= 40 * STEP_NS; t += 10 * MS) {
+		if (t <= 10 * STEP_NS || t >= 20 * STEP_NS)
+			buf_printf(&s.text, " %" PRId64 "@%" PRId64, faults(t), t);
+	}
+	buf_add_byte(&s.text, '\n');
+	a = analysed(&s);
+	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
+	end(&s);
+}
+
+/* One that ends before its last steps were looked at; one that begins to be looked at late. */
+static void steps_that_nobody_saw_are_in_no_figure(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	steps(&s, 20, 0, STEP_NS, STEP_NS);
+	looks(&s, "rss_bytes", 5 * STEP_NS, 15 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 7 * STEP_NS, 9 * STEP_NS, 10 * MS, faults);
+	a = analysed(&s);
+	assert_int_equal(a->steps[0].memory.steps, 10);
+	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
+	assert_false(a->steps[0].memory.read_bytes.known);
+	end(&s);
+}
+
+static int64_t restarts(int64_t t)
+{
+	return t < 10 * STEP_NS ? 5000 + faults(t) : faults(t - 10 * STEP_NS);
+}
+
+static void a_total_that_restarts_goes_on(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	steps(&s, 20, 0, STEP_NS, STEP_NS);
+	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 0, 20 * STEP_NS, 10 * MS, restarts);
+	a = analysed(&s);
+	assert_int_equal(a->memory.processes[0].minor_faults.sum, 20000);
+	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
+	end(&s);
+}
+
+/* Steps that overlap share what there is. */
+static void steps_at_once(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	buf_add_str(&s.text, "1:");
+	for (int i = 0; i < 10; i++)
+		buf_printf(&s.text, " [a#%d/1@%d [a#%d/2@%d ]#%d@%d ]#%d@%d", 2 * i + 1,
+			   200 * i * MS, 2 * i + 2, (200 * i + 50) * MS, 2 * i + 1,
+			   (200 * i + 150) * MS, 2 * i + 2, (200 * i + 200) * MS);
+	buf_add_byte(&s.text, '\n');
+	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
+	a = analysed(&s);
+	assert_int_equal(a->steps[0].memory.steps, 20);
+	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
+	end(&s);
+}
+
+static void the_nearest_limit_counts(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_machine *m;
+
+	(void)state;
+	begin(&s, 1000 * (int64_t)MS);
+	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
+			     "series 0 machine_available_bytes 9000000000@0 8000000000@500000000\n"
+			     "series 0 cgroup_memory_bytes 1000000000@0 1950000000@500000000 "
+			     "1500000000@900000000\n"
+			     "series 0 cgroup_cache_bytes 10000000@0 10000000@1000000000\n"
+			     "series 0 cgroup_memory_max_bytes 2000000000@0\n"
+			     "series 0 cgroup_oom_kills 3@0 5@900000000\n"
+			     "series 0 psi_memory_some_us 0@0 900000@1000000000\n"
+			     "series 0 cgroup_psi_memory_some_us 500@0 40500@1000000000\n"
+			     "series 0 cgroup_psi_memory_full_us 500@0 20500@1000000000\n"
+			     "series 0 psi_io_some_us 0@0 100000@1000000000\n"
+			     "series 0 cgroup_throttled_us 1000@0 201000@1000000000\n"
+			     "series 0 cgroup_cpu_limit_millicpus 1500@0\n");
+	a = analysed(&s);
+	m = &a->memory.machine;
+	assert_int_equal(m->limit, MEMORY_LIMIT_CONTAINER);
+	assert_int_equal(m->limit_bytes, 2000000000);
+	assert_int_equal(m->least_left_bytes, 60000000);
+	assert_int_equal(m->oom_kills.sum, 2);
+	assert_true(m->memory.known && m->memory.of_container);
+	assert_near(m->memory.some_share, 0.04, 1e-9);
+	assert_near(m->memory.full_share, 0.02, 1e-9);
+	assert_true(m->io.known && !m->io.of_container);
+	assert_near(m->io.some_share, 0.1, 1e-9);
+	assert_true(worries(a, MEMORY_OOM_KILLS) && worries(a, MEMORY_NEAR_LIMIT) &&
+		    worries(a, MEMORY_PRESSURE) && worries(a, MEMORY_CPU_THROTTLED));
+	assert_int_equal(a->memory.worries[0].what, MEMORY_OOM_KILLS);
+	end(&s);
+}
+
+/* A machine that others fill is closer than a generous container. */
+static void a_full_machine_before_a_generous_container(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 1000 * (int64_t)MS);
+	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
+			     "series 0 machine_available_bytes 9000000000@0 500000000@500000000\n"
+			     "series 0 cgroup_memory_bytes 1000000000@0\n"
+			     "series 0 cgroup_memory_max_bytes 8000000000@0\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.machine.limit, MEMORY_LIMIT_MACHINE);
+	assert_int_equal(a->memory.machine.least_left_bytes, 500000000);
+	assert_true(worries(a, MEMORY_NEAR_LIMIT));
+	end(&s);
+}
+
+static void devices_and_nodes(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_gpu *g;
+
+	(void)state;
+	begin(&s, 1000 * (int64_t)MS);
+	buf_add_str(&s.text,
+		    "series 0 gpu_memory_used_bytes/0 1000@0 5000@500000000 3000@1000000000\n"
+		    "series 0 gpu_memory_total_bytes/0 80000@0\n"
+		    "series 0 gpu_memory_used_bytes/1 79000@0\n"
+		    "series 0 gpu_memory_total_bytes/1 80000@0\n"
+		    "series 0 gpu_throttle_reasons/0 1@0 4@200000000 36@400000000 1@600000000 "
+		    "1@1000000000\n"
+		    "series 0 gpu_sm_clock_mhz/0 1000@0 2000@500000000 2000@1000000000\n"
+		    "series 1 gpu_process_memory_bytes/0 700@0 900@1000000000\n"
+		    "series 1 numa_node_bytes/0 3000@0 3000@1000000000\n"
+		    "series 1 numa_node_bytes/1 1000@0 1000@1000000000\n"
+		    "series 1 numa_threads/0 4@0\n"
+		    "series 1 numa_threads/1 0@0\n"
+		    "series 0 node_local_pages/0 100@0 190@1000000000\n"
+		    "series 0 node_other_pages/0 0@0 10@1000000000\n"
+		    "series 0 node_local_pages/1 5@0 5@1000000000\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.gpu_count, 2);
+	g = &a->memory.gpus[0];
+	assert_int_equal(g->used.peak, 5000);
+	assert_int_equal(g->used.first, 1000);
+	assert_int_equal(g->used.last, 3000);
+	assert_near(g->sm_clock_mhz.mean, 1500, 1e-9);
+	assert_near(g->throttled_share, 0.4, 1e-9);
+	assert_near(g->throttles[0].share, 0.4, 1e-9); /* power */
+	assert_near(g->throttles[3].share, 0.2, 1e-9); /* temperature */
+	assert_true(worries(a, MEMORY_GPU_FULL) && worries(a, MEMORY_GPU_THROTTLED));
+	assert_int_equal(a->memory.worries[0].about, 1);
+	assert_int_equal(a->memory.processes[0].gpu_bytes.peak, 900);
+	assert_true(a->memory.processes[0].remote_known);
+	assert_near(a->memory.processes[0].remote_share, 0.25, 1e-9);
+	assert_true(worries(a, MEMORY_NUMA_REMOTE));
+	assert_true(a->memory.machine.other_node_known);
+	assert_near(a->memory.machine.other_node_share, 0.1, 1e-9);
+	end(&s);
+}
+
+static void allocations_on_the_gpu(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_step_figures *m;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	buf_add_str(&s.text, "gpu 1 1 0 CUPTI 130000\n"
+			     "1: {cudaMalloc#900:8=5000/0@1000 }900@2000\n");
+	for (int i = 0; i < 10; i++) {
+		int64_t at = (2 * i + 1) * STEP_NS;
+
+		buf_printf(&s.text,
+			   "1: [step#%d/0@%" PRId64 " {cudaMalloc#%d:8=1000/0@%" PRId64
+			   " }%d@%" PRId64 " {cudaFree#%d:9/0@%" PRId64 " }%d@%" PRId64
+			   " {cudaHostAlloc#%d:10=64/0@%" PRId64 " }%d@%" PRId64 " ]#%d@%" PRId64
+			   "\n",
+			   i + 1, at, 10 * i + 1, at + 10 * MS, 10 * i + 1, at + 20 * MS,
+			   10 * i + 2, at + 30 * MS, 10 * i + 2, at + 31 * MS, 10 * i + 3,
+			   at + 40 * MS, 10 * i + 3, at + 42 * MS, i + 1, at + STEP_NS);
+	}
+	a = analysed(&s);
+	m = &a->steps[0].memory;
+	assert_true(m->cuda.known);
+	assert_int_equal(m->cuda_steps, 10);
+	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].count, 10);
+	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].bytes, 10000);
+	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].ns, 100 * MS);
+	assert_int_equal(m->cuda.calls[CUDA_MEMORY_FREE].count, 10);
+	assert_int_equal(m->cuda.calls[CUDA_MEMORY_HOST_ALLOC].bytes, 640);
+	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].count, 11);
+	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].bytes, 15000);
+	assert_true(worries(a, MEMORY_CUDA_CHURN));
+	end(&s);
+}
+
+/* Faults are said to matter where they must take a part of the step, however fast the kernel is. */
+static void faults_that_take_time(void **state)
+{
+	static const int64_t each[] = { 10000, 30000 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct scene s;
+		const struct analysis *a;
+
+		begin(&s, 21 * STEP_NS);
+		steps(&s, 20, 0, STEP_NS, STEP_NS);
+		looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+		buf_add_str(&s.text, "series 1 minor_faults");
+		for (int k = 0; k <= 210; k++)
+			buf_printf(&s.text, " %" PRId64 "@%" PRId64, each[i] * k / 10,
+				   (int64_t)k * 10 * MS);
+		buf_add_byte(&s.text, '\n');
+		a = analysed(&s);
+		assert_int_equal(worries(a, MEMORY_MINOR_FAULTS), i);
+		end(&s);
+	}
+}
+
+/* Every concern has a sentence, and the sentence the figure. */
+static void sentences(void **state)
+{
+	struct scene s;
+	const struct analysis *a = forty_steps(&s, leak);
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	memory_text_meaning(&text, a);
+	assert_non_null(strstr(buf_string(&text), "each step leaves 1.00 MB behind"));
+	buf_release(&text);
+	end(&s);
+}
+
+static void levels_of_the_kernel(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 1000 * (int64_t)MS);
+	/* The highest mark rose: between two looks there was more than either saw. */
+	buf_add_str(&s.text,
+		    "series 1 rss_bytes 100000@0 200000@500000000 150000@1000000000\n"
+		    "series 1 rss_peak_bytes 100000@0 900000@500000000\n"
+		    "series 1 swap_bytes 0@0 90000@900000000\n"
+		    "info memory.cpu_share 0.0042\ninfo memory.held_back 1\n"
+		    "info memory.missing psi: not there\ninfo memory.missing nvml: no GPU\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 900000);
+	assert_near(a->memory.processes[0].rss.mean, 150000, 1e-9);
+	assert_true(worries(a, MEMORY_SWAPPED));
+	assert_true(a->memory.cost_known && a->memory.held_back);
+	assert_near(a->memory.cost_share, 0.0042, 1e-9);
+	assert_int_equal(a->memory.missing_count, 2);
+	assert_string_equal(a->memory.missing[1], "nvml: no GPU");
+	end(&s);
+
+	/* It did not: it is of a time before the recording. */
+	begin(&s, 1000 * (int64_t)MS);
+	buf_add_str(&s.text, "series 1 rss_bytes 100000@0 200000@500000000\n"
+			     "series 1 rss_peak_bytes 900000@0 900000@500000000\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 200000);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_leak_has_its_slope),
+		cmocka_unit_test(what_stays_or_comes_back_is_no_leak),
+		cmocka_unit_test(two_looks_are_no_trend),
+		cmocka_unit_test(one_step_or_none),
+		cmocka_unit_test(faults_of_steps),
+		cmocka_unit_test(a_gap_in_the_looks),
+		cmocka_unit_test(steps_that_nobody_saw_are_in_no_figure),
+		cmocka_unit_test(a_total_that_restarts_goes_on),
+		cmocka_unit_test(steps_at_once),
+		cmocka_unit_test(the_nearest_limit_counts),
+		cmocka_unit_test(a_full_machine_before_a_generous_container),
+		cmocka_unit_test(devices_and_nodes),
+		cmocka_unit_test(allocations_on_the_gpu),
+		cmocka_unit_test(faults_that_take_time),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(levels_of_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
