@@ -96,6 +96,13 @@ bench-cpu: venv packages ## what profilers cost, every version and tool: hours, 
 	.venv/bin/python bench/bench_cpu.py --all --markdown build-bench/bench_cpu.md $(BENCH_CPU)
 	@cat build-bench/bench_cpu.md
 
+TRACES ?= examples/bottlenecks/traces
+
+.PHONY: accuracy
+accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES (tests/gpu/record_examples.py)
+	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
+		--traces $(TRACES) --write docs/ACCURACY.md
+
 .PHONY: stage-gpu
 stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)
 	$(call cmake,build-gpu,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_STATIC=ON -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=OFF)

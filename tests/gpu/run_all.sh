@@ -1,7 +1,7 @@
 #!/bin/sh
 # Everything that is to be shown on a machine with a GPU, in parts that can be chosen:
 #
-#   tests/gpu/run_all.sh [check] [layers] [cupti] [onoff] [overhead] [golden] [taps]
+#   tests/gpu/run_all.sh [check] [layers] [cupti] [onoff] [overhead] [golden] [taps] [examples]
 #                                                    default: check, cupti, onoff and overhead
 #
 #   check      counts, times, clocks, lines, ways to end             about 5 minutes
@@ -11,6 +11,7 @@
 #   overhead   recorded and plain processes in turns                 3 minutes
 #   golden     small traces for examples/traces                      1 minute
 #   taps       what each libcupti says, for tests/data/cupti         1 minute
+#   examples   examples/bottlenecks, for docs/ACCURACY.md             6 minutes
 #
 # Where a command may run only so long, call it once for some of them.
 #
@@ -47,7 +48,7 @@ part() {
 		124 | 137) echo "== $name: FAILED, not done after $limit s" ;;
 		*) echo "== $name: FAILED, status $status ($(($(date +%s) - start)) s)" ;;
 		esac
-		grep -E ' (FAIL|SKIP)$|SKIP,|FAILED,|MISSED|^(check|cupti|golden|taps): ' "$log" | head -n 60
+		grep -E ' (FAIL|SKIP)$|SKIP,|FAILED,|MISSED|^(check|cupti|golden|taps|examples): ' "$log" | head -n 60
 	} >>"$summary"
 	[ $status -eq 0 ] || [ $status -eq 77 ] || failed=1
 }
@@ -71,8 +72,9 @@ for each in "$@"; do
 	overhead) part overhead 420 python3 "$here/overhead.py" ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;
+	examples) part examples 580 python3 "$here/record_examples.py" ;;
 	*)
-		echo "run_all.sh: no part '$each': check, layers, cupti, onoff, overhead, golden or taps" >&2
+		echo "run_all.sh: no part '$each': check, layers, cupti, onoff, overhead, golden, taps or examples" >&2
 		exit 2
 		;;
 	esac

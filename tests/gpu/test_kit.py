@@ -7,6 +7,7 @@ import os
 import py_compile
 import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -20,11 +21,12 @@ import gpu_events  # noqa: E402
 import kit  # noqa: E402
 import on_off  # noqa: E402
 import overhead  # noqa: E402
+import record_examples  # noqa: E402
 import record_taps  # noqa: E402
 import truth  # noqa: E402
 
 PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
-            "record_taps.py", "under_profiler.py"]
+            "record_examples.py", "record_taps.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 
@@ -409,6 +411,23 @@ def test_a_tap_says_what_the_program_says(recorded_tap):
     assert failures() == ["tap"]
 
 
+def test_recordings_are_packed_in_archives_that_can_be_carried(tmp_path, monkeypatch):
+    monkeypatch.setattr(record_examples, "ARCHIVE_BYTES", 100)
+    monkeypatch.setattr(record_examples, "ARCHIVES", 2)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, size in (("a", 60), ("b", 60), ("c", 30), ("d", 60), ("huge", 200)):
+        (folder / (name + ".isc")).write_bytes(bytes(size))
+        (folder / (name + ".md")).write_bytes(b"x")
+    left_out = record_examples.pack(str(folder), ["a", "b", "c", "d", "huge"], str(tmp_path))
+    assert left_out == ["d", "huge"]
+    packed = []
+    for number in (1, 2):
+        with tarfile.open(str(tmp_path / ("examples-%d.tar" % number))) as tar:
+            packed.append(tar.getnames())
+    assert packed == [["a.isc", "a.md", "c.isc", "c.md"], ["b.isc", "b.md"]]
+
+
 # ---- the scripts themselves
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)
@@ -422,7 +441,7 @@ def test_programs_explain_themselves(program):
     assert done.returncode == 0 and "usage:" in done.stdout
 
 
-@pytest.mark.parametrize("program", PROGRAMS[:5])
+@pytest.mark.parametrize("program", PROGRAMS[:6])
 def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
     done = run(sys.executable, os.path.join(HERE, program), "--out", str(tmp_path))
     assert done.returncode == kit.NOTHING, done.stdout

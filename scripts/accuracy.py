@@ -1,0 +1,207 @@
+"""How often the findings are right: docs/ACCURACY.md from recordings of examples/bottlenecks.
+
+    scripts/accuracy.py --bin build/stage/bin/inferscope --traces FOLDER [--write docs/ACCURACY.md]
+
+FOLDER holds what tests/gpu/record_examples.py left: PROGRAM_VARIANT.isc and said.json.  Reports are
+made anew, so that the table tells of the present program.  The status is 0 whatever the table says.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import namedtuple
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "examples", "bottlenecks"))
+import catalogue  # noqa: E402
+
+HIGH = 0.8
+BINS = [(0.9, 1.01), (HIGH, 0.9), (0.6, HIGH), (0.0, 0.6)]
+
+INTRODUCTION = """# Accuracy
+
+What the findings say of programs whose bottleneck is known: `examples/bottlenecks`, {count} programs with one planted
+bottleneck each, in a slow and a fixed variant, and {healthy} healthy ones. Recorded with default settings on {machine}
+(`tests/gpu/record_examples.py`); `make accuracy` makes this page from the recordings. The right id stands in
+`examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a marked one is wrong.
+
+- **First finding**: the first of the report, whatever its confidence.
+- **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed variant saves, by the programs' own
+  clocks. A program may be fixed better or worse than the finding assumes.
+"""
+
+Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
+Claim = namedtuple("Claim", "name id confidence right")
+
+
+def analyze(binary, trace, folder):
+    report = os.path.join(folder, "report.json")
+    subprocess.run([binary, "analyze", "--quiet", trace, "--report", report], check=True)
+    with open(report, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def predicted(finding):
+    """(low, likely, high) saving as shares of the step; None where the finding tells none."""
+    likely, share = finding.get("saving_ms"), finding.get("saving_share")
+    if not likely or share is None:
+        return None
+    return tuple(share * finding.get(key, likely) / likely
+                 for key in ("saving_low_ms", "saving_ms", "saving_high_ms"))
+
+
+def actual(program, said):
+    """What the fixed variant saves, as a share of the slow one's step; None: not recorded."""
+    slow, fixed = (said.get("%s_%s" % (program.name, each)) for each in ("slow", "fixed"))
+    return 1 - fixed["ms_per_step"] / slow["ms_per_step"] if slow and fixed else None
+
+
+def judge(program, report, said):
+    """The row of a program with a bottleneck."""
+    finding = (report.get("findings") or [None])[0]
+    if finding is None:
+        return Row(program, None, False, False, False, None, actual(program, said))
+    function, line = program.here(finding.get("where"))
+    return Row(program, finding, finding["id"] == program.finding, function, line,
+               predicted(finding), actual(program, said))
+
+
+def claims(program, variant, report):
+    """Each finding of a report, and whether it is true of the program."""
+    true = set(program.also)
+    if variant == "slow" and program.finding:
+        true.add(program.finding)
+    return [Claim("%s_%s" % (program.name, variant), finding["id"], finding["confidence"],
+                  finding["id"] in true) for finding in report.get("findings") or []]
+
+
+def percent(share):
+    return "–" if share is None else "%.0f %%" % (100 * share)
+
+
+def mark(right):
+    return "yes" if right else "**no**"
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def place(finding):
+    where = finding and finding.get("where")
+    return "–" if not where else "`%s` %s:%s" % (
+        where.get("function"), os.path.basename(where.get("file") or "?"), where.get("line"))
+
+
+def bottleneck_table(rows):
+    cells = []
+    for row in rows:
+        saving = "–" if row.predicted is None else "%s (%s–%s)" % (
+            percent(row.predicted[1]), percent(row.predicted[0])[:-2], percent(row.predicted[2]))
+        cells.append([row.program.name, "`%s`" % row.program.finding,
+                      "`%s`" % row.finding["id"] if row.finding else "none",
+                      "%.2f" % row.finding["confidence"] if row.finding else "–", place(row.finding),
+                      mark(row.right_id), mark(row.right_function), mark(row.right_line), saving,
+                      percent(row.actual)])
+    return table(["program", "expected", "first finding", "confidence", "where", "id", "function",
+                  "line", "predicted", "actual"], cells)
+
+
+def healthy_table(reports):
+    cells = []
+    for program, report in reports:
+        wrong = [claim.id for claim in claims(program, "slow", report) if not claim.right]
+        verdict = (report.get("verdict") or {}).get("bound", "–")
+        right = program.verdict in (None, verdict)
+        cells.append([program.name, verdict, mark(right),
+                      ", ".join("`%s`" % each for each in wrong) or "none"])
+    return table(["program", "verdict", "right", "findings that are not true of it"], cells)
+
+
+def reliability_table(every):
+    cells = []
+    for low, high in BINS:
+        among = [claim for claim in every if low <= claim.confidence < high]
+        right = sum(claim.right for claim in among)
+        cells.append(["%.1f–%.1f" % (low, min(high, 1)), str(len(among)), str(right),
+                      percent(right / len(among)) if among else "–"])
+    return table(["confidence", "findings", "right", "share"], cells)
+
+
+def page(rows, healthy, every, missing, machine):
+    parts = [INTRODUCTION.format(count=len(rows), healthy=len(healthy), machine=machine)]
+    total = len(rows)
+    parts.append("Right id first: **%d of %d**; right function: %d; right line: %d.\n" % (
+        sum(row.right_id for row in rows), total,
+        sum(row.right_id and row.right_function for row in rows),
+        sum(row.right_id and row.right_line for row in rows)))
+    parts.append("## Bottlenecks\n\n" + bottleneck_table(rows))
+    within = [row for row in rows if row.right_id and row.predicted and row.actual is not None]
+    good = sum(row.predicted[0] <= row.actual <= row.predicted[2] for row in within)
+    parts.append("The actual saving lies within the predicted range in %d of %d cases with the right "
+                 "id.\n" % (good, len(within)))
+    parts.append("## Healthy programs\n\n" + healthy_table(healthy))
+    parts.append(
+        "## Reliability of the confidences\n\n"
+        "Every finding of every report, of the fixed variants as well. It is right where "
+        "truth.json names it for the program; of a\nfixed variant the planted one no longer is. "
+        "What is true but was not foreseen there counts as wrong.\n\n" + reliability_table(every))
+    wrong = [claim for claim in every if claim.confidence >= HIGH and not claim.right]
+    if wrong:
+        parts.append("Wrong with a confidence of at least %.1f:\n\n%s" % (HIGH, table(
+            ["recording", "finding", "confidence"],
+            [[claim.name, "`%s`" % claim.id, "%.2f" % claim.confidence] for claim in wrong])))
+    if missing:
+        parts.append("Not recorded: %s.\n" % ", ".join(missing))
+    return "\n".join(parts)
+
+
+def machine_of(report):
+    """The GPU, and what ran on it, in words."""
+    run = report["run"]
+    gpu = run.get("gpu") or {}
+    frameworks = ", ".join("%s %s" % pair for pair in sorted((run.get("frameworks") or {}).items())
+                           if isinstance(pair[1], str))
+    return ", ".join(filter(None, ["an " + gpu["name"] if gpu.get("name") else "a CPU",
+                                   "CPython " + run["python"] if run.get("python") else "",
+                                   frameworks]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--traces", required=True, metavar="FOLDER")
+    parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
+    args = parser.parse_args()
+    with open(os.path.join(args.traces, "said.json"), encoding="utf-8") as file:
+        said = json.load(file)
+    rows, healthy, every, missing, machine = [], [], [], [], "?"
+    with tempfile.TemporaryDirectory(prefix="inferscope-accuracy-") as folder:
+        for program in catalogue.programs():
+            for variant in program.variants:
+                name = "%s_%s" % (program.name, variant)
+                trace = os.path.join(args.traces, name + ".isc")
+                if not os.path.exists(trace):
+                    missing.append(name)
+                    continue
+                report = analyze(os.path.abspath(args.bin), trace, folder)
+                machine = machine_of(report)
+                every += claims(program, variant, report)
+                if not program.finding:
+                    healthy.append((program, report))
+                elif variant == "slow":
+                    rows.append(judge(program, report, said))
+    text = page(rows, healthy, every, missing, machine)
+    if args.write:
+        with open(args.write, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

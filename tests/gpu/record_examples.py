@@ -1,0 +1,128 @@
+"""Records the programs of examples/bottlenecks, one after the other, as a user would: default
+settings.  Traces, reports and what the programs say of themselves are left in archives, few and
+small enough to be carried: examples-1.tar, examples-2.tar, ...
+
+The slow and the healthy ones come first, so that a run that was cut short has those.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tarfile
+import tempfile
+import time
+
+import kit
+from kit import FAIL, OK, SKIP, Row
+
+sys.path.insert(0, os.path.join(kit.ROOT, "examples", "bottlenecks"))
+import catalogue  # noqa: E402
+
+TRACE_BYTES = 4 << 20  # a larger one is told
+ARCHIVE_BYTES = 15 << 20
+ARCHIVES = 4
+TIMEOUT_S = 60
+SECONDS = "3"  # of requests
+
+
+def record(program, variant, folder, options):
+    """(row, what the program said)."""
+    name = "%s_%s" % (program.name, variant)
+    base = os.path.join(folder, name)
+    command = kit.recorded(program.command(variant, "--seconds", SECONDS), base + ".isc", base + ".json",
+                           ["--report", base + ".md", *options], budget=())
+    done = kit.execute(command, TIMEOUT_S, cwd=folder)
+    with open(base + ".log", "w", encoding="utf-8") as file:
+        file.write(done.stdout + done.stderr)
+    said = catalogue.said(done.stdout)
+    if done.status != 0 or said is None:
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        return Row(name, "recorded", "status 0", "status %s: %s" % (done.status, last), FAIL), None
+    size = os.path.getsize(base + ".isc")
+    got = "%.1f MB, %d x %.2f ms, %.1f s" % (size / 1e6, said["steps"], said["ms_per_step"],
+                                             done.seconds)
+    return Row(name, "recorded", "<= %d MB" % (TRACE_BYTES >> 20), got,
+               OK if size <= TRACE_BYTES else FAIL), said
+
+
+def compare(program, said):
+    """The fixed variant gives the slow one's answers, sooner."""
+    slow, fixed = (said.get("%s_%s" % (program.name, variant)) for variant in ("slow", "fixed"))
+    if not slow or not fixed:
+        return []
+    rows = [Row(program.name, "fixed is faster", "< 1", fixed["ms_per_step"] / slow["ms_per_step"],
+                OK if fixed["ms_per_step"] < slow["ms_per_step"] else FAIL)]
+    if program.same_answers:
+        same = fixed["digest"] == slow["digest"]
+        rows.append(Row(program.name, "same answers", slow["digest"], fixed["digest"],
+                        OK if same else FAIL))
+    return rows
+
+
+def pack(folder, names, out):
+    """The files of each name, in that order; returns the names for which there was no room."""
+    archives, left_out = [], []
+    for name in names:
+        files = [file for file in sorted(os.listdir(folder)) if file.split(".")[0] == name]
+        size = sum(os.path.getsize(os.path.join(folder, file)) for file in files)
+        place = next((archive for archive in archives if archive[0] + size <= ARCHIVE_BYTES), None)
+        if place is None and (len(archives) == ARCHIVES or size > ARCHIVE_BYTES):
+            left_out.append(name)
+            continue
+        if place is None:
+            place = [0, []]
+            archives.append(place)
+        place[0] += size
+        place[1] += files
+    os.makedirs(out, exist_ok=True)
+    for number, (_, files) in enumerate(archives, 1):
+        with tarfile.open(os.path.join(out, "examples-%d.tar" % number), "w") as tar:
+            for file in files:
+                tar.add(os.path.join(folder, file), file)
+    return left_out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default=os.environ.get("OUT", "."), help="where they are left")
+    parser.add_argument("--budget", type=float, default=500, metavar="S",
+                        help="begin nothing after so many seconds")
+    parser.add_argument("--option", action="append", default=[], help="of inferscope run")
+    parser.add_argument("names", nargs="*", help="of programs; all where there are none")
+    args = parser.parse_args()
+    programs = [program for program in catalogue.programs()
+                if not args.names or program.name in args.names]
+    runs = [(program, variant) for wanted in ("slow", "fixed") for program in programs
+            for variant in program.variants if variant == wanted]
+    problem = kit.obstacle()
+    begin = time.monotonic()
+    rows, said = [], {}
+    with tempfile.TemporaryDirectory(prefix="inferscope-examples-") as folder:
+        for program, variant in runs:
+            late = time.monotonic() - begin > args.budget
+            if problem or late:
+                rows.append(Row("%s_%s" % (program.name, variant), "recorded", "",
+                                problem or "no time left", SKIP))
+            else:
+                row, words = record(program, variant, folder, args.option)
+                rows.append(row)
+                if words:
+                    said[row.workload] = words
+            kit.show(rows[-1:])
+        comparisons = [row for program in programs for row in compare(program, said)]
+        kit.show(comparisons)
+        with open(os.path.join(folder, "said.json"), "w", encoding="utf-8") as file:
+            json.dump(said, file, indent=1)
+        if not problem:
+            names = ["said"] + [row.workload for row in rows if row.verdict != SKIP]
+            for name in pack(folder, names, args.out):
+                comparisons.append(Row(name, "packed", "", "no room", FAIL))
+                kit.show(comparisons[-1:])
+    rows += comparisons
+    print("examples: " + kit.tally(rows))
+    return kit.status(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""scripts/accuracy.py judges reports: here reports that were made up, with known verdicts."""
+
+import importlib.util
+import os
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+spec = importlib.util.spec_from_file_location("accuracy",
+                                              os.path.join(ROOT, "scripts", "accuracy.py"))
+accuracy = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(accuracy)
+
+PROGRAMS = {program.name: program for program in accuracy.catalogue.programs()}
+SAID = {"empty_cache_slow": {"ms_per_step": 8.0}, "empty_cache_fixed": {"ms_per_step": 6.0}}
+
+
+def finding(identifier, line=1, confidence=0.9):
+    return {"id": identifier, "confidence": confidence, "saving_ms": 2.0, "saving_low_ms": 1.0,
+            "saving_high_ms": 3.0, "saving_share": 0.2,
+            "where": {"function": "clean_up", "file": "empty_cache.py", "line": line}}
+
+
+def test_the_first_finding_is_judged_by_id_function_and_line():
+    program = PROGRAMS["empty_cache"]
+    right = finding("alloc-churn", program.places[0].line)
+    row = accuracy.judge(program, {"findings": [right, finding("gpu-idle")]}, SAID)
+    assert (row.right_id, row.right_function, row.right_line) == (True, True, True)
+    assert row.predicted == pytest.approx((0.1, 0.2, 0.3))
+    assert row.actual == pytest.approx(0.25)
+    row = accuracy.judge(program, {"findings": [finding("gpu-idle"), right]}, {})
+    assert (row.right_id, row.right_function, row.right_line) == (False, True, False)
+    assert row.actual is None
+    assert not accuracy.judge(program, {"findings": []}, SAID).right_id
+
+
+def test_the_planted_finding_is_wrong_of_the_fixed_variant_and_what_is_also_true_is_right():
+    program = PROGRAMS["item_per_token"]
+    report = {"findings": [finding("sync-per-step"), finding("launch-bound"), finding("gc-pause")]}
+
+    def right(variant):
+        return [claim.right for claim in accuracy.claims(program, variant, report)]
+    assert right("slow") == [True, True, False]
+    assert right("fixed") == [False, True, False]
+
+
+def test_the_page_counts_what_was_right():
+    program = PROGRAMS["empty_cache"]
+    report = {"findings": [finding("alloc-churn", program.places[0].line)]}
+    every = accuracy.claims(program, "slow", report)
+    every += accuracy.claims(program, "fixed", {"findings": [finding("io-wait", confidence=0.85)]})
+    page = accuracy.page([accuracy.judge(program, report, SAID)],
+                         [(PROGRAMS["healthy_low_traffic"], {"findings": []})], every,
+                         ["held_lock_fixed"], "a machine")
+    assert "Right id first: **1 of 1**; right function: 1; right line: 1." in page
+    assert "| 0.9–1.0 | 1 | 1 | 100 % |" in page
+    assert "| 0.8–0.9 | 1 | 0 | 0 % |" in page
+    assert "| empty_cache_fixed | `io-wait` | 0.85 |" in page
+    assert "20 % (10–30 %)" in page and "25 %" in page
+    assert "Not recorded: held_lock_fixed." in page
