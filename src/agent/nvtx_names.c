@@ -171,6 +171,28 @@ static const char *category_name(uint32_t domain, uint32_t category)
 	return c ? name_of(atomic_load_explicit(&c->name, memory_order_relaxed)) : NULL;
 }
 
+/*
+ * Where the name ends in a text that goes on with the number of an event: as PyTorch's
+ * emit_nvtx() has it ("aten::linear, seq = 3, op_id = 17"), where otherwise no two events would
+ * have the same name.
+ */
+static HOT size_t name_bytes(const char *text, size_t bytes)
+{
+	static const char *const numbers[] = { ", seq = ", ", op_id = " };
+	const char *end = memchr(text, ',', bytes);
+
+	for (; end; end = memchr(end + 1, ',', bytes - (size_t)(end + 1 - text))) {
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+			const char *digit = end + strlen(numbers[i]);
+
+			if (!strncmp(end, numbers[i], strlen(numbers[i])) && *digit >= '0' &&
+			    *digit <= '9')
+				return (size_t)(end - text);
+		}
+	}
+	return bytes;
+}
+
 static HOT uint64_t hash_of(const struct nvtx_event *e, size_t bytes)
 {
 	uint64_t hash = intern_mix(e->kind, (uint64_t)e->domain << 32 | e->category);
@@ -193,7 +215,7 @@ static size_t put_short_name(uint8_t *to, const char *name)
 	return n + bytes;
 }
 
-static COLD uint32_t define(struct ring *r, const struct nvtx_event *e, uint64_t hash)
+static COLD uint32_t define(struct ring *r, const struct nvtx_event *e, size_t bytes, uint64_t hash)
 {
 	uint8_t head[5 * VARINT_MAX + 2 * NVTX_SHORT_NAME];
 	const char *text = e->text ? e->text : name_of(e->registered);
@@ -204,18 +226,25 @@ static COLD uint32_t define(struct ring *r, const struct nvtx_event *e, uint64_t
 	n += varint_put(head + n, e->category);
 	n += put_short_name(head + n, name_of(e->domain));
 	n += put_short_name(head + n, category_name(e->domain, e->category));
-	text = text && *text ? text : UNNAMED;
-	if (!ring_define(r, DEF_NVTX, id, head, (uint32_t)n, text,
-			 (uint32_t)strnlen(text, NVTX_NAME_MAX)))
+	if (!e->text && text)
+		bytes = strnlen(text, NVTX_NAME_MAX);
+	if (!text || !bytes) {
+		text = UNNAMED;
+		bytes = strlen(UNNAMED);
+	}
+	if (!ring_define(r, DEF_NVTX, id, head, (uint32_t)n, text, (uint32_t)bytes))
 		return 0;
 	intern_put(&known, hash, id);
 	return id;
 }
 
-HOT uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e)
+HOT uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e, const char **about)
 {
-	uint64_t hash = hash_of(e, e->text ? strnlen(e->text, NVTX_NAME_MAX) : 0);
+	size_t all = e->text ? strnlen(e->text, NVTX_NAME_MAX) : 0;
+	size_t bytes = all ? name_bytes(e->text, all) : 0;
+	uint64_t hash = hash_of(e, bytes);
 	uint32_t id = intern_find(&known, hash);
 
-	return id ? id : define(r, e, hash);
+	*about = bytes < all ? e->text + bytes + strlen(", ") : NULL;
+	return id ? id : define(r, e, bytes, hash);
 }

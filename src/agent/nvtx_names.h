@@ -37,7 +37,10 @@ struct nvtx_event {
 	uint32_t registered; /* number of the text; 0: none */
 };
 
-/* The id of its DEF_NVTX, defined at first sight; 0 where there was no room. */
-uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e);
+/*
+ * The id of its DEF_NVTX, defined at first sight; 0 where there was no room.  *about: what its
+ * text says of this one event, behind a name that it shares with others; NULL: nothing.
+ */
+uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e, const char **about);
 
 #endif

@@ -21,11 +21,14 @@
 #define STACK_MAX 1024u /* of a program that pushes and does not pop, the newest stay */
 #define NO_RANGE (-1)   /* what a pop of nothing returns */
 
-/* The key of the payload among the metadata, and what they take: type, length, key, value. */
+/* The keys of the metadata, and what they take: type, length, key, value. */
 static const uint8_t key[] = { 'p', 'a', 'y', 'l', 'o', 'a', 'd' };
+static const uint8_t about_key[] = { 'a', 'b', 'o', 'u', 't' };
+#define ABOUT_MAX 255u /* bytes; longer ones are cut */
 #define VALUE_AT (2 + sizeof(key))
 #define ARG_MAX (VALUE_AT + VARINT_MAX)
-#define BEGIN_MAX (VARINT_MAX + 1 + ARG_MAX)
+#define ABOUT_ARG_MAX (2 + sizeof(about_key) + VARINT_MAX + ABOUT_MAX)
+#define BEGIN_MAX (VARINT_MAX + 1 + ARG_MAX + ABOUT_ARG_MAX)
 
 /* Instances of started ranges: apart from those of session_next_instance(). */
 #define STARTED (1ull << 48)
@@ -100,16 +103,38 @@ static size_t put_payload(uint8_t *to, const struct nvtx_attributes *a)
 	return VALUE_AT + n;
 }
 
+/* What a text says behind the name, as metadata. */
+static COLD size_t put_about(uint8_t *to, const char *about)
+{
+	size_t bytes = strnlen(about, ABOUT_MAX), n = 2;
+
+	to[0] = ARG_STRING;
+	to[1] = sizeof(about_key);
+	memcpy(to + n, about_key, sizeof(about_key));
+	n += sizeof(about_key);
+	n += varint_put(to + n, bytes);
+	memcpy(to + n, about, bytes);
+	return n + bytes;
+}
+
+/* The metadata of an event: room for both. */
+static size_t put_args(uint8_t *to, const struct nvtx_attributes *a, const char *about)
+{
+	size_t n = put_payload(to, a);
+
+	return about ? n + put_about(to + n, about) : n;
+}
+
 /* ---- records ---- */
 
 static void write_begin(struct ring *r, uint32_t id, uint64_t instance,
-			const struct nvtx_attributes *a)
+			const struct nvtx_attributes *a, const char *about)
 {
 	uint8_t payload[BEGIN_MAX];
 	size_t n = varint_put(payload, instance);
 
 	payload[n++] = 0; /* no task */
-	n += put_payload(payload + n, a);
+	n += put_args(payload + n, a, about);
 	ring_push_payload(r, RECORD_SCOPE_BEGIN, id, payload, (uint32_t)n);
 	budget_count(r, 1);
 }
@@ -182,6 +207,7 @@ int nvtx_push(const struct nvtx_event *e, const struct nvtx_attributes *a)
 	struct ring *r;
 	struct nvtx_stack *s = stack_here(&r);
 	struct open_range *top;
+	const char *about;
 	bool over;
 	int64_t outer;
 
@@ -194,7 +220,7 @@ int nvtx_push(const struct nvtx_event *e, const struct nvtx_attributes *a)
 	top = &s->open[s->count++];
 	top->domain = e->domain;
 	top->level = outer < 0 ? 0 : s->open[outer].level + 1;
-	top->id = nvtx_id(r, e);
+	top->id = nvtx_id(r, e, &about);
 	top->instance = 0;
 	top->since_ns = 0;
 	if (!is_recorded(r, s, top->id))
@@ -202,7 +228,7 @@ int nvtx_push(const struct nvtx_event *e, const struct nvtx_attributes *a)
 	if (over)
 		top->since_ns = stamp_monotonic();
 	top->instance = session_next_instance(r);
-	write_begin(r, top->id, top->instance, a);
+	write_begin(r, top->id, top->instance, a, about);
 	return (int)top->level;
 }
 
@@ -276,12 +302,13 @@ uint64_t nvtx_start(const struct nvtx_event *e, const struct nvtx_attributes *a)
 	struct ring *r;
 	struct nvtx_stack *s = stack_here(&r);
 	uint32_t number, id;
+	const char *about;
 	bool over;
 
 	if (!s)
 		return 0;
 	over = nvtx_look_due(&s->look) && nvtx_look_now(r, &s->look);
-	id = nvtx_id(r, e);
+	id = nvtx_id(r, e, &about);
 	if (!is_recorded(r, s, id))
 		return (uint64_t)id << 32;
 	number = take_number();
@@ -289,7 +316,7 @@ uint64_t nvtx_start(const struct nvtx_event *e, const struct nvtx_attributes *a)
 		s->started = number;
 		s->since_ns = stamp_monotonic();
 	}
-	write_begin(r, id, STARTED | number, a);
+	write_begin(r, id, STARTED | number, a, about);
 	return (uint64_t)id << 32 | number;
 }
 
@@ -314,17 +341,20 @@ void nvtx_mark(const struct nvtx_event *e, const struct nvtx_attributes *a)
 {
 	struct ring *r;
 	struct nvtx_stack *s = stack_here(&r);
-	uint8_t payload[1 + ARG_MAX] = { 0 }; /* no task */
+	uint8_t payload[1 + ARG_MAX + ABOUT_ARG_MAX];
+	const char *about;
 	uint32_t id;
 	bool over;
 
 	if (!s)
 		return;
 	over = nvtx_look_due(&s->look) && nvtx_look_now(r, &s->look);
-	id = nvtx_id(r, e);
+	id = nvtx_id(r, e, &about);
 	if (!is_recorded(r, s, id))
 		return;
-	ring_push_payload(r, RECORD_MARK, id, payload, (uint32_t)(1 + put_payload(payload + 1, a)));
+	payload[0] = 0; /* no task */
+	ring_push_payload(r, RECORD_MARK, id, payload,
+			  (uint32_t)(1 + put_args(payload + 1, a, about)));
 	budget_count(r, 1);
 	if (over)
 		nvtx_left_out_judge(r, id, 0);

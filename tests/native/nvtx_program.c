@@ -238,6 +238,30 @@ static void names(int count)
 	puts("done");
 }
 
+/* Names as PyTorch's emit_nvtx() makes them, and some that only look like it. */
+static void operators(int count)
+{
+	char huge[512] = "aten::huge, op_id = 1";
+
+	memset(huge + strlen(huge), 'x', sizeof(huge) - strlen(huge) - 1);
+	for (int i = 0; i < count; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "aten::linear, op_id = %d", i);
+		nvtxRangePushA(name);
+		snprintf(name, sizeof(name),
+			 "aten::add, seq = %d, op_id = 7, sizes = [[8, 256], []]", i);
+		nvtxRangeEnd(nvtxRangeStartA(name));
+		nvtxRangePushA(huge);
+		nvtxRangePushA("load, seq = x");
+		nvtxRangePop();
+		nvtxRangePop();
+		nvtxRangePop();
+		nvtxMarkA("a, b");
+	}
+	puts("done");
+}
+
 static void *many_ranges(void *unused)
 {
 	attributes a = with_text("with attributes");
@@ -325,6 +349,8 @@ int main(int argc, char **argv)
 		leaks();
 	else if (!strcmp(how, "names"))
 		names(number);
+	else if (!strcmp(how, "operators"))
+		operators(number);
 	else if (!strcmp(how, "at once"))
 		at_once();
 	else if (!strcmp(how, "storm"))
