@@ -13,6 +13,7 @@
 #include "agent/adapter_scopes.h"
 #include "agent/frames.h"
 #include "agent/layers.h"
+#include "format/torch_scopes.h"
 
 /* nn.Module keeps its parts in a dict that it has under this name. */
 static PyObject *parts_of(PyObject *module)
@@ -60,7 +61,7 @@ static void wait_begins(struct ring *r)
 {
 	static PyObject *name;
 
-	adapter_scope_begin(r, text_for_ever(&name, "torch: DataLoader wait"), NULL);
+	adapter_scope_begin(r, text_for_ever(&name, TORCH_WAIT), NULL);
 }
 
 /* In a worker; in a program without workers, where it is needed. */
@@ -68,15 +69,15 @@ static void load_begins(struct ring *r)
 {
 	static PyObject *name;
 
-	adapter_scope_begin(r, text_for_ever(&name, "torch: DataLoader load"), NULL);
+	adapter_scope_begin(r, text_for_ever(&name, TORCH_LOAD), NULL);
 }
 
 static const struct {
 	const char *key, *attribute; /* of a code object */
 } compiled[] = {
-	{ "function", "co_name" },
-	{ "file", "co_filename" },
-	{ "line", "co_firstlineno" },
+	{ TORCH_COMPILE_FUNCTION, "co_name" },
+	{ TORCH_COMPILE_FILE, "co_filename" },
+	{ TORCH_COMPILE_LINE, "co_firstlineno" },
 };
 
 /* Once for each graph: what is compiled again for other arguments comes again. */
@@ -98,9 +99,17 @@ static void compile_begins(struct ring *r)
 			args_put(&args, &key, fact);
 		py_drop(fact);
 	}
-	adapter_scope_begin(r, text_for_ever(&name, "torch: compile"), &args);
+	adapter_scope_begin(r, text_for_ever(&name, TORCH_COMPILE), &args);
 	py.Err_Clear();
 	py.Err_Restore(type, value, traceback);
+}
+
+/* Not a layer: a graph may be made of several, or of a part of one. */
+static void graph_begins(struct ring *r)
+{
+	static PyObject *name;
+
+	adapter_scope_begin(r, text_for_ever(&name, TORCH_GRAPH), NULL);
 }
 
 static const struct adapter_function functions[] = {
@@ -112,6 +121,11 @@ static const struct adapter_function functions[] = {
 	{ "torch/utils/data/_utils/fetch.py", "_IterableDatasetFetcher.fetch", load_begins,
 	  adapter_scope_end },
 	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, adapter_scope_end },
+	{ "torch/_inductor/output_code.py", "CompiledFxGraph.__call__", graph_begins,
+	  adapter_scope_end },
+	/* Until 2.5. */
+	{ "torch/_inductor/codecache.py", "CompiledFxGraph.__call__", graph_begins,
+	  adapter_scope_end },
 };
 
 const struct adapter adapter_torch = { functions, sizeof(functions) / sizeof(functions[0]) };

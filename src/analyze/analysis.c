@@ -164,6 +164,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	    census_finish(&census, a, tl, &samples, t) ||
 	    steps_collect(a, tl, &census.finder, &from, t, &items) ||
 	    memory_collect(a, &memory, t) || nvtx_figures_collect(a, tl, &gpu_steps) ||
+	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
 	    partition_collect(a, tl, &items, &samples, t, err))
 		goto out;
@@ -207,6 +208,7 @@ void analysis_free(struct analysis *a)
 	free(a->native.rows);
 	arena_release(&a->native.texts);
 	analysis_layers_release(&a->layers);
+	torch_figures_release(&a->torch);
 	gpu_sections_release(&a->gpu);
 	analysis_memory_release(&a->memory);
 	free(a);

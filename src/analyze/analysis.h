@@ -18,6 +18,7 @@
 #include "analyze/layer_figures.h"
 #include "analyze/memory_figures.h"
 #include "analyze/partition.h"
+#include "analyze/torch_figures.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
 #include "format/trace.h"
@@ -218,6 +219,7 @@ struct analysis {
 	struct analysis_gc gc;
 	struct analysis_gpu gpu;
 	struct analysis_layers layers;
+	struct analysis_torch torch;
 	struct analysis_memory memory;
 	struct analysis_trust trust;
 };

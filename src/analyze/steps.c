@@ -7,6 +7,7 @@
 #include "analyze/gpu_busy.h"
 #include "analyze/stats.h"
 #include "base/array.h"
+#include "format/torch_scopes.h"
 #include "timeline/process_position.h"
 
 #define WARMUP_SERIES 10
@@ -252,12 +253,10 @@ static int whole_run(struct analysis *a, const struct step_sources *from, const 
 	return a->process_count ? add_whole_run(s, t, items) : 0;
 }
 
-/* What the agent tells about a framework ("torch: compile") is a part of steps, and none. */
+/* What the agent tells about a framework is a part of steps, and none. */
 static bool is_of_the_agent(const struct scope *scope)
 {
-	static const char prefix[] = "torch: ";
-
-	return !scope->nvtx && !strncmp(scope->name, prefix, sizeof(prefix) - 1);
+	return !scope->nvtx && !strncmp(scope->name, TORCH_SCOPES, strlen(TORCH_SCOPES));
 }
 
 /* Room for the work on a number of scopes. */

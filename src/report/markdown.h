@@ -44,6 +44,9 @@ void markdown_nvtx(struct buf *out, const struct analysis *a, enum report_detail
 /* The chapter about the layers of models; likewise. */
 void markdown_layers(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* The chapters about what PyTorch does besides; likewise. */
+void markdown_torch(struct buf *out, const struct analysis *a, enum report_detail detail);
+
 /* What stands behind a name: that it is NVTX's, and its domain.  NULL: it is not. */
 void markdown_domain(struct buf *out, const char *domain);
 

@@ -8,6 +8,7 @@
 #include "report/report_json_gpu.h"
 #include "report/report_json_layers.h"
 #include "report/report_json_memory.h"
+#include "report/report_json_torch.h"
 #include "report/report_json_waits.h"
 
 #define REPORT_SCHEMA 1
@@ -360,6 +361,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_marks(&j, a, detail);
 	put_counters(&j, a, detail);
 	json_object_end(&j);
+	json_put_torch(&j, &a->torch, detail);
 	put_nvtx(&j, a, detail);
 	json_put_memory(&j, a, detail);
 	put_trust(&j, a);

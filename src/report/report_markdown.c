@@ -312,6 +312,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_functions(out, a, detail);
 	add_waits(out, a, detail);
 	markdown_waits(out, a, detail);
+	markdown_torch(out, a, detail);
 	markdown_nvtx(out, a, detail);
 	markdown_memory(out, a, detail);
 	add_gc(out, a);

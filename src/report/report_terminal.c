@@ -10,6 +10,7 @@
 #include "report/memory_text.h"
 #include "report/plain_text.h"
 #include "report/report.h"
+#include "report/say_torch.h"
 #include "report/screen.h"
 
 #define WIDTH_DEFAULT 80
@@ -151,7 +152,8 @@ struct table_rows {
 static struct table_rows share_lines(const struct analysis *a, enum report_detail detail)
 {
 	size_t others = gpu_lines(a) + (a->working_count < a->function_count) + !!a->gil.count +
-			!!a->locks.count + !!a->native.count + !!a->memory.worry_count;
+			!!a->locks.count + !!a->native.count + !!a->torch.compiled_count +
+			(a->torch.waits.count || a->torch.loads.count) + !!a->memory.worry_count;
 	size_t spare = STEP_ROWS - at_most(a->step_count, STEP_ROWS) + !a->gc.count + NOTE_ROWS -
 		       at_most(a->trust.note_count, NOTE_ROWS);
 	size_t room = FUNCTION_ROWS > others ? FUNCTION_ROWS - others : 0;
@@ -436,6 +438,18 @@ static void add_memory(struct screen *s, const struct analysis *a)
 	buf_release(&text);
 }
 
+static void add_torch(struct screen *s, const char *name, const struct analysis_torch *t,
+		      void (*say)(struct buf *out, const struct analysis_torch *t))
+{
+	struct buf text;
+
+	buf_init(&text);
+	say(&text, t);
+	if (text.len)
+		add_text(s, name, &text);
+	buf_release(&text);
+}
+
 static void add_gc(struct screen *s, const struct analysis *a)
 {
 	char f[3][TEXT_FIGURE];
@@ -529,6 +543,8 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	add_waits(&s, a);
 	add_contention(&s, "gil", "the GIL", &a->gil);
 	add_contention(&s, "locks", "locks", &a->locks);
+	add_torch(&s, "loading", &a->torch, say_loading);
+	add_torch(&s, "compile", &a->torch, say_compilation);
 	add_native(&s, &a->native);
 	add_memory(&s, a);
 	add_gc(&s, a);

@@ -1,0 +1,61 @@
+#include "report/report_json_torch.h"
+
+#include "report/json_put.h"
+#include "report/report_json_gpu.h"
+
+static void put_sum(struct json *j, const char *key, const struct torch_sum *s)
+{
+	begin_object(j, key);
+	put_uint(j, "count", s->count);
+	put_ms(j, "total_ms", s->total_ns);
+	put_ms(j, "longest_ms", s->longest_ns);
+	json_object_end(j);
+}
+
+static void put_compiled(struct json *j, const struct torch_compiled *c)
+{
+	json_object_begin(j);
+	put_string(j, "function", c->function);
+	put_string(j, "file", c->file);
+	put_uint(j, "line", c->line);
+	put_uint(j, "pid", c->pid);
+	put_uint(j, "compilations", c->sum.count);
+	put_ms(j, "total_ms", c->sum.total_ns);
+	put_ms(j, "longest_ms", c->sum.longest_ns);
+	json_object_end(j);
+}
+
+static void put_process(struct json *j, const struct torch_process *p)
+{
+	json_object_begin(j);
+	put_uint(j, "pid", p->pid);
+	put_string(j, "name", p->name);
+	put_bool(j, "worker", p->worker);
+	put_sum(j, "waits", &p->waits);
+	put_sum(j, "loads", &p->loads);
+	put_sum(j, "compiled_graphs", &p->graphs);
+	put_known_ms(j, "compiled_graphs_gpu_ms", p->gpu_count > 0, p->gpu_ns);
+	json_object_end(j);
+}
+
+void json_put_torch(struct json *j, const struct analysis_torch *t, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, t->compiled_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+
+	begin_object(j, "pytorch");
+	put_sum(j, "compilations", &t->compilations);
+	put_uint(j, "recompilations", t->recompilations);
+	put_uint(j, "compiled_count", t->compiled_count);
+	begin_array(j, "compiled");
+	for (size_t i = 0; i < rows; i++)
+		put_compiled(j, &t->compiled[i]);
+	json_array_end(j);
+	put_sum(j, "waits", &t->waits);
+	put_sum(j, "loads", &t->loads);
+	put_uint(j, "workers", t->workers);
+	begin_array(j, "processes");
+	for (size_t i = 0; i < t->process_count; i++)
+		put_process(j, &t->processes[i]);
+	json_array_end(j);
+	json_object_end(j);
+}
