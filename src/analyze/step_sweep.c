@@ -133,6 +133,15 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
 }
 
+/* The stack of the look, which knows the line, if it is one at the same function; else 0. */
+static uint32_t line_of_look(const struct sweep *w, const struct stack_class *at)
+{
+	return w->look && w->look_class.user != NO_FUNCTION &&
+			       (at->user == NO_FUNCTION || at->user == w->look_class.user)
+		       ? w->look->id
+		       : 0;
+}
+
 /* Where calls and samples know nothing, it is on the way to its next CUDA call. */
 static bool decide_by_next_call(struct sweep *w, struct moment *m)
 {
@@ -158,9 +167,7 @@ static void decide_code(struct sweep *w, struct moment *m)
 	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
 		return;
 	m->what = class_of_code(w, at, runs);
-	/* A look knows the line, if it is one at the same function. */
-	m->place = place_of(w, m->what, looked && w->look_class.user == at->user ? w->look->id : 0,
-			    at, 0);
+	m->place = place_of(w, m->what, line_of_look(w, at), at, 0);
 }
 
 static struct moment decide_host(struct sweep *w)
@@ -170,7 +177,7 @@ static struct moment decide_host(struct sweep *w)
 
 	if (calls->what == TIME_GC) {
 		m.what = TIME_GC;
-		m.place = place_of(w, m.what, 0, calls, 0);
+		m.place = place_of(w, m.what, line_of_look(w, calls), calls, 0);
 	} else if (w->call) {
 		m.what = (enum time_class)w->call->more;
 		m.place = place_of(w, m.what, w->call->id, &stack_class_empty, 0);

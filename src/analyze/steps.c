@@ -10,7 +10,7 @@
 #include "format/torch_scopes.h"
 #include "timeline/process_position.h"
 
-#define WARMUP_SERIES 10
+#define WARMUP_SERIES 5
 #define WARMUP_FACTOR 3
 
 static const char *domain_of(const struct scope *s)

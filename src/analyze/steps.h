@@ -4,7 +4,7 @@
  * around layers (step_finder.h), or else the whole run.
  *
  * Warm-up: the leading steps that last more than three times the median, in a
- * series of at least ten of which no two overlap.  They are left out of the
+ * series of at least five of which no two overlap.  They are left out of the
  * figures.  Steps that overlap are concurrent requests: none of them is warm-up.
  */
 #ifndef ANALYZE_STEPS_H

@@ -90,8 +90,12 @@ void layer_stack_fold(struct layer_stack *s, uint32_t id)
 void layer_stack_gap(struct layer_stack *s, int64_t start_ns)
 {
 	s->beyond = 0;
-	while (s->depth)
-		close_top(s, start_ns, SPAN_GAP);
+	while (s->depth) {
+		int64_t begun_ns = s->open[s->depth - 1].start_ns;
+
+		/* A pause may be told late. */
+		close_top(s, start_ns > begun_ns ? start_ns : begun_ns, SPAN_GAP);
+	}
 }
 
 void layer_stack_finish(struct layer_stack *s, int64_t end_ns)

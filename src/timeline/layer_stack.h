@@ -3,7 +3,7 @@
  * spans.  Nesting is repaired where events are missing:
  *   an end of a layer further down      closes those above it at the same time
  *   an end of a layer that is not open  was begun in a gap, or before the recording: goes
- *   a layer open at a gap               ends where the gap began
+ *   a layer open at a gap or a pause    ends where that began
  *   a layer that is folded              goes; its time is that of the layer around it
  *   any other layer open at the end     ends with its thread
  */

@@ -153,6 +153,7 @@ static void pause_begin(struct walk *w, uint32_t us_ago, int64_t now_ns)
 	if (w->paused_ns != NEVER)
 		pause_end(w, since_ns);
 	callstack_pause(&w->stack, since_ns);
+	layer_stack_gap(&w->layers, since_ns); /* their ends would come with calls */
 	w->paused_ns = since_ns;
 	w->tally->pauses++;
 }

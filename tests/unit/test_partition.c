@@ -349,6 +349,23 @@ static void slow_steps_tell_what_they_did_more(void **state)
 	forget(&t);
 }
 
+static void warm_up_is_in_no_part(void **state)
+{
+	const struct analysis_step *s;
+	struct told t;
+
+	(void)state;
+	s = tell(&t, HEAD "1: [s#1/0@0 (2@0 )2@90000:0 ]#1@100000 [s#2/0@100000 ]#2@110000\n"
+			  "1: [s#3/0@110000 ]#3@120000 [s#4/0@120000 ]#4@130000\n"
+			  "1: [s#5/0@130000 ]#5@140000\n" END)
+		    ->steps;
+	assert_int_equal(s->warmup, 1);
+	assert_int_equal(s->breakdown.steps, 4);
+	assert_int_equal(s->breakdown.total_ns, 40000);
+	assert_int_equal(part(s, TIME_GC), 0);
+	forget(&t);
+}
+
 static void few_steps_have_no_slow_ones(void **state)
 {
 	struct told t;
@@ -375,6 +392,7 @@ int main(void)
 		cmocka_unit_test(without_steps_the_run_is_one),
 		cmocka_unit_test(functions_that_are_left_out_are_sampled),
 		cmocka_unit_test(slow_steps_tell_what_they_did_more),
+		cmocka_unit_test(warm_up_is_in_no_part),
 		cmocka_unit_test(few_steps_have_no_slow_ones),
 	};
 
