@@ -70,18 +70,23 @@ def nests_of(spans):
 def layers_of_kineto(trace):
     """Kernels by the class of the innermost module whose operators launched them.
 
-    By the operator that the profiler names for a kernel: its own clocks need not agree."""
+    By the operator that the profiler names for a kernel, whose clock is that of the modules; by
+    the call where it names none, as for what libraries launch when they set themselves up."""
     events = [event for event in trace["traceEvents"] if event.get("ph") == "X"]
     host = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation")]
     nests = nests_of((event["tid"], event["ts"], event["ts"] + event["dur"],
                       event["name"][len(LAYER):]) for event in host
                      if event["name"].startswith(LAYER))
-    starters = {event["args"]["External id"]: event for event in host
-                if "External id" in event.get("args", {})}
+    operators = {event["args"]["External id"]: event for event in host
+                 if "External id" in event.get("args", {})}
+    calls = {event["args"]["correlation"]: event for event in events
+             if event.get("cat") in ("cuda_runtime", "cuda_driver")
+             and "correlation" in event.get("args", {})}
     layers = collections.Counter()
     for event in events:
         if event.get("cat") == "kernel":
-            starter = starters.get(event["args"].get("External id"))
+            starter = (operators.get(event["args"].get("External id"))
+                       or calls.get(event["args"].get("correlation")))
             nest = nests.get(starter["tid"]) if starter else None
             layers[(nest.find(starter["ts"]) if nest else None) or ""] += 1
     return layers

@@ -77,6 +77,9 @@ def test_layers_are_those_of_the_profiler():
         *(span("kernel", "k", 400, 500, **{"External id": number}) for number in (1, 2, 3, 4))]}
     layers = gpu_events.layers_of_kineto(trace)
     assert layers == {"Attn": 1, "Net#2": 1, "Mlp": 1, "": 1}
+    trace["traceEvents"] += [span("cuda_runtime", "cudaLaunchKernel", 130, 132, correlation=9),
+                             span("kernel", "k", 400, 500, correlation=9)]
+    assert gpu_events.layers_of_kineto(trace) == {**layers, "Attn": 2}
 
     def judged(layers):
         counts = gpu_events.Counts({}, {}, 0, 0, layers)
