@@ -34,7 +34,7 @@ void step_finder_enter(struct step_finder *f, uint32_t depth, uint32_t function)
 		}
 		f->open = open;
 	}
-	open[depth] = (struct step_frame){ function, UNIT_NONE };
+	open[depth] = (struct step_frame){ function, ++f->calls, UNIT_NONE };
 	f->depth = (size_t)depth + 1;
 }
 
@@ -90,7 +90,7 @@ static bool is_users(struct step_finder *f, uint32_t function)
 }
 
 static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size_t thread,
-		       bool by_library)
+		       uint64_t through)
 {
 	struct step_unit *u = array_grow(f->units, &f->cap, f->count + 1, sizeof(*u));
 
@@ -103,7 +103,7 @@ static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size
 		.kind = kind,
 		.parent = parent,
 		.thread = (uint32_t)thread,
-		.by_library = by_library,
+		.through = through,
 		.first_child = UNIT_NONE,
 		.last_child = UNIT_NONE,
 		.next = UNIT_NONE,
@@ -122,26 +122,27 @@ static size_t find_around(const struct step_finder *f, size_t unit, uint32_t fun
 void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns)
 {
 	size_t parent = UNIT_NONE, around;
-	bool by_library = true;
+	uint64_t through = 0;
 
 	for (size_t i = 0; i < f->depth; i++) {
 		struct step_frame *o = &f->open[i];
 
 		if (!is_users(f, o->function)) {
-			by_library = true;
+			if (!through)
+				through = o->call;
 			continue;
 		}
 		around = find_around(f, parent, o->function);
 		if (around != UNIT_NONE)
 			parent = around;
 		else if (o->unit == UNIT_NONE)
-			parent = o->unit = unit_add(f, o->function, parent, thread, by_library);
+			parent = o->unit = unit_add(f, o->function, parent, thread, through);
 		else
 			parent = o->unit;
-		by_library = false;
+		through = 0;
 	}
 	/* A layer is always called through its library. */
-	f->layer = unit_add(f, UNIT_LAYER | id, parent, thread, parent == UNIT_NONE);
+	f->layer = unit_add(f, UNIT_LAYER | id, parent, thread, 0);
 	if (f->layer != UNIT_NONE)
 		f->units[f->layer].start_ns = time_ns;
 }

@@ -5,9 +5,10 @@
  * functions that are open around it.  A function with more than two such things in it, on
  * average, is a loop: calls of layers, or of functions that lead to one.  Its iterations
  * begin with the one that is most frequent in it, and last until the next: what happens
- * between two calls belongs to the step.  Functions that a library calls (requests of a
- * server, items of a pool) are steps from begin to end, because what is between them is not
- * the user's.  Loops in loops are steps of several kinds; the innermost come first.
+ * between two calls belongs to the step.  Functions that one call of a library calls again and
+ * again (requests of a server, items of a pool) are steps from begin to end, because what is
+ * between them is not the user's; a decorator of a library's calls its function once, and is
+ * part of the loop around it.  Loops in loops are steps of several kinds; the innermost come first.
  *
  * Where most layers were called without a function of the user's being known (calls were
  * not recorded), the outermost layer calls are the steps.
@@ -25,10 +26,11 @@ struct step_unit {
 	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER */
 	size_t parent; /* the innermost function around it; UNIT_NONE */
 	uint32_t thread;
-	bool by_library; /* its caller is no code of the user's */
-	bool known;      /* its begin and end are */
-	bool has_loop;   /* in it, or it is one */
-	uint32_t loops;  /* around it */
+	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
+			   */
+	bool known;       /* its begin and end are */
+	bool has_loop;    /* in it, or it is one */
+	uint32_t loops;   /* around it */
 	int64_t start_ns, end_ns;
 	size_t first_child, last_child, next; /* those inside it, in order of time */
 };
@@ -37,7 +39,8 @@ struct step_unit {
 
 struct step_frame {
 	uint32_t function;
-	size_t unit; /* UNIT_NONE: no layer was called in it yet */
+	uint64_t call; /* its number, from 1 on */
+	size_t unit;   /* UNIT_NONE: no layer was called in it yet */
 };
 
 struct step_finder {
@@ -47,6 +50,7 @@ struct step_finder {
 	size_t count, cap;
 	struct step_frame *open; /* of the thread that is walked, by depth */
 	size_t depth, open_cap;
+	uint64_t calls; /* that were entered */
 	uint8_t *whose; /* by function: 0 not asked yet, 1 the user's, 2 a library's */
 	size_t whose_cap;
 	size_t layer; /* the unit of the outermost layer that is open */

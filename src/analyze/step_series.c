@@ -256,21 +256,30 @@ static int64_t usual_rest(const struct search *s, const struct step_unit *loop, 
 	return n ? room[(n - 1) / 2] : 0;
 }
 
+static bool same_library_call(const struct search *s, const struct step_unit *u, size_t other)
+{
+	return u->through && other != UNIT_NONE && s->f->units[other].through == u->through;
+}
+
 /* Iterations of one call of a loop; the last one rests as long as the others do, as a rule. */
 static int add_iterations(struct search *s, const struct step_unit *loop, const struct series *n,
 			  int64_t *room)
 {
 	int64_t rest_ns = usual_rest(s, loop, n->kind, room);
+	size_t before = UNIT_NONE;
 
 	for (size_t i = next_of_kind(s, loop->first_child, n->kind), next; i != UNIT_NONE;
 	     i = next) {
 		const struct step_unit *u = &s->f->units[i];
 		int64_t end_ns = u->end_ns;
+		bool by_library;
 
 		next = next_of_kind(s, u->next, n->kind);
-		if (!u->by_library && next != UNIT_NONE)
+		by_library = same_library_call(s, u, before) || same_library_call(s, u, next);
+		before = i;
+		if (!by_library && next != UNIT_NONE)
 			end_ns = s->f->units[next].start_ns;
-		else if (!u->by_library && rest_ns > 0)
+		else if (!by_library && rest_ns > 0)
 			end_ns = u->end_ns + rest_ns < loop->end_ns ? u->end_ns + rest_ns
 								    : loop->end_ns;
 		if (found_add(s, u, n, end_ns))

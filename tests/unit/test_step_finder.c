@@ -19,6 +19,7 @@
 	"code infer /srv/app.py 20\n"                                     \
 	"code run_forever /usr/lib/python3.12/asyncio/events.py 30\n"     \
 	"code Module._call_impl /x/site-packages/torch/nn/module.py 40\n" \
+	"code decorate /x/site-packages/torch/utils/contexts.py 50\n"     \
 	"layer 1 0 Net -\nlayer 2 0 Other -\nlayer 3 1 Linear fc\n"       \
 	"layer 11 0 Softmax -\nlayer 12 0 Softmax -\nlayer 13 0 Softmax -\n"
 #define END "end 10000 0\n"
@@ -83,6 +84,17 @@ static void what_a_library_calls_ends_with_itself(void **state)
 		     "2: +run_forever@10 +infer@110 <1@115 </1@120 -infer@130\n"
 		     "2: +infer@210 <1@215 </1@220 -infer@230 -run_forever@300\n" END,
 		     "infer: loop 3 70 20 0\n");
+}
+
+static void a_decorator_of_a_library_is_in_the_loop_around_it(void **state)
+{
+	(void)state;
+	expect_steps(HEAD "1: +main@10\n"
+			  "1: +decorate@95 +infer@100 <1@105 </1@120 -infer@130 -decorate@131\n"
+			  "1: +decorate@195 +infer@200 <1@205 </1@220 -infer@230 -decorate@231\n"
+			  "1: +decorate@295 +infer@300 <1@305 </1@320 -infer@330 -decorate@331\n"
+			  "1: -main@900\n" END,
+		     "infer in main: loop 3 300 100 0\n");
 }
 
 static void loops_in_loops_are_kinds_of_steps(void **state)
@@ -171,6 +183,7 @@ int main(void)
 		cmocka_unit_test(
 			functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not),
 		cmocka_unit_test(what_a_library_calls_ends_with_itself),
+		cmocka_unit_test(a_decorator_of_a_library_is_in_the_loop_around_it),
 		cmocka_unit_test(loops_in_loops_are_kinds_of_steps),
 		cmocka_unit_test(two_models_in_turn_are_one_step),
 		cmocka_unit_test(recursion_is_a_loop),
