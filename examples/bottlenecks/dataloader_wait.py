@@ -51,7 +51,7 @@ def main():
     workers = max(2, min(12, (os.cpu_count() or 2) - 2)) if args.fixed else 1
     loader = DataLoader(Photographs(size), batch_size=batch, num_workers=workers,
                         pin_memory=args.on_gpu)
-    scorer = Scorer(build(lambda: convnet(64 if args.on_gpu else 4, labels=9), args.device),
+    scorer = Scorer(build(lambda: convnet(64 if args.on_gpu else 2, labels=9), args.device),
                     args.device)
     clock = Clock(args)
     for pictures in loader:  # <- slow

@@ -65,10 +65,10 @@ class Mapper:
 
 def main():
     args = options(__doc__, steps=120, cpu_steps=30)
-    batch, size = (16, 256) if args.on_gpu else (4, 192)
+    batch, size = (16, 256) if args.on_gpu else (8, 256)
     threads = max(2, min(12, (os.cpu_count() or 2) - 2)) if args.fixed else 1
     unpackers = Unpackers(Archive(batch, size), threads)
-    mapper = Mapper(build(lambda: convnet(64 if args.on_gpu else 4, labels=7), args.device),
+    mapper = Mapper(build(lambda: convnet(64 if args.on_gpu else 2, labels=7), args.device),
                     args.device)
     clock = Clock(args)
     while True:
