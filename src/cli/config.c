@@ -91,10 +91,11 @@ static int load_file(struct config *c, struct err *err)
 	int rc = -1;
 
 	buf_init(&text);
-	if (named ? config_file_open(named, &fd, err) : config_file_find(&found, &fd, err))
+	if (named ? config_file_open(&file_configuration, named, &fd, err)
+		  : config_file_find(&file_configuration, &found, &fd, err))
 		goto out;
 	path = named ? named : found;
-	if (fd >= 0 && (config_file_read(&text, fd, path, err) ||
+	if (fd >= 0 && (config_file_read(&file_configuration, &text, fd, path, err) ||
 			config_file_parse(c, path, text.data, text.len, err)))
 		goto out;
 	rc = 0;

@@ -13,17 +13,28 @@
 
 #define CONFIG_FILE_MAX (1u << 20) /* bytes; more is some other file */
 
+/* A file of ours that is looked for. */
+struct file_kind {
+	const char *what;     /* for errors: "configuration" */
+	const char *near;     /* its name in the working directory or above: ".inferscope.yaml" */
+	const char *personal; /* its name in the user's own folder: "config.yaml" */
+	const char *option;   /* that names one: "--config" */
+};
+
+extern const struct file_kind file_configuration, file_rules;
+
 /*
  * Looks for a file in the places that config.h names and opens it.  *path is the
  * caller's to free, NULL when there is none; the descriptor is then -1.
  */
-int config_file_find(char **path, int *fd, struct err *err);
+int config_file_find(const struct file_kind *kind, char **path, int *fd, struct err *err);
 
 /* Opens a file that the user named. */
-int config_file_open(const char *path, int *fd, struct err *err);
+int config_file_open(const struct file_kind *kind, const char *path, int *fd, struct err *err);
 
 /* Reads all of fd; path is for errors. */
-int config_file_read(struct buf *out, int fd, const char *path, struct err *err);
+int config_file_read(const struct file_kind *kind, struct buf *out, int fd, const char *path,
+		     struct err *err);
 
 /*
  * Adds what the text says to c.  Errors begin "PATH:LINE: " and name the key

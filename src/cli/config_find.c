@@ -1,4 +1,4 @@
-/* Finding and reading the configuration file; what stands in it is config_file.c's. */
+/* Finding and reading our files; what stands in them is config_file.c's and rules_load.c's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,13 +9,24 @@
 
 #include "cli/config_file.h"
 
-#define FILE_NAME ".inferscope.yaml"
+const struct file_kind file_configuration = {
+	.what = "configuration",
+	.near = ".inferscope.yaml",
+	.personal = "config.yaml",
+	.option = "--config",
+};
+const struct file_kind file_rules = {
+	.what = "rules",
+	.near = ".inferscope_rules.yaml",
+	.personal = "rules.yaml",
+	.option = "--rules",
+};
 
-int config_file_open(const char *path, int *fd, struct err *err)
+int config_file_open(const struct file_kind *kind, const char *path, int *fd, struct err *err)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (*fd < 0)
-		return err_errno(err, "cannot read the configuration file '%s'", path);
+		return err_errno(err, "cannot read the %s file '%s'", kind->what, path);
 	return 0;
 }
 
@@ -24,7 +35,8 @@ int config_file_open(const char *path, int *fd, struct err *err)
  * it was put there to be obeyed.  O_NONBLOCK: never wait for the other end of a
  * FIFO that nobody named.
  */
-static int try_open(const char *path, int *fd, struct stat *st, struct err *err)
+static int try_open(const struct file_kind *kind, const char *path, int *fd, struct stat *st,
+		    struct err *err)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (*fd < 0) {
@@ -33,14 +45,14 @@ static int try_open(const char *path, int *fd, struct stat *st, struct err *err)
 		if (stat(path, st)) /* also where the folder may not be searched */
 			return 0;
 		errno = reason;
-		return err_errno(err, "cannot read the configuration file '%s'", path);
+		return err_errno(err, "cannot read the %s file '%s'", kind->what, path);
 	}
 	if (fstat(*fd, st))
-		err_errno(err, "cannot read the configuration file '%s'", path);
+		err_errno(err, "cannot read the %s file '%s'", kind->what, path);
 	else if (S_ISDIR(st->st_mode))
-		err_set(err, "the configuration file '%s' is a directory", path);
+		err_set(err, "the %s file '%s' is a directory", kind->what, path);
 	else if (!S_ISREG(st->st_mode))
-		err_set(err, "the configuration file '%s' is not a regular file", path);
+		err_set(err, "the %s file '%s' is not a regular file", kind->what, path);
 	else
 		return 1;
 	close(*fd);
@@ -61,23 +73,25 @@ static bool is_trusted(const struct stat *st)
 	       (!stat(".", &here) && st->st_uid == here.st_uid);
 }
 
-static int try_open_trusted(const char *path, int *fd, struct err *err)
+static int try_open_trusted(const struct file_kind *kind, const char *path, int *fd,
+			    struct err *err)
 {
 	struct stat st;
-	int found = try_open(path, fd, &st, err);
+	int found = try_open(kind, path, fd, &st, err);
 
 	if (found <= 0 || is_trusted(&st))
 		return found;
 	close(*fd);
 	*fd = -1;
 	return err_set(err,
-		       "the configuration file '%s' belongs to another user; use it with "
-		       "--config, or --config /dev/null for none",
-		       path);
+		       "the %s file '%s' belongs to another user; use it with %s, or %s "
+		       "/dev/null for none",
+		       kind->what, path, kind->option, kind->option);
 }
 
 /* The nearest file at or above `dir`, which is cut back on the way. */
-static int find_upwards(char *dir, char **path, int *fd, struct err *err)
+static int find_upwards(const struct file_kind *kind, char *dir, char **path, int *fd,
+			struct err *err)
 {
 	size_t len = strlen(dir);
 
@@ -86,11 +100,11 @@ static int find_upwards(char *dir, char **path, int *fd, struct err *err)
 
 		while (len && dir[len - 1] == '/')
 			len--;
-		if (asprintf(path, "%.*s/" FILE_NAME, (int)len, dir) < 0) {
+		if (asprintf(path, "%.*s/%s", (int)len, dir, kind->near) < 0) {
 			*path = NULL;
 			return err_set(err, "out of memory");
 		}
-		found = try_open_trusted(*path, fd, err);
+		found = try_open_trusted(kind, *path, fd, err);
 		if (found)
 			return found;
 		free(*path);
@@ -102,7 +116,7 @@ static int find_upwards(char *dir, char **path, int *fd, struct err *err)
 	}
 }
 
-static int find_personal(char **path, int *fd, struct err *err)
+static int find_personal(const struct file_kind *kind, char **path, int *fd, struct err *err)
 {
 	const char *base = getenv("XDG_CONFIG_HOME");
 	const char *below = "";
@@ -116,11 +130,11 @@ static int find_personal(char **path, int *fd, struct err *err)
 		if (!base || base[0] != '/')
 			return 0;
 	}
-	if (asprintf(path, "%s%s/inferscope/config.yaml", base, below) < 0) {
+	if (asprintf(path, "%s%s/inferscope/%s", base, below, kind->personal) < 0) {
 		*path = NULL;
 		return err_set(err, "out of memory");
 	}
-	found = try_open(*path, fd, &st, err);
+	found = try_open(kind, *path, fd, &st, err);
 	if (!found) {
 		free(*path);
 		*path = NULL;
@@ -128,16 +142,16 @@ static int find_personal(char **path, int *fd, struct err *err)
 	return found;
 }
 
-int config_file_find(char **path, int *fd, struct err *err)
+int config_file_find(const struct file_kind *kind, char **path, int *fd, struct err *err)
 {
 	char *dir = getcwd(NULL, 0); /* NULL: it was removed, nothing is above it */
 	int found;
 
 	*path = NULL;
 	*fd = -1;
-	found = dir ? find_upwards(dir, path, fd, err) : 0;
+	found = dir ? find_upwards(kind, dir, path, fd, err) : 0;
 	if (!found)
-		found = find_personal(path, fd, err);
+		found = find_personal(kind, path, fd, err);
 	free(dir);
 	if (found < 0) {
 		free(*path);
@@ -147,7 +161,8 @@ int config_file_find(char **path, int *fd, struct err *err)
 	return 0;
 }
 
-int config_file_read(struct buf *out, int fd, const char *path, struct err *err)
+int config_file_read(const struct file_kind *kind, struct buf *out, int fd, const char *path,
+		     struct err *err)
 {
 	for (;;) {
 		void *to = buf_reserve(out, 4096);
@@ -159,12 +174,12 @@ int config_file_read(struct buf *out, int fd, const char *path, struct err *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(err, "cannot read the configuration file '%s'", path);
+			return err_errno(err, "cannot read the %s file '%s'", kind->what, path);
 		if (n == 0)
 			return 0;
 		out->len += (size_t)n;
 		if (out->len > CONFIG_FILE_MAX)
-			return err_set(err, "the configuration file '%s' is larger than 1 MB",
+			return err_set(err, "the %s file '%s' is larger than 1 MB", kind->what,
 				       path);
 	}
 }
