@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/census.h"
 #include "analyze/gpu_steps.h"
@@ -35,6 +36,7 @@ static const char *python_of(struct analysis_run *run, const struct trace *t)
 static int collect_run(struct analysis_run *run, const struct trace *t)
 {
 	const struct trace_end *end = trace_end(t);
+	const char *gpu;
 
 	while (run->command_count < COMMAND_MAX && trace_info(t, "command", run->command_count))
 		run->command_count++;
@@ -50,6 +52,8 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 	run->started = trace_info(t, "started", 0);
 	run->clock = trace_info(t, "clock", 0);
 	run->recorder = trace_info(t, "inferscope.version", 0);
+	gpu = trace_info(t, "gpu", 0);
+	run->gpu_recorded = gpu && !strcmp(gpu, "on");
 	run->exit_known = end && end->exit_status >= 0 && end->exit_status <= 255;
 	run->exit_status = run->exit_known ? end->exit_status : 0;
 	run->wall_ns = end && end->wall_ns > 0 ? end->wall_ns : 0;
@@ -118,14 +122,9 @@ static int collect_threads(struct analysis *a, const struct timeline *tl,
 	return 0;
 }
 
-/* What limits a run is a statement about the GPU. */
-static const struct analysis_verdict without_gpu = {
+static const struct analysis_verdict not_judged = {
 	.bound = "unknown",
-	.because = "the GPU was not recorded, so nothing can be said about what limits the run",
-};
-static const struct analysis_verdict with_gpu = {
-	.bound = "unknown",
-	.because = "the analysis of bottlenecks is not part of this version",
+	.because = "nobody has judged it",
 };
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
@@ -163,12 +162,13 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
 	    census_finish(&census, a, tl, &samples, t) ||
 	    steps_collect(a, tl, &census.finder, &from, t, &items) ||
-	    memory_collect(a, &memory, t) || nvtx_figures_collect(a, tl, &gpu_steps) ||
+	    step_use_collect(a, &items) || memory_collect(a, &memory, t) ||
+	    nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
 	    partition_collect(a, tl, &items, &samples, t, err))
 		goto out;
-	a->verdict = a->gpu.section_count ? with_gpu : without_gpu;
+	a->verdict = not_judged;
 	*out = a;
 	a = NULL; /* the caller owns it now */
 	rc = 0;
@@ -211,5 +211,6 @@ void analysis_free(struct analysis *a)
 	torch_figures_release(&a->torch);
 	gpu_sections_release(&a->gpu);
 	analysis_memory_release(&a->memory);
+	analysis_findings_release(&a->findings);
 	free(a);
 }

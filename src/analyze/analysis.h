@@ -13,11 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/finding_figures.h"
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
 #include "analyze/layer_figures.h"
 #include "analyze/memory_figures.h"
 #include "analyze/partition.h"
+#include "analyze/step_use.h"
 #include "analyze/torch_figures.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
@@ -33,7 +35,8 @@ struct analysis_run {
 	const char *recorder; /* version of inferscope that recorded */
 	bool exit_known;
 	int exit_status;
-	int64_t wall_ns; /* of the recording; the latest time seen where its end is missing */
+	bool gpu_recorded; /* what used a GPU would be here: it was asked for, and possible */
+	int64_t wall_ns;   /* of the recording; the latest time seen where its end is missing */
 	char python_text[16];
 };
 
@@ -85,12 +88,6 @@ struct analysis_line {
 	uint32_t line;
 	uint64_t samples;
 	int64_t self_ns;
-};
-
-struct analysis_verdict {
-	const char *bound;   /* "cpu", "gpu", "memory", "balanced" or "unknown" */
-	double confidence;   /* 0 to 1 */
-	const char *because; /* a sentence without its full stop */
 };
 
 enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN };
@@ -194,7 +191,8 @@ struct analysis_trust {
 
 struct analysis {
 	struct analysis_run run;
-	struct analysis_verdict verdict;
+	struct analysis_verdict verdict; /* these two: rules/judge.h fills them in */
+	struct analysis_findings findings;
 	size_t process_count;
 	struct analysis_process *processes; /* in order of appearance */
 	size_t thread_count;
@@ -207,6 +205,7 @@ struct analysis {
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;
 	struct arena step_names; /* of steps that nobody named */
+	struct step_use use;     /* what the first kind of steps did with its GPU */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;

@@ -1,0 +1,374 @@
+#include "analyze/step_use.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/gpu_busy.h"
+#include "analyze/kernel_math.h"
+#include "analyze/stats.h"
+#include "analyze/use_tops.h"
+
+/* Host and device may disagree by a few microseconds about when a wait was over. */
+#define WAIT_TOLERANCE_NS 10000
+
+/* A stretch that at least one step covers; before_ns: the length of all those before it. */
+struct stretch {
+	int64_t start_ns, end_ns, before_ns;
+};
+
+struct user {
+	struct step_use *out;
+	const struct gpu_timeline *gpu;
+	uint32_t process;
+	struct stretch *stretches; /* in order of time */
+	size_t stretch_count;
+	struct use_tops tops;
+};
+
+/* The last stretch that does not begin after a time; NULL: none. */
+static const struct stretch *stretch_at(const struct user *u, int64_t time_ns)
+{
+	size_t low = 0, high = u->stretch_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (u->stretches[mid].start_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &u->stretches[low - 1] : NULL;
+}
+
+static bool is_inside(const struct user *u, int64_t time_ns)
+{
+	const struct stretch *s = stretch_at(u, time_ns);
+
+	return s && time_ns < s->end_ns;
+}
+
+static int64_t covered_before(const struct user *u, int64_t time_ns)
+{
+	const struct stretch *s = stretch_at(u, time_ns);
+
+	if (!s)
+		return 0;
+	return stats_add(s->before_ns,
+			 gpu_length(s->start_ns, time_ns < s->end_ns ? time_ns : s->end_ns));
+}
+
+/* How much of the time between two moments lies in steps. */
+static int64_t inside(const struct user *u, int64_t start_ns, int64_t end_ns)
+{
+	return end_ns > start_ns ? covered_before(u, end_ns) - covered_before(u, start_ns) : 0;
+}
+
+/* Steps in order of their begin. */
+static int cover(struct user *u, const struct step_item *steps, size_t n)
+{
+	struct stretch *last = NULL;
+
+	u->stretches = calloc(n + 1, sizeof(*u->stretches));
+	if (!u->stretches)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct step_item *w = &steps[i];
+
+		if (w->end_ns <= w->start_ns)
+			continue;
+		u->out->steps++;
+		if (last && w->start_ns <= last->end_ns) {
+			if (w->end_ns > last->end_ns)
+				last->end_ns = w->end_ns;
+			continue;
+		}
+		last = &u->stretches[u->stretch_count++];
+		*last = (struct stretch){ w->start_ns, w->end_ns, 0 };
+	}
+	for (size_t i = 0; i < u->stretch_count; i++) {
+		struct stretch *s = &u->stretches[i];
+
+		s->before_ns = u->out->covered_ns;
+		u->out->covered_ns =
+			stats_add(u->out->covered_ns, gpu_length(s->start_ns, s->end_ns));
+	}
+	return 0;
+}
+
+static void add(struct use_sum *s, int64_t ns, uint64_t bytes)
+{
+	s->count++;
+	s->bytes += bytes;
+	s->ns = stats_add(s->ns, ns);
+}
+
+static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns, uint32_t stack)
+{
+	struct step_use *out = u->out;
+	uint64_t blocks = (uint64_t)a->grid[0] * a->grid[1];
+
+	/* A file may say anything; what does not fit is many. */
+	if (__builtin_mul_overflow(blocks, (uint64_t)a->grid[2], &blocks))
+		blocks = UINT64_MAX;
+	add(&out->kernels, ns, 0);
+	if (blocks && blocks < out->multiprocessors) {
+		add(&out->few_blocks, ns, 0);
+		out->few_blocks_idle_ns +=
+			(double)ns * (1 - (double)blocks / (double)out->multiprocessors);
+	}
+	switch (kernel_math(gpu_kernel_name(u->gpu, a->name)->full)) {
+	case MATH_TENSOR:
+		out->matrix_tensor_ns = stats_add(out->matrix_tensor_ns, ns);
+		break;
+	case MATH_PLAIN:
+		out->matrix_plain_ns = stats_add(out->matrix_plain_ns, ns);
+		use_tops_add(&u->tops, USE_PLAIN_MATH, stack, ns, 0);
+		break;
+	case MATH_OTHER:
+		break;
+	}
+}
+
+static void use_copy(struct user *u, const struct gpu_activity *a, int64_t ns, uint32_t stack)
+{
+	bool up = a->copy == GPU_COPY_HOST_TO_DEVICE;
+	struct use_copies *c = up ? &u->out->h2d : &u->out->d2h;
+	enum gpu_memory host = up ? a->source : a->destination;
+	int64_t call_ns = 0;
+
+	add(&c->all, ns, a->bytes);
+	if (host == GPU_MEMORY_PAGEABLE)
+		add(&c->pageable, ns, a->bytes);
+	if (a->bytes >= USE_LARGE_COPY)
+		add(&c->large, ns, a->bytes);
+	if (a->bytes >= USE_LARGE_COPY && host == GPU_MEMORY_PINNED)
+		add(&c->large_pinned, ns, a->bytes);
+	if (a->call != GPU_NONE) {
+		const struct gpu_call *call = gpu_call(u->gpu, a->call);
+
+		/* A launch of a graph is not the copy's own call. */
+		if (call->what == CUDA_CALL_COPY)
+			call_ns = gpu_length(call->start_ns, call->end_ns);
+	}
+	c->call_ns = stats_add(c->call_ns, call_ns);
+	use_tops_add(&u->tops, up ? USE_H2D : USE_D2H, stack, ns > call_ns ? ns : call_ns,
+		     a->bytes);
+}
+
+static bool crosses_the_bus(const struct gpu_activity *a)
+{
+	return a->kind == GPU_COPY &&
+	       (a->copy == GPU_COPY_HOST_TO_DEVICE || a->copy == GPU_COPY_DEVICE_TO_HOST);
+}
+
+static void use_activity(struct user *u, const struct gpu_activity *a)
+{
+	int64_t ns = gpu_length(a->start_ns, a->end_ns);
+	uint32_t stack = gpu_activity_stack(u->gpu, a);
+
+	if (a->kind == GPU_KERNEL)
+		use_kernel(u, a, ns, stack);
+	else if (a->kind == GPU_GRAPH)
+		add(&u->out->whole_graphs, ns, 0);
+	else if (crosses_the_bus(a))
+		use_copy(u, a, ns, stack);
+	if (crosses_the_bus(a))
+		return;
+	use_tops_add(&u->tops, USE_LAUNCH, stack, ns, 0);
+	use_tops_add(&u->tops, USE_MODEL, stack, ns, 0);
+}
+
+/* A copy to the host that returns only when it is done waits for all before it as well. */
+static bool waits_for_device(const struct gpu_timeline *g, const struct gpu_call *c)
+{
+	if (c->what != CUDA_CALL_COPY || !c->activities)
+		return gpu_call_waits(c->what);
+	return gpu_activity(g, gpu_call_activity(g, c, 0))->copy == GPU_COPY_DEVICE_TO_HOST;
+}
+
+/*
+ * The call that kept the launching thread waiting for the device at the moment when that
+ * went idle.
+ */
+static const struct gpu_call *waited(const struct user *u, size_t launch, int64_t idle_ns)
+{
+	const struct gpu_call *of = gpu_call(u->gpu, launch);
+
+	while (launch--) {
+		const struct gpu_call *c = gpu_call(u->gpu, launch);
+
+		if (c->thread != of->thread || c->end_ns < idle_ns - WAIT_TOLERANCE_NS)
+			return NULL;
+		if (c->start_ns <= idle_ns && waits_for_device(u->gpu, c))
+			return c;
+	}
+	return NULL;
+}
+
+static void add_gap(struct user *u, struct use_gaps *gaps, enum use_role role, uint32_t stack,
+		    int64_t ns)
+{
+	gaps->count++;
+	gaps->ns = stats_add(gaps->ns, ns);
+	if (role != USE_ROLES)
+		use_tops_add(&u->tops, role, stack, ns, 0);
+}
+
+/* The device had nothing to do from idle_ns until `a` began. */
+static void use_gap(struct user *u, int64_t idle_ns, const struct gpu_activity *a)
+{
+	int64_t ns = inside(u, idle_ns, a->start_ns);
+	const struct gpu_call *launch, *wait;
+
+	if (!ns || a->call == GPU_NONE)
+		return;
+	launch = gpu_call(u->gpu, a->call);
+	if (launch->start_ns < idle_ns) {
+		add_gap(u, &u->out->latency, USE_ROLES, 0, ns);
+		return;
+	}
+	wait = waited(u, a->call, idle_ns);
+	if (wait) {
+		int64_t wait_ns = gpu_length(wait->start_ns, wait->end_ns);
+
+		add_gap(u, &u->out->after_wait, USE_AFTER_WAIT, wait->stack, ns);
+		u->out->after_wait_hidden_ns =
+			stats_add(u->out->after_wait_hidden_ns, ns < wait_ns ? ns : wait_ns);
+	} else if (a->start_ns - idle_ns <= USE_SHORT_GAP_NS) {
+		add_gap(u, &u->out->short_late, USE_SHORT_LATE, launch->stack, ns);
+	} else {
+		add_gap(u, &u->out->long_late, USE_LONG_LATE, launch->stack, ns);
+	}
+}
+
+/* Stretches without rest, one after the other: of all work, and of all but the bus'. */
+struct run {
+	int64_t start_ns, end_ns;
+	bool any;
+};
+
+/* Returns how much of a stretch that is over lies in steps. */
+static int64_t run_on(const struct user *u, struct run *r, const struct gpu_activity *a)
+{
+	int64_t ns = 0;
+
+	if (r->any && a->start_ns <= r->end_ns) {
+		if (a->end_ns > r->end_ns)
+			r->end_ns = a->end_ns;
+		return 0;
+	}
+	if (r->any)
+		ns = inside(u, r->start_ns, r->end_ns);
+	*r = (struct run){ a->start_ns, a->end_ns, true };
+	return ns;
+}
+
+static void use_activities(struct user *u)
+{
+	struct run all = { 0 }, work = { 0 };
+	int64_t busy_ns = 0, work_ns = 0;
+
+	for (size_t i = 0; i < gpu_activity_count(u->gpu); i++) {
+		const struct gpu_activity *a = gpu_activity(u->gpu, i);
+
+		if (a->process != u->process || !a->timed)
+			continue;
+		if (all.any && a->start_ns > all.end_ns)
+			use_gap(u, all.end_ns, a);
+		busy_ns = stats_add(busy_ns, run_on(u, &all, a));
+		if (!crosses_the_bus(a))
+			work_ns = stats_add(work_ns, run_on(u, &work, a));
+		if (is_inside(u, a->start_ns))
+			use_activity(u, a);
+	}
+	if (all.any)
+		busy_ns = stats_add(busy_ns, inside(u, all.start_ns, all.end_ns));
+	if (work.any)
+		work_ns = stats_add(work_ns, inside(u, work.start_ns, work.end_ns));
+	u->out->busy_ns = busy_ns;
+	u->out->copy_alone_ns = busy_ns - work_ns;
+}
+
+static bool is_for_memory(enum cuda_call what)
+{
+	return what == CUDA_CALL_ALLOC || what == CUDA_CALL_FREE || what == CUDA_CALL_HOST_ALLOC ||
+	       what == CUDA_CALL_HOST_FREE;
+}
+
+static void use_calls(struct user *u)
+{
+	struct step_use *out = u->out;
+
+	for (size_t i = 0; i < gpu_call_count(u->gpu); i++) {
+		const struct gpu_call *c = gpu_call(u->gpu, i);
+		int64_t ns = gpu_length(c->start_ns, c->end_ns);
+
+		if (c->process != u->process || !is_inside(u, c->start_ns))
+			continue;
+		if (c->what < sizeof(out->calls) / sizeof(*out->calls))
+			add(&out->calls[c->what], ns, c->bytes);
+		if (gpu_call_waits(c->what))
+			add(&out->waits, ns, 0);
+		if (is_for_memory(c->what))
+			use_tops_add(&u->tops, USE_ALLOC, c->stack, ns, c->bytes);
+	}
+}
+
+static void take_tops(struct user *u)
+{
+	struct use_top tops[USE_ROLES];
+	struct step_use *out = u->out;
+
+	use_tops_find(&u->tops, u->gpu, tops);
+	out->h2d.top = tops[USE_H2D];
+	out->d2h.top = tops[USE_D2H];
+	out->plain_top = tops[USE_PLAIN_MATH];
+	out->launch_top = tops[USE_LAUNCH];
+	out->model_top = tops[USE_MODEL];
+	out->alloc_top = tops[USE_ALLOC];
+	out->after_wait.top = tops[USE_AFTER_WAIT];
+	out->short_late.top = tops[USE_SHORT_LATE];
+	out->long_late.top = tops[USE_LONG_LATE];
+}
+
+/* Steps know the pid of their process; sections know both. */
+static const struct gpu_section *section_of(const struct analysis *a, uint32_t pid)
+{
+	for (size_t i = 0; i < a->gpu.section_count; i++)
+		if (a->gpu.sections[i].pid == pid)
+			return &a->gpu.sections[i];
+	return NULL;
+}
+
+int step_use_collect(struct analysis *a, const struct step_items *items)
+{
+	const struct analysis_step *step = &a->steps[0];
+	const struct gpu_section *section = section_of(a, step->pid);
+	struct user u = { .out = &a->use, .gpu = a->gpu.timeline };
+	int rc = -1;
+
+	memset(&a->use, 0, sizeof(a->use));
+	use_tops_init(&u.tops);
+	if (step->item_count)
+		a->use.thread = items->items[step->first_item].thread;
+	if (cover(&u, items->items + step->first_item, step->item_count))
+		goto out;
+	if (section && u.stretch_count) {
+		u.process = section->process;
+		a->use.gpu = true;
+		if (section->device_count) {
+			a->use.multiprocessors = section->devices[0].multiprocessors;
+			a->use.capability = section->devices[0].capability;
+		}
+		use_activities(&u);
+		use_calls(&u);
+		take_tops(&u);
+	}
+	rc = u.tops.failed ? -1 : 0;
+out:
+	use_tops_release(&u.tops);
+	free(u.stretches);
+	return rc;
+}

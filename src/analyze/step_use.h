@@ -1,0 +1,98 @@
+/*
+ * What the steps of the most important kind did with the GPU of their process, by
+ * CUDA calls and activities alone: the evidence beside the breakdown, which goes by
+ * what the step's thread did.
+ *
+ * Only what lies inside the steps counts: those that ended, without warm-up and
+ * without those in which the GPU was not recorded all the time.  Steps that overlap
+ * share their time.
+ */
+#ifndef ANALYZE_STEP_USE_H
+#define ANALYZE_STEP_USE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/step_items.h"
+#include "analyze/wait_figures.h"
+#include "format/record.h"
+
+struct use_sum {
+	uint64_t count, bytes;
+	int64_t ns;
+};
+
+/* The line of the user's code that has most of something; name NULL: none is known. */
+struct use_top {
+	struct analysis_place where;
+	struct use_sum sum;
+};
+
+struct use_copies {
+	struct use_sum all;      /* time on the device, overlaps count twice */
+	struct use_sum pageable; /* of it, from or to pageable memory */
+	/* Of large ones alone (USE_LARGE_COPY): the rest measures latency. */
+	struct use_sum large, large_pinned;
+	int64_t call_ns; /* in the calls that started them */
+	struct use_top top;
+};
+
+#define USE_LARGE_COPY (1u << 20) /* bytes */
+
+/*
+ * A gap: nothing ran on the device between the end of some work and the beginning of
+ * other work.  By what the thread that launched the latter did.
+ */
+struct use_gaps {
+	uint64_t count;
+	int64_t ns;
+	struct use_top top;
+};
+
+struct step_use {
+	size_t steps;           /* 0: nothing else is known */
+	int64_t covered_ns;     /* by at least one of them */
+	bool gpu;               /* their process used a GPU: what follows is known */
+	int64_t busy_ns;        /* at least one stream worked */
+	int64_t copy_alone_ns;  /* copies between host and device ran, and no kernel */
+	struct use_sum kernels; /* without whole graphs; overlaps count twice */
+	struct use_sum whole_graphs;
+	struct use_sum
+		few_blocks; /* kernels with fewer blocks than the device has multiprocessors */
+	double few_blocks_idle_ns; /* of their time, weighted by the multiprocessors without one */
+	uint32_t multiprocessors;  /* 0: unknown */
+	uint32_t capability;       /* compute capability times 10; 0: unknown */
+	int64_t matrix_tensor_ns;  /* matrix kernels on tensor cores, by their names */
+	int64_t matrix_plain_ns;   /* ... known not to be; those in neither are unknown */
+	struct use_top plain_top;
+	struct use_copies h2d, d2h;
+	struct use_sum calls[CUDA_CALL_GRAPH_BUILD + 1]; /* by enum cuda_call */
+	struct use_sum waits;                            /* calls that wait, together */
+	/* Began while the thread waited for the device: what followed could not be ahead. */
+	struct use_gaps after_wait;
+	/* Of it, what the host could have done during those waits: each as long as its own. */
+	int64_t after_wait_hidden_ns;
+	/*
+	 * The thread was late without having waited: up to USE_SHORT_GAP_NS long, and longer.
+	 * The top of the short ones is where the model is called.
+	 */
+	struct use_gaps short_late, long_late;
+	struct use_gaps latency;   /* the launch had been made before the device was idle */
+	struct use_top launch_top; /* most device time */
+	struct use_top model_top;  /* ... where the model is called: outside of all layers */
+	struct use_top alloc_top;  /* most time in calls for memory */
+};
+
+/*
+ * A framework takes 5 to 30 us of the host for an operator with its launch; what lasts
+ * longer than several of them is work of another kind.
+ */
+#define USE_SHORT_GAP_NS 100000
+
+struct analysis;
+
+/* Fills in a->use; needs a->steps, whose items these are, and a->gpu.  -1: out of memory. */
+int step_use_collect(struct analysis *a, const struct step_items *items);
+
+#endif
