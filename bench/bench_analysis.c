@@ -1,4 +1,4 @@
-/* links: is_report is_analyze is_timeline is_format is_base */
+/* links: is_rules is_report is_analyze is_timeline is_format is_base */
 /*
  * From a trace file to finished reports: the time a user waits after the
  * workload has ended.  The events are those of a recursive program (fib, which
@@ -18,6 +18,7 @@
 #include "base/varint.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
+#include "rules/judge.h"
 
 #define FUNCTIONS 300u
 #define ROUNDS 3
@@ -159,7 +160,7 @@ int main(int argc, char **argv)
 		struct buf out;
 
 		buf_init(&out);
-		if (trace_open(&t, path, &err) || analysis_new(&a, t, &err))
+		if (trace_open(&t, path, &err) || analysis_new(&a, t, &err) || judge(a, NULL, &err))
 			die(err.text);
 		report_markdown.render(&out, a, DETAIL_NORMAL);
 		report_json.render(&out, a, DETAIL_NORMAL);

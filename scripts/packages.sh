@@ -39,6 +39,7 @@ group_build() {
 	need libzstd-dev has_header zstd.h
 	need zlib1g-dev has_header zlib.h
 	need libyaml-dev has_header yaml.h
+	need libsqlite3-dev has_header sqlite3.h
 	need libiberty-dev has_header libiberty/demangle.h
 	need libelf-dev has_header libelf.h
 	need libcmocka-dev has_header cmocka.h

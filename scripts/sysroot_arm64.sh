@@ -8,7 +8,7 @@
 set -eu
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
-packages="libc6-dev libzstd-dev zlib1g-dev libyaml-dev libiberty-dev libelf-dev libcmocka-dev python3"
+packages="libc6-dev libzstd-dev zlib1g-dev libyaml-dev libsqlite3-dev libiberty-dev libelf-dev libcmocka-dev python3"
 stamp=$root/unpacked
 [ "$(cat "$stamp" 2>/dev/null)" != "$packages" ] || exit 0
 

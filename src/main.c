@@ -9,13 +9,8 @@
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
-	&command_run,
-	&command_analyze,
-	&command_export,
-	&command_config,
-	&command_doctor,
-	&command_record,
-	NULL,
+	&command_run,   &command_analyze, &command_export, &command_config,
+	&command_rules, &command_doctor,  &command_record, NULL,
 };
 
 static const struct command *find_command(const char *name)

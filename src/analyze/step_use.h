@@ -53,6 +53,7 @@ struct use_gaps {
 struct step_use {
 	size_t steps;           /* 0: nothing else is known */
 	int64_t covered_ns;     /* by at least one of them */
+	uint32_t thread;        /* position, of the first of them */
 	bool gpu;               /* their process used a GPU: what follows is known */
 	int64_t busy_ns;        /* at least one stream worked */
 	int64_t copy_alone_ns;  /* copies between host and device ran, and no kernel */

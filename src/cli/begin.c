@@ -173,12 +173,12 @@ int begin_recording(struct begun *b, const struct config *c, char *const command
 	b->finish.kept_trace = keep ? trace : NULL;
 	b->progress =
 		b->finish.summary && isatty(STDERR_FILENO) && progress_possible(getenv("TERM"));
-	if (finish_check(&b->finish, keep ? trace : NULL, err))
+	if (finish_check(&b->finish, keep ? trace : NULL, err)) {
+		finish_release(&b->finish);
 		return -1;
+	}
 	b->trace_fd = keep ? open_trace(trace, err) : open_nameless_trace(err);
-	if (b->trace_fd < 0)
-		return -1;
-	if (create_recording(b, err) || write_facts(b, command, err)) {
+	if (b->trace_fd < 0 || create_recording(b, err) || write_facts(b, command, err)) {
 		begun_release(b);
 		return -1;
 	}
@@ -218,6 +218,7 @@ void begun_release(struct begun *b)
 {
 	recording_free(b->recording);
 	b->recording = NULL;
+	finish_release(&b->finish);
 	if (b->trace_fd >= 0)
 		close(b->trace_fd);
 	b->trace_fd = -1;
@@ -255,7 +256,7 @@ int write_reports(struct begun *b, int status)
 {
 	struct err err;
 
-	if (finish_reports(&b->finish, b->trace_path, &err)) {
+	if (finish_reports(&b->finish, b->trace_path, NULL, &err)) {
 		b->fell_short = true;
 		complain(0, "%s", err.text);
 	}

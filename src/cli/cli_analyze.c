@@ -22,7 +22,7 @@ static int analyze(const struct command *self, int argc, char **argv)
 	struct config *config = NULL;
 	struct err err;
 	int operand, status;
-	bool dashes;
+	bool dashes, fired = false;
 
 	if (config_load(&config, self->scope, argc, argv, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
@@ -36,10 +36,11 @@ static int analyze(const struct command *self, int argc, char **argv)
 				  argv[operand + 1]);
 	else if (finish_check(&finish, argv[operand], &err))
 		status = complain(EXIT_USAGE, "%s", err.text);
-	else if (finish_reports(&finish, argv[operand], &err))
+	else if (finish_reports(&finish, argv[operand], &fired, &err))
 		status = complain(EXIT_INPUT, "%s", err.text);
 	else
-		status = EXIT_OK;
+		status = fired ? EXIT_FIRED : EXIT_OK;
+	finish_release(&finish);
 	config_free(config);
 	return status;
 }

@@ -33,7 +33,7 @@ struct command {
 };
 
 extern const struct command command_run, command_record, command_analyze, command_export,
-	command_config, command_doctor;
+	command_config, command_rules, command_doctor;
 
 /* Prints "inferscope: TEXT" to stderr, one line.  Returns status, for `return complain(...)`. */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -9,8 +9,12 @@
 
 #include "analyze/analysis.h"
 #include "cli/command.h"
+#include "cli/fail_on.h"
+#include "cli/rules_load.h"
+#include "cli/suggest.h"
 #include "format/trace.h"
 #include "report/report.h"
+#include "rules/judge.h"
 
 static size_t report_count(const struct finish *f)
 {
@@ -59,9 +63,38 @@ static bool same_file(const char *a, const char *b)
 	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-int finish_check(const struct finish *f, const char *trace, struct err *err)
+/* A name that no rule has would never fire, and nobody would notice. */
+static int check_fail_on(const struct finish *f, struct err *err)
+{
+	for (size_t i = 0; i < config_list_count(f->config, &setting_fail_on); i++) {
+		const char *name = config_list(f->config, &setting_fail_on, i);
+		struct suggest near;
+
+		if (fail_on_known(&f->rules, name, &near))
+			continue;
+		if (near.best)
+			return err_set(err, "--fail-on: there is no rule '%s'; did you mean '%s'?",
+				       name, near.best);
+		return err_set(err,
+			       "--fail-on: there is no rule '%s'; 'inferscope rules list' names "
+			       "them",
+			       name);
+	}
+	return 0;
+}
+
+void finish_release(struct finish *f)
+{
+	rule_set_release(&f->rules);
+}
+
+int finish_check(struct finish *f, const char *trace, struct err *err)
 {
 	size_t n = report_count(f);
+
+	if (rules_load(&f->rules, config_text(f->config, &setting_rules), err) ||
+	    check_fail_on(f, err))
+		return -1;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *path = report_path(f, i);
@@ -132,7 +165,7 @@ static int write_reports(const struct finish *f, const struct analysis *a, const
 	return rc;
 }
 
-int finish_reports(const struct finish *f, const char *trace_path, struct err *err)
+int finish_reports(const struct finish *f, const char *trace_path, bool *fired, struct err *err)
 {
 	struct trace *trace = NULL;
 	struct analysis *analysis = NULL;
@@ -144,8 +177,11 @@ int finish_reports(const struct finish *f, const char *trace_path, struct err *e
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (trace_open(&trace, trace_path, err) || analysis_new(&analysis, trace, err))
+	if (trace_open(&trace, trace_path, err) || analysis_new(&analysis, trace, err) ||
+	    judge(analysis, &f->rules, err))
 		goto out;
+	if (fired)
+		*fired = fail_on_fires(f->config, &analysis->findings);
 	if (trace_damage(trace) && !f->known_partial &&
 	    strcmp(config_text(f->config, &setting_log_level), "error") != 0)
 		complain(EXIT_OK, "warning: %s: %s; the report is partial",

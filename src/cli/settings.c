@@ -9,6 +9,7 @@ enum {
 	EXPORT = SETTING_FOR_EXPORT,
 	CONFIG = SETTING_FOR_CONFIG,
 	DOCTOR = SETTING_FOR_DOCTOR,
+	RULES = SETTING_FOR_RULES,
 };
 
 const struct setting setting_report = {
@@ -95,16 +96,16 @@ const struct setting setting_python = {
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | ANALYZE | EXPORT | CONFIG,
+	.scope = RUN | ANALYZE | EXPORT | CONFIG | RULES,
 	.help = "read this configuration file instead of the nearest .inferscope.yaml",
 };
 
 const struct setting setting_rules = {
 	.key = "rules", .env = "INFERSCOPE_RULES", .flag = "--rules",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | ANALYZE,
-	.help = "apply the bottleneck rules of this YAML file too",
-	.pending = "rules are not applied in this version",
+	.scope = RUN | ANALYZE | RULES,
+	.help = "apply the rules of this YAML file beside the built-in ones; unset: the nearest "
+		".inferscope_rules.yaml",
 };
 
 const struct setting setting_step = {
@@ -127,9 +128,8 @@ const struct setting setting_fail_on = {
 	.key = "fail_on", .env = "INFERSCOPE_FAIL_ON", .flag = "--fail-on",
 	.type = SETTING_LIST, .metavar = "WHAT",
 	.scope = ANALYZE,
-	.help = "exit with status 3 on such a finding: high, medium or the id of a rule; "
-		"repeatable",
-	.pending = "fail_on has no effect in this version; it has no findings",
+	.help = "exit with status 3 on such a finding: high, medium (or worse) or the id of a "
+		"rule; repeatable",
 };
 
 const struct setting setting_delay = {

@@ -26,6 +26,7 @@ enum setting_scope {
 	SETTING_FOR_EXPORT = 1u << 2,
 	SETTING_FOR_CONFIG = 1u << 3,
 	SETTING_FOR_DOCTOR = 1u << 4,
+	SETTING_FOR_RULES = 1u << 5,
 };
 
 struct setting {

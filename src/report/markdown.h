@@ -38,6 +38,9 @@ void markdown_waits(struct buf *out, const struct analysis *a, enum report_detai
 /* The chapter about memory and the system; likewise. */
 void markdown_memory(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* The chapters about what to do; likewise. */
+void markdown_findings(struct buf *out, const struct analysis *a, enum report_detail detail);
+
 /* The chapter about NVTX ranges; likewise. */
 void markdown_nvtx(struct buf *out, const struct analysis *a, enum report_detail detail);
 

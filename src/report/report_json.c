@@ -5,6 +5,7 @@
  */
 #include "report/json_put.h"
 #include "report/report_json_breakdown.h"
+#include "report/report_json_findings.h"
 #include "report/report_json_gpu.h"
 #include "report/report_json_layers.h"
 #include "report/report_json_memory.h"
@@ -98,15 +99,6 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		json_object_end(j);
 	}
 	json_array_end(j);
-}
-
-static void put_verdict(struct json *j, const struct analysis_verdict *v)
-{
-	begin_object(j, "verdict");
-	put_string(j, "bound", v->bound);
-	put_fixed(j, "confidence", v->confidence, 2);
-	put_string(j, "because", v->because);
-	json_object_end(j);
 }
 
 static void put_lines(struct json *j, const struct analysis_function *f, enum report_detail detail)
@@ -349,8 +341,8 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_run(&j, a);
 	put_processes(&j, a);
 	put_steps(&j, a, detail);
-	put_verdict(&j, &a->verdict);
-	put_empty_array(&j, "findings");
+	json_put_verdict(&j, &a->verdict);
+	json_put_findings(&j, &a->findings, detail);
 	json_put_gpu(&j, &a->gpu, detail);
 	json_put_layers(&j, &a->layers, detail);
 	begin_object(&j, "cpu");

@@ -24,7 +24,9 @@ static void add_head(struct buf *out, const struct analysis *a)
 	} else {
 		buf_add_str(out, " (the whole run: it has no scopes)");
 	}
-	buf_printf(out, "\n\nBound: %s (%s)\n\n", a->verdict.bound, a->verdict.because);
+	buf_printf(out, "\n\nBound: %s (", a->verdict.bound);
+	markdown_escaped(out, a->verdict.because);
+	buf_add_str(out, ")\n\n");
 	if (run->command_count) {
 		buf_init(&command);
 		for (size_t i = 0; i < run->command_count; i++) {
@@ -306,6 +308,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 {
 	add_head(out, a);
 	markdown_breakdown(out, a, detail);
+	markdown_findings(out, a, detail);
 	add_steps(out, a, detail);
 	markdown_layers(out, a, detail);
 	markdown_gpu(out, a, detail);

@@ -152,14 +152,17 @@ def test_a_python_that_keeps_the_agent_out_runs_unrecorded(inferscope, work, opt
     assert inferscope("run", "--quiet", "--strict", *args).returncode == 4
 
 
-def test_what_cannot_be_honoured_is_said_and_strict_makes_it_an_error(run, work):
+def test_mistakes_in_rules_are_found_before_the_workload_runs(run, work):
     name = script(work, RAN)
-    line = "inferscope: rules are not applied in this version\n"
-    done = run("--quiet", "--rules", "r.yaml", name)
-    assert (done.returncode, done.stderr) == (0, line)
-    done = run("--quiet", "--rules", "r.yaml", "--strict", name)
-    assert (done.returncode, done.stderr) == (4, line)
-    assert run("--quiet", "--rules", "r.yaml", "--log-level", "error", name).stderr == ""
+    (work / "r.yaml").write_text("bottleneck_rules:\n- name: a\n  condition: nonsense > 1\n")
+    for options, line in [
+            (("--rules", "r.yaml"),
+             "r.yaml:3: rule 'a': condition: at character 1: no such column: nonsense"),
+            (("--rules", "none.yaml"),
+             "cannot read the rules file 'none.yaml': No such file or directory")]:
+        done = run("--quiet", *options, name)
+        assert (done.returncode, done.stderr) == (2, "inferscope: %s\n" % line)
+    assert "ran" not in left_over(work)
 
 
 def test_enable_0_is_a_plain_start(run, work):

@@ -1,4 +1,4 @@
-/* links: is_report */
+/* links: is_report is_rules */
 /*
  * Any sequence of events, through timeline, analysis and every report.  The
  * bytes are orders for the trace writer, four each, so that the fuzzer invents
@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
+#include "rules/judge.h"
 
 #define THREADS 3u
 #define NAMES 8u
@@ -381,6 +382,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!trace_open(&t, path, &err));
 	require(!trace_damage(t));
 	require(!analysis_new(&a, t, &err));
+	require(!judge(a, NULL, &err));
 	check(a);
 	check_breakdown(a);
 	check_nvtx(a);

@@ -1,7 +1,7 @@
-/* links: is_report is_export */
+/* links: is_report is_export is_rules */
 /*
  * Any texts, wherever a program can leave one: command line, names of processes,
- * threads, functions, files, scopes, metadata, kernels, devices, notes.  The
+ * threads, functions, files, scopes, metadata, kernels, devices, notes, rules.  The
  * input is these texts, with 0xff between them; the events around them are always
  * the same.  Whatever the texts say, JSON must be JSON, a row of a Markdown table
  * must have the cells of its head, and nothing may reach a terminal that it would
@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
+#include "rules/judge.h"
 #include "strict_json.h"
 
 struct input {
@@ -294,13 +295,35 @@ static void check_export(const struct trace *t)
 	close(fd);
 }
 
-static void check_reports(const struct trace *t)
+/* A rule that always holds, of the next texts. */
+static void judge_with(struct analysis *a, struct input *in)
+{
+	char *name = next_text(in), *title = next_text(in), *suggestion = next_text(in);
+	struct custom_rule rule = {
+		.name = name,
+		.title = title,
+		.condition = "total_time >= 0",
+		.suggestions = { suggestion },
+		.suggestion_count = 1,
+		.confidence_weight = 1.3,
+	};
+	struct rule_set set = { .path = title, .count = 1, .items = &rule };
+	struct err err;
+
+	require(!judge(a, &set, &err));
+	free(name);
+	free(title);
+	free(suggestion);
+}
+
+static void check_reports(const struct trace *t, struct input *in)
 {
 	struct analysis *a;
 	struct buf text;
 	struct err err;
 
 	require(!analysis_new(&a, t, &err));
+	judge_with(a, in);
 	buf_init(&text);
 	report_markdown.render(&text, a, DETAIL_FULL);
 	require(!text.failed);
@@ -328,7 +351,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	write_trace(fd, &in);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	require(!trace_open(&t, path, &err) && !trace_damage(t));
-	check_reports(t);
+	check_reports(t, &in);
 	check_export(t);
 	trace_close(t);
 	close(fd);

@@ -380,14 +380,15 @@ static void only_what_is_asked_for_is_pending(void **state)
 	assert_null(config_pending(c, &setting_max_overhead));
 	assert_null(config_pending(c, &setting_gpu));
 	config_free(c);
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--cpu", "trace", "--rules", "r"), 0);
-	assert_null(config_pending(c, &setting_cpu));
-	assert_ptr_equal(config_pending(c, &setting_rules), setting_rules.pending);
+	assert_int_equal(LOAD(&c, SETTING_FOR_ANALYZE, &err, "--rules", "r", "--rank", "1"), 0);
+	assert_null(config_pending(c, &setting_rules));
+	assert_non_null(setting_rank.pending);
+	assert_ptr_equal(config_pending(c, &setting_rank), setting_rank.pending);
 	config_free(c);
 	/* the output of `config show` as a file */
-	assert_int_equal(parse(&c, "delay: 0.0\nfail_on: [high]\n", 27, &err), 0);
+	assert_int_equal(parse(&c, "delay: 0.0\nrank: 3\n", 19, &err), 0);
 	assert_null(config_pending(c, &setting_delay));
-	assert_ptr_equal(config_pending(c, &setting_fail_on), setting_fail_on.pending);
+	assert_ptr_equal(config_pending(c, &setting_rank), setting_rank.pending);
 	config_free(c);
 }
 
@@ -398,9 +399,9 @@ static void pending_settings_of_the_scope_are_counted(void **state)
 
 	(void)state;
 	setenv("INFERSCOPE_RANK", "1", 1); /* not a setting of run */
-	setenv("INFERSCOPE_RULES", "r.yaml", 1);
+	setenv("INFERSCOPE_STEP", "infer", 1);
 	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error"), 0);
-	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 1);
+	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 0);
 	assert_int_equal(complain_pending(c, SETTING_FOR_ANALYZE), 2);
 	assert_int_equal(complain_pending(c, SETTING_FOR_EXPORT), 0);
 	config_free(c);

@@ -1,4 +1,4 @@
-/* links: is_report */
+/* links: is_report is_rules */
 /* What an analysis says about the GPU, against traces whose truth is plain. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
+#include "rules/judge.h"
 #include "told.h"
 
 #define HEAD                                      \
@@ -253,7 +254,9 @@ static void a_report_without_a_gpu_says_why(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct told t;
 		const struct analysis *a = tell(&t, cases[i].story);
+		struct err err;
 
+		assert_int_equal(judge(t.analysis, NULL, &err), 0);
 		assert_true(has_note(a, cases[i].note));
 		assert_int_equal(a->gpu.section_count, 0);
 		assert_int_equal(a->steps[0].gpu.steps, 0);

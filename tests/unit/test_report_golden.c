@@ -1,4 +1,4 @@
-/* links: is_report */
+/* links: is_report is_rules */
 /*
  * Golden traces: each tests/golden/NAME.story, written as a trace and analysed,
  * gives exactly the files beside it.  INFERSCOPE_UPDATE_GOLDEN=1 rewrites them;
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
+#include "rules/judge.h"
 #include "story.h"
 
 struct golden {
@@ -60,6 +61,7 @@ static void open_golden(struct golden *g, const char *name)
 	free(story);
 	assert_int_equal(trace_open(&g->trace, g->trace_path, &err), 0);
 	assert_int_equal(analysis_new(&g->analysis, g->trace, &err), 0);
+	assert_int_equal(judge(g->analysis, NULL, &err), 0);
 }
 
 static void close_golden(struct golden *g)

@@ -1,0 +1,305 @@
+#include "rules/draft.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A finding from one kind of record alone may be likely, not sure. */
+#define ONE_KIND_MOST 0.75
+/* Nothing that is inferred is certain. */
+#define CONFIDENCE_MOST 0.97
+
+/* Severities: 10 % of a step is what people notice, 5 % what they can measure. */
+#define HIGH_SHARE 0.10
+#define MEDIUM_SHARE 0.05
+
+void draft_init(struct draft *d, const struct analysis *a, const struct metrics *m,
+		const struct rule *rule, struct arena *texts)
+{
+	*d = (struct draft){
+		.a = a,
+		.step = &a->steps[0],
+		.parts = &a->steps[0].breakdown,
+		.use = &a->use,
+		.m = m,
+		.rule = rule,
+		.texts = texts,
+		.finding = { .id = rule->id, .title = rule->title, .step = a->steps[0].name },
+	};
+}
+
+static const char *vtext(struct arena *to, const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	text = n < 0 ? NULL : arena_alloc(to, (size_t)n + 1);
+	if (text)
+		vsnprintf(text, (size_t)n + 1, fmt, ap);
+	return text;
+}
+
+const char *draft_text(struct arena *to, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = vtext(to, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+static void put(struct draft *d, const char **list, size_t *count, size_t most, const char *fmt,
+		va_list ap)
+{
+	const char *text = *count < most ? vtext(d->texts, fmt, ap) : NULL;
+
+	if (text)
+		list[(*count)++] = text;
+	else if (*count < most)
+		d->failed = true;
+}
+
+void draft_evidence(struct draft *d, enum evidence_kind kind, double strength, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (strength > d->strengths[kind])
+		d->strengths[kind] = strength;
+	va_start(ap, fmt);
+	put(d, d->evidence, &d->finding.evidence_count, DRAFT_EVIDENCE, fmt, ap);
+	va_end(ap);
+}
+
+void draft_suggest(struct draft *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(d, d->suggestions, &d->finding.suggestion_count, DRAFT_SUGGESTIONS, fmt, ap);
+	va_end(ap);
+}
+
+void draft_where(struct draft *d, const struct analysis_place *p)
+{
+	d->finding.where = p && p->name ? *p : (struct analysis_place){ 0 };
+}
+
+static double within(double value, double low, double high)
+{
+	return !(value > low) ? low : value > high ? high : value; /* NAN: low */
+}
+
+void draft_saving(struct draft *d, double ms, double low_ms, double high_ms)
+{
+	struct analysis_finding *f = &d->finding;
+	double most_ms = isnan(d->m->total_time) ? 0 : d->m->total_time;
+
+	high_ms = within(high_ms, 0, most_ms);
+	ms = within(ms, 0, high_ms);
+	low_ms = within(low_ms, 0, ms);
+	f->saving_ns = ms * 1e6;
+	f->saving_low_ns = low_ms * 1e6;
+	f->saving_high_ns = high_ms * 1e6;
+	f->saving_share = most_ms > 0 ? ms / most_ms : 0;
+}
+
+double draft_strength(double value, double bound)
+{
+	return value > 0 ? value / (value + bound) : 0;
+}
+
+double draft_share(const struct draft *d, double ms)
+{
+	return d->m->total_time > 0 && ms > 0 ? ms / d->m->total_time : 0;
+}
+
+bool draft_found(const struct draft *d, const char *id)
+{
+	for (size_t i = 0; i < d->a->findings.count; i++)
+		if (!strcmp(d->a->findings.items[i].id, id))
+			return true;
+	return false;
+}
+
+double draft_part(const struct draft *d, enum time_class what)
+{
+	return d->parts->steps ? (double)d->parts->parts[what].ns / 1e6 / (double)d->parts->steps
+			       : 0;
+}
+
+const struct time_cause *draft_cause(const struct draft *d, enum time_class what)
+{
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (d->parts->causes[i].what == what && d->parts->causes[i].where.name)
+			return &d->parts->causes[i];
+	return NULL;
+}
+
+double draft_cause_ms(const struct draft *d, const struct time_cause *c)
+{
+	return c && d->parts->steps ? (double)c->ns / 1e6 / (double)d->parts->steps : 0;
+}
+
+const char *draft_name(struct draft *d, const struct analysis_place *p)
+{
+	const char *slash, *text;
+
+	if (!p || !p->name)
+		return "the program";
+	slash = p->file ? strrchr(p->file, '/') : NULL;
+	if (!p->file || !*p->file)
+		text = draft_text(d->texts, "%s", p->name);
+	else
+		text = draft_text(d->texts, "%s (%s:%u)", p->name, slash ? slash + 1 : p->file,
+				  p->line);
+	d->failed |= !text;
+	return text ? text : p->name;
+}
+
+static const char *kept(struct draft *d, const char *text)
+{
+	d->failed |= !text;
+	return text ? text : "";
+}
+
+const char *draft_ms(struct draft *d, double ms)
+{
+	int decimals = ms >= 99.95 ? 0 : ms >= 9.995 ? 1 : ms >= 0.9995 ? 2 : 3;
+
+	return kept(d, draft_text(d->texts, "%.*f ms", decimals, ms));
+}
+
+const char *draft_bytes(struct draft *d, double bytes)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	size_t unit = 0;
+
+	for (; bytes >= 999.5 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
+		bytes /= 1000;
+	return kept(d, draft_text(d->texts, "%.*f %s", unit && bytes < 99.5 ? 1 : 0, bytes,
+				  units[unit]));
+}
+
+const char *draft_percent(struct draft *d, double ms)
+{
+	return kept(d, draft_text(d->texts, "%.0f %%", 100 * draft_share(d, ms)));
+}
+
+void draft_evidence_idle(struct draft *d)
+{
+	double idle_ms = d->m->total_time * d->m->idle_share;
+
+	if (idle_ms > 0)
+		draft_evidence(d, FROM_ACTIVITIES, draft_strength(d->m->idle_share, 0.10),
+			       "the GPU had nothing to do for %.0f %% of the steps",
+			       100 * d->m->idle_share);
+}
+
+/* The thread of the first step, if the kernel's figures of it are known. */
+static const struct analysis_thread *step_thread(const struct draft *d)
+{
+	return d->use->thread < d->a->thread_count ? &d->a->threads[d->use->thread] : NULL;
+}
+
+void draft_evidence_off_cpu(struct draft *d, double ms)
+{
+	const struct analysis_thread *t = step_thread(d);
+	double lived_ns, away;
+
+	if (!t || !t->timed || t->end_ns <= t->start_ns)
+		return;
+	lived_ns = (double)(t->end_ns - t->start_ns);
+	away = 1 - ((double)t->on_cpu_ns + (double)t->queued_ns) / lived_ns;
+	/* It must have been away for at least half of what is claimed. */
+	if (away > draft_share(d, ms) / 2)
+		draft_evidence(d, FROM_KERNEL_TIMES, 0.5,
+			       "by the kernel's account the thread of the steps had no use for a "
+			       "CPU in %.0f %% of its life",
+			       100 * away);
+}
+
+void draft_evidence_samples(struct draft *d, const struct analysis_place *p)
+{
+	for (size_t i = 0; p && p->name && i < d->a->function_count; i++) {
+		const struct analysis_function *f = &d->a->functions[i];
+
+		if (!f->samples || strcmp(f->name, p->name) != 0 || !p->file ||
+		    strcmp(f->file, p->file) != 0)
+			continue;
+		/* Ten looks are no accident. */
+		draft_evidence(d, FROM_STATES, draft_strength((double)f->samples, 10),
+			       "%llu looks at the program found it in %s",
+			       (unsigned long long)f->samples, f->name);
+		return;
+	}
+}
+
+double draft_quality(const struct analysis *a, const struct metrics *m)
+{
+	double steps = within(m->steps, 1, 1e9), quality;
+
+	/* One step may be like no other; with ten of them a stray one counts for little. */
+	quality = 1 - 0.5 / steps;
+	/* Means of steps of which a few are far longer than the rest say little of any of them. */
+	if (m->p50_time > 0 && m->total_time > 2 * m->p50_time)
+		quality *= 2 * m->p50_time / m->total_time;
+	quality *= 1 - within(m->dropped_share, 0, 0.5);
+	if (m->unattributed_time > 0 && m->total_time > 0)
+		quality *= 1 - within(m->unattributed_time / m->total_time, 0, 0.5);
+	/* By so much host and device may be on the wrong side of each other. */
+	if (m->clock_error_us > 0 && m->total_time > 0)
+		quality *= 1 - within(m->clock_error_us / 1e3 / m->total_time, 0, 0.3);
+	if (a->trust.partial)
+		quality *= 0.9;
+	return quality;
+}
+
+static double confidence(const struct draft *d)
+{
+	double doubt = 1, sure;
+	size_t kinds = 0;
+
+	for (size_t i = 0; i < EVIDENCE_KINDS; i++) {
+		kinds += d->strengths[i] > 0;
+		doubt *= 1 - within(d->strengths[i], 0, 1);
+	}
+	sure = within(1 - doubt, 0, kinds > 1 ? CONFIDENCE_MOST : ONE_KIND_MOST);
+	return sure * draft_quality(d->a, d->m);
+}
+
+static enum finding_severity severity(const struct analysis_finding *f)
+{
+	if (f->confidence >= FINDING_SURE && f->saving_share >= HIGH_SHARE)
+		return SEVERITY_HIGH;
+	if (f->confidence >= FINDING_LIKELY && f->saving_share >= MEDIUM_SHARE)
+		return SEVERITY_MEDIUM;
+	return SEVERITY_LOW;
+}
+
+static const char **keep(struct draft *d, const char *const *list, size_t count)
+{
+	const char **kept = arena_alloc(d->texts, (count + 1) * sizeof(*kept));
+
+	if (kept)
+		memcpy(kept, list, count * sizeof(*kept));
+	d->failed |= !kept;
+	return kept;
+}
+
+int draft_finish(struct draft *d)
+{
+	struct analysis_finding *f = &d->finding;
+
+	f->confidence = confidence(d);
+	f->severity = severity(f);
+	f->evidence = keep(d, d->evidence, f->evidence_count);
+	f->suggestions = keep(d, d->suggestions, f->suggestion_count);
+	return d->failed ? -1 : 0;
+}

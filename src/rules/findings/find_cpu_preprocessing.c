@@ -1,0 +1,43 @@
+#include <math.h>
+
+#include "rules/findings/host_code.h"
+
+/* A healthy step handles its results on the host too: a tenth of it is no reason to act. */
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = host_other_cause(d);
+	/* numpy's part of it is another finding's. */
+	double ms = draft_part(d, TIME_CPU_PREPROCESSING) - host_numpy_ms(d);
+	double top_ms = draft_cause_ms(d, c);
+	const char *name;
+
+	if (!c || draft_share(d, ms) <= 0.10)
+		return false;
+	draft_where(d, &c->where);
+	name = draft_name(d, &c->where);
+	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
+		       "Python code and libraries take %s of a step (%s) in which the GPU does "
+		       "nothing for it; most of it, %s, in %s",
+		       draft_ms(d, ms), draft_percent(d, ms), draft_ms(d, top_ms), name);
+	draft_evidence_idle(d);
+	draft_evidence_samples(d, &c->where);
+	draft_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
+	draft_suggest(d,
+		      "Prepare the next batch in another process or thread while the GPU "
+		      "works on this one: %s takes %s of each step",
+		      name, draft_ms(d, top_ms));
+	draft_suggest(d,
+		      "Replace the Python loop in %s by one tensor or array operation, or by a "
+		      "library that does it in native code",
+		      name);
+	draft_suggest(d, "Move the work of %s to the GPU, or cache its result where inputs repeat",
+		      name);
+	return true;
+}
+
+const struct rule rule_cpu_preprocessing = {
+	.id = "cpu-preprocessing",
+	.title = "The host prepares data while the GPU waits",
+	.condition = "cpu_preprocessing_time / total_time > 0.10",
+	.look = look,
+};

@@ -1,0 +1,43 @@
+#include <math.h>
+
+#include "rules/draft.h"
+
+/* What is between launches that follow each other quickly is launch-bound's. */
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = draft_cause(d, TIME_FRAMEWORK);
+	double ms = draft_part(d, TIME_FRAMEWORK) - fmax(d->m->launch_gap_time, 0);
+	const char *name;
+
+	if (!c || draft_share(d, ms) <= 0.10)
+		return false;
+	draft_where(d, &c->where);
+	name = draft_name(d, &c->where);
+	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
+		       "the framework's own code takes %s of a step (%s) outside of launches, most "
+		       "of it below %s%s%s",
+		       draft_ms(d, ms), draft_percent(d, ms), name, c->inner.name ? ", in " : "",
+		       c->inner.name ? c->inner.name : "");
+	draft_evidence_idle(d);
+	draft_evidence_samples(d, c->inner.name ? &c->inner : &c->where);
+	draft_saving(d, ms / 2, ms / 4, ms);
+	draft_suggest(d, "Call the model in %s under torch.inference_mode() and without hooks",
+		      name);
+	draft_suggest(d,
+		      "Compile what %s calls (torch.compile), which does without the framework's "
+		      "Python code",
+		      name);
+	draft_suggest(d,
+		      "Call the model itself instead of its convenience layer where %s spends "
+		      "%s a step%s%s",
+		      name, draft_ms(d, ms), c->inner.name ? " in " : "",
+		      c->inner.name ? c->inner.name : "");
+	return true;
+}
+
+const struct rule rule_framework_overhead = {
+	.id = "framework-overhead",
+	.title = "The framework's own code keeps the GPU waiting",
+	.condition = "framework_time / total_time > 0.10",
+	.look = look,
+};

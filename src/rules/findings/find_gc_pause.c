@@ -1,0 +1,62 @@
+#include <math.h>
+
+#include "rules/draft.h"
+
+/* How much longer slow steps are because of collections, per slow step. */
+static double slow_ms(const struct draft *d)
+{
+	const struct slow_steps *s = &d->parts->slow;
+	double ns = 0;
+
+	for (size_t i = 0; i < s->cause_count; i++)
+		if (s->causes[i].cause.what == TIME_GC)
+			ns += s->causes[i].more_ns;
+	return ns / 1e6;
+}
+
+/* In the mean 5 %; or, of rare long ones, a fifth of the steps that they hit. */
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = draft_cause(d, TIME_GC);
+	const struct analysis_gc *gc = &d->a->gc;
+	double ms = draft_part(d, TIME_GC), more_ms = slow_ms(d);
+	double typical_ms = d->parts->slow.typical_mean_ns / 1e6;
+	const char *name;
+
+	if (draft_share(d, ms) <= 0.05 && !(typical_ms > 0 && more_ms > 0.2 * typical_ms))
+		return false;
+	draft_where(d, c ? &c->where : NULL);
+	name = draft_name(d, c ? &c->where : NULL);
+	draft_evidence(d, FROM_GC, draft_strength(fmax(draft_share(d, ms), 0.05), 0.025),
+		       "%llu garbage collections, %llu of them of all objects; the longest took %s",
+		       (unsigned long long)gc->count,
+		       (unsigned long long)gc->by_generation[GC_GENERATIONS - 1],
+		       draft_ms(d, d->m->gc_longest));
+	draft_evidence(d, FROM_TIMES,
+		       draft_strength(fmax(draft_share(d, ms) / 0.05,
+					   typical_ms > 0 ? more_ms / typical_ms / 0.2 : 0),
+				      1),
+		       "they take %s of a step on average%s%s%s, most of it in %s", draft_ms(d, ms),
+		       more_ms > 0 ? ", and make slow steps " : "",
+		       more_ms > 0 ? draft_ms(d, more_ms) : "", more_ms > 0 ? " longer" : "", name);
+	draft_evidence_idle(d);
+	draft_saving(d, ms, ms / 2, ms);
+	draft_suggest(d, "Call gc.freeze() after the model is loaded, so that collections do not "
+			 "look at its objects again");
+	draft_suggest(d,
+		      "Keep collections out of %s: gc.disable() while requests are served, "
+		      "gc.collect() between them",
+		      name);
+	draft_suggest(d,
+		      "Make fewer objects that refer to each other in %s (tensors instead of lists "
+		      "of lists), or raise gc.set_threshold(): %llu collections were made",
+		      name, (unsigned long long)gc->count);
+	return true;
+}
+
+const struct rule rule_gc_pause = {
+	.id = "gc-pause",
+	.title = "Garbage collection stops the steps",
+	.condition = "gc_time > 0",
+	.look = look,
+};

@@ -1,0 +1,39 @@
+#include "rules/findings/host_code.h"
+
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = host_numpy_cause(d);
+	double ms = host_numpy_ms(d);
+	const char *name;
+
+	if (!c || draft_share(d, ms) <= 0.10)
+		return false;
+	draft_where(d, &c->where);
+	name = draft_name(d, &c->where);
+	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
+		       "array code on the host takes %s of a step (%s) in which the GPU does "
+		       "nothing for it, most of it called from %s",
+		       draft_ms(d, ms), draft_percent(d, ms), name);
+	draft_evidence(d, FROM_NATIVE, 0.5, "samples of native code in %s are numpy's", name);
+	draft_evidence_idle(d);
+	draft_evidence_samples(d, &c->where);
+	draft_saving(d, 0.8 * ms, ms / 3, ms);
+	draft_suggest(d,
+		      "Hand the raw data to the GPU and do what %s does with torch operations "
+		      "there",
+		      name);
+	draft_suggest(d,
+		      "Copy the data before its type grows: uint8 is a quarter of float32 "
+		      "(%s of a step are at stake)",
+		      draft_ms(d, ms));
+	draft_suggest(d, "Do it for the next batch in a worker while the GPU computes; numpy lets "
+			 "other threads run meanwhile");
+	return true;
+}
+
+const struct rule rule_host_numpy = {
+	.id = "host-numpy",
+	.title = "Array operations run on the host instead of the GPU",
+	.condition = "cpu_preprocessing_time / total_time > 0.10",
+	.look = look,
+};

@@ -1,0 +1,39 @@
+#include "rules/findings/input_waits.h"
+
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = wait_cause(d, TIME_IO_WAIT, false);
+	double ms = wait_ms(d, TIME_IO_WAIT, false);
+	const char *name;
+
+	if (!c || draft_share(d, ms) <= 0.05)
+		return false;
+	draft_where(d, &c->where);
+	name = draft_name(d, &c->where);
+	draft_evidence(
+		d, FROM_STATES, draft_strength(draft_share(d, ms), 0.05),
+		"the thread of the steps waits %s of a step (%s) in system calls for data or "
+		"a device, mostly in %s",
+		draft_ms(d, ms), draft_percent(d, ms), name);
+	draft_evidence_idle(d);
+	draft_evidence_off_cpu(d, ms);
+	if (d->m->io_bytes_per_step > 0)
+		draft_evidence(d, FROM_SERIES, 0.5, "%s a step are read from disks",
+			       draft_bytes(d, d->m->io_bytes_per_step));
+	draft_saving(d, 0.8 * ms, ms / 3, ms);
+	draft_suggest(d, "Read ahead: start what %s reads in a thread before the step needs it",
+		      name);
+	draft_suggest(d, "Keep in memory what %s reads again and again, or map the file", name);
+	draft_suggest(d,
+		      "Ask for all of a step's data at once (one larger read, one request for "
+		      "several keys): %s waits %s a step",
+		      name, draft_ms(d, ms));
+	return true;
+}
+
+const struct rule rule_io_wait = {
+	.id = "io-wait",
+	.title = "Steps wait for files or the network",
+	.condition = "io_wait_time / total_time > 0.05",
+	.look = look,
+};

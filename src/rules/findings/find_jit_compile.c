@@ -1,0 +1,46 @@
+#include "rules/draft.h"
+
+/* Warm-up is left out of the figures: what compiles here compiles again and again. */
+static bool look(struct draft *d)
+{
+	const struct time_cause *c = draft_cause(d, TIME_COMPILE);
+	double ms = draft_part(d, TIME_COMPILE), n = (double)d->use->steps;
+	double modules = n > 0 ? (double)d->use->calls[CUDA_CALL_MODULE_LOAD].count / n : 0;
+	const char *name = draft_name(d, c ? &c->where : NULL);
+
+	draft_where(d, c ? &c->where : NULL);
+	draft_evidence(d, FROM_SCOPES, draft_strength(draft_share(d, ms), 0.05),
+		       "compilation takes %s of a step (%s) after warm-up, from %s",
+		       draft_ms(d, ms), draft_percent(d, ms), name);
+	if (modules > 0)
+		draft_evidence(d, FROM_CUDA_CALLS, draft_strength(modules, 0.2),
+			       "%.3g modules a step are loaded onto the GPU", modules);
+	draft_evidence_idle(d);
+	draft_evidence_samples(d, c && c->inner.name ? &c->inner : NULL);
+	if (d->m->slow_excess_time > 0)
+		draft_evidence(d, FROM_TIMES,
+			       draft_strength(draft_share(d, d->m->slow_excess_time), 0.5),
+			       "slow steps last %s longer than typical ones",
+			       draft_ms(d, d->m->slow_excess_time));
+	draft_saving(d, ms, 0.7 * ms, ms);
+	draft_suggest(d,
+		      "Compile for changing shapes: torch.compile(dynamic=True), or mark what "
+		      "changes in %s with torch._dynamo.mark_dynamic()",
+		      name);
+	draft_suggest(d,
+		      "Pad the inputs of %s to a few sizes and run each of them once before "
+		      "serving",
+		      name);
+	draft_suggest(d,
+		      "See what makes it compile again: TORCH_LOGS=recompiles; %s a step are at "
+		      "stake",
+		      draft_ms(d, ms));
+	return true;
+}
+
+const struct rule rule_jit_compile = {
+	.id = "jit-compile",
+	.title = "Code is compiled while requests are served",
+	.condition = "compile_time / total_time > 0.05",
+	.look = look,
+};

@@ -1,0 +1,47 @@
+#include <math.h>
+
+#include "rules/draft.h"
+
+/* FR-4 calls a GPU idle that has nothing to do for a tenth of the time. */
+static bool look(struct draft *d)
+{
+	const struct use_gaps *gaps = &d->use->short_late;
+	double ms = d->m->launch_gap_time, launches = d->m->launches_per_step;
+	const char *name = draft_name(d, &gaps->top.where);
+
+	draft_where(d, &gaps->top.where);
+	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, ms), 0.10),
+		       "between kernels of %.3g us on average the GPU waits %.3g times a step for "
+		       "the next one, %s in all (%s)",
+		       d->m->kernel_mean_us, (double)gaps->count / (double)d->use->steps,
+		       draft_ms(d, ms), draft_percent(d, ms));
+	/* In the gaps the launch had not been made: it is the host that is late. */
+	draft_evidence(d, FROM_CUDA_CALLS,
+		       draft_strength((double)gaps->count, (double)d->use->latency.count + 1),
+		       "%.0f launches a step; in %llu of %llu such gaps the next one had not been "
+		       "made when the GPU was done",
+		       launches, (unsigned long long)gaps->count,
+		       (unsigned long long)(gaps->count + d->use->latency.count));
+	/* A graph does without the latency of each launch as well. */
+	draft_saving(d, 0.8 * ms, 0.4 * ms, ms + fmax(d->m->latency_gap_time, 0));
+	draft_suggest(d,
+		      "Capture what %s calls into a CUDA graph (torch.cuda.CUDAGraph, or "
+		      "torch.compile(mode=\"reduce-overhead\")): one launch instead of %.0f",
+		      name, launches);
+	draft_suggest(d,
+		      "Fuse small kernels: torch.compile on the model that %s calls, or fused "
+		      "attention and normalisation",
+		      name);
+	draft_suggest(d,
+		      "Give each launch more to do: larger batches in %s make the kernels of "
+		      "%.3g us longer at the same number of launches",
+		      name, d->m->kernel_mean_us);
+	return true;
+}
+
+const struct rule rule_launch_bound = {
+	.id = "launch-bound",
+	.title = "The GPU waits for launches",
+	.condition = "launch_gap_time / total_time > 0.10",
+	.look = look,
+};

@@ -1,0 +1,38 @@
+#include <math.h>
+
+#include "rules/draft.h"
+
+/*
+ * Half of the pages elsewhere is what chance gives on two nodes; more than that means that
+ * threads and memory are apart.  Remote memory is about half as fast.
+ */
+static bool look(struct draft *d)
+{
+	double share = d->m->numa_remote_share, host_ms = d->m->cpu_preprocessing_time;
+	double ms = share * 0.4 * (fmax(host_ms, 0) + fmax(d->m->cpu_compute_time, 0));
+
+	draft_evidence(d, FROM_SERIES, draft_strength(share, 0.5),
+		       "%.0f %% of the program's pages are on other NUMA nodes than its threads",
+		       100 * share);
+	if (host_ms > 0)
+		draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, host_ms), 0.10),
+			       "host code takes %s of a step (%s)", draft_ms(d, host_ms),
+			       draft_percent(d, host_ms));
+	draft_saving(d, ms, 0, 2 * ms);
+	draft_suggest(d, "Bind the program to the node of its GPU: numactl --cpunodebind=N "
+			 "--membind=N (nvidia-smi topo -m names it)");
+	draft_suggest(d, "Start one process for each node instead of threads on all of them");
+	draft_suggest(d,
+		      "Allocate buffers in the thread that uses them: pages go to the node of the "
+		      "thread that touches them first (%.0f %% are elsewhere now)",
+		      100 * share);
+	return true;
+}
+
+const struct rule rule_numa_remote = {
+	.id = "numa-remote",
+	.title = "Memory is on another NUMA node than the threads",
+	.condition = "numa_remote_share > 0.5 AND "
+		     "(cpu_preprocessing_time + cpu_compute_time) / total_time > 0.10",
+	.look = look,
+};

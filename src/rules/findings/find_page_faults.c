@@ -1,0 +1,52 @@
+#include <math.h>
+
+#include "rules/draft.h"
+
+/*
+ * A minor fault takes the kernel 0.25 us for the page alone and up to 1 us with its
+ * clearing; a major one waits for a disk, 100 us at best.
+ */
+#define MINOR_MS 0.0005
+#define MAJOR_MS 0.1
+
+static bool look(struct draft *d)
+{
+	double minor = fmax(d->m->minor_faults_per_step, 0);
+	double major = fmax(d->m->major_faults_per_step, 0);
+	double ms = minor * MINOR_MS + major * MAJOR_MS;
+	const struct time_cause *c = draft_cause(d, TIME_CPU_PREPROCESSING);
+	const char *name = draft_name(d, c ? &c->where : NULL);
+
+	draft_where(d, c ? &c->where : NULL);
+	draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
+		       "%.0f page faults a step, %.0f of them from disk: about %s (%s)",
+		       minor + major, major, draft_ms(d, ms), draft_percent(d, ms));
+	if (c)
+		draft_evidence(d, FROM_TIMES,
+			       draft_strength(draft_share(d, draft_cause_ms(d, c)), 0.10),
+			       "the host is mostly in %s meanwhile, %s a step", name,
+			       draft_ms(d, draft_cause_ms(d, c)));
+	draft_evidence_idle(d);
+	draft_saving(d, ms, ms / 2, 2 * ms);
+	draft_suggest(d,
+		      "Allocate the large buffers of %s once and fill them again (out=, copy_()): "
+		      "fresh memory is mapped page by page at its first use",
+		      name);
+	draft_suggest(d,
+		      "Let the allocator keep memory: MALLOC_TOP_PAD_ and MALLOC_MMAP_THRESHOLD_, "
+		      "or jemalloc with a long decay; %.0f faults a step",
+		      minor + major);
+	draft_suggest(d,
+		      "Use huge pages for what %s touches (THP_MEM_ALLOC_ENABLE=1 for torch, "
+		      "madvise): one fault instead of 512",
+		      name);
+	return true;
+}
+
+const struct rule rule_page_faults = {
+	.id = "page-faults",
+	.title = "Steps touch memory that is mapped anew each time",
+	.condition = "(coalesce(minor_faults_per_step, 0) * 0.0005 + "
+		     "coalesce(major_faults_per_step, 0) * 0.1) / total_time > 0.05",
+	.look = look,
+};

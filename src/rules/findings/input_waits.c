@@ -1,0 +1,57 @@
+#include "rules/findings/input_waits.h"
+
+#include <string.h>
+
+/* Functions of libraries in which a consumer waits for what somebody produces. */
+static const struct {
+	const char *file; /* how it ends */
+	const char *name; /* NULL: any function */
+} consumers[] = {
+	{ "/queue.py", NULL },
+	{ "/multiprocessing/queues.py", NULL },
+	{ "/multiprocessing/connection.py", NULL },
+	{ "/asyncio/queues.py", NULL },
+	{ "/torch/utils/data/dataloader.py", NULL },
+	{ "/concurrent/futures/_base.py", NULL },
+	{ "/threading.py", "Condition.wait" },
+	{ "/threading.py", "Condition.wait_for" },
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+bool wait_is_for_input(const struct time_cause *c)
+{
+	for (size_t i = 0; c->inner.file && i < sizeof(consumers) / sizeof(*consumers); i++)
+		if (ends_with(c->inner.file, consumers[i].file) &&
+		    (!consumers[i].name ||
+		     (c->inner.name && strstr(c->inner.name, consumers[i].name))))
+			return true;
+	return false;
+}
+
+double wait_ms(const struct draft *d, enum time_class what, bool for_input)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (d->parts->causes[i].what == what &&
+		    wait_is_for_input(&d->parts->causes[i]) == for_input)
+			ms += draft_cause_ms(d, &d->parts->causes[i]);
+	return ms;
+}
+
+const struct time_cause *wait_cause(const struct draft *d, enum time_class what, bool for_input)
+{
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (c->what == what && c->where.name && wait_is_for_input(c) == for_input)
+			return c;
+	}
+	return NULL;
+}

@@ -1,0 +1,238 @@
+#include "rules/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/notes.h"
+#include "base/array.h"
+#include "rules/condition.h"
+#include "rules/draft.h"
+#include "rules/metrics.h"
+#include "rules/rule.h"
+#include "rules/verdict.h"
+
+/* What is less likely than that is not worth a reader's time. */
+#define WORTH_SAYING 0.3
+
+/*
+ * A user's rule is one piece of evidence, whatever it compares: likely, not sure.  Its
+ * weight is the user's own word on that.
+ */
+#define CUSTOM_CONFIDENCE 0.75
+
+struct judged {
+	struct analysis *a;
+	struct metrics metrics;
+	struct conditions *conditions;
+	size_t cap;
+	double explained_ms;
+};
+
+static int add_finding(struct judged *j, const struct analysis_finding *f)
+{
+	struct analysis_findings *all = &j->a->findings;
+	struct analysis_finding *grown =
+		array_grow(all->items, &j->cap, all->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return -1;
+	all->items = grown;
+	grown[all->count++] = *f;
+	return 0;
+}
+
+static int look(struct judged *j, const struct rule *rule, struct err *err)
+{
+	struct draft d;
+	double value;
+
+	if (condition_value(j->conditions, rule->condition, &value, err))
+		return -1;
+	if (isnan(value) || value == 0)
+		return 0;
+	draft_init(&d, j->a, &j->metrics, rule, &j->a->findings.texts);
+	d.explained_ms = j->explained_ms;
+	if (!rule->look(&d))
+		return d.failed ? err_set(err, "out of memory") : 0;
+	if (draft_finish(&d))
+		return err_set(err, "out of memory");
+	if (d.finding.confidence < WORTH_SAYING)
+		return 0;
+	if (add_finding(j, &d.finding))
+		return err_set(err, "out of memory");
+	if (!rule->of_device)
+		j->explained_ms += d.finding.saving_high_ns / 1e6;
+	return 0;
+}
+
+static int look_at_all(struct judged *j, struct err *err)
+{
+	for (int last = 0; last < 2; last++)
+		for (const struct rule *const *r = builtin_rules; *r; r++)
+			if ((*r)->last == last && look(j, *r, err))
+				return -1;
+	return 0;
+}
+
+static enum finding_severity custom_severity(double confidence)
+{
+	return confidence >= FINDING_SURE     ? SEVERITY_HIGH
+	       : confidence >= FINDING_LIKELY ? SEVERITY_MEDIUM
+					      : SEVERITY_LOW;
+}
+
+static const char **copy_texts(struct arena *to, const char *const *texts, size_t count)
+{
+	const char **copies = arena_alloc(to, (count + 1) * sizeof(*copies));
+
+	for (size_t i = 0; copies && i < count; i++) {
+		copies[i] = draft_text(to, "%s", texts[i]);
+		if (!copies[i])
+			return NULL;
+	}
+	return copies;
+}
+
+static bool is_part_of_name(char c)
+{
+	return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool has_name(const char *expression, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = expression; (at = strstr(at, name)) != NULL; at += n)
+		if ((at == expression || !is_part_of_name(at[-1])) && !is_part_of_name(at[n]))
+			return true;
+	return false;
+}
+
+/* The condition, and what the metrics in it are. */
+static const char *custom_evidence(struct judged *j, const struct custom_rule *rule,
+				   const char *path)
+{
+	struct arena *texts = &j->a->findings.texts;
+	const char *text = draft_text(texts, "%s (%s:%zu)", rule->condition, path, rule->line);
+
+	for (size_t i = 0; text && i < METRIC_COUNT; i++) {
+		const struct metric *m = &metrics_table[i];
+
+		if (has_name(rule->condition, m->name))
+			text = draft_text(texts, "%s; %s = %.4g%s%s", text, m->name,
+					  metric_value(&j->metrics, i), *m->unit ? " " : "",
+					  m->unit);
+	}
+	return text;
+}
+
+static int add_custom(struct judged *j, const struct rule_set *set, const struct custom_rule *rule,
+		      double saving_ms)
+{
+	struct arena *texts = &j->a->findings.texts;
+	double total_ms = j->metrics.total_time, confidence;
+	const char *evidence = custom_evidence(j, rule, set->path);
+	struct analysis_finding f = {
+		.custom = true,
+		.id = draft_text(texts, "%s", rule->name),
+		.title = draft_text(texts, "%s", rule->title),
+		.step = j->a->steps[0].name,
+		.evidence_count = 1,
+		.evidence = copy_texts(texts, &evidence, evidence ? 1 : 0),
+		.suggestion_count = rule->suggestion_count,
+		.suggestions = copy_texts(texts, rule->suggestions, rule->suggestion_count),
+	};
+
+	if (!evidence || !f.id || !f.title || !f.evidence || !f.suggestions)
+		return -1;
+	confidence = CUSTOM_CONFIDENCE * draft_quality(j->a, &j->metrics) * rule->confidence_weight;
+	f.confidence = confidence < 1 ? confidence : 1;
+	f.severity = custom_severity(f.confidence);
+	if (saving_ms > 0 && total_ms > 0) {
+		saving_ms = saving_ms < total_ms ? saving_ms : total_ms;
+		f.saving_ns = f.saving_high_ns = saving_ms * 1e6;
+		f.saving_share = saving_ms / total_ms;
+	}
+	return add_finding(j, &f);
+}
+
+static int note_silence(struct judged *j, const struct rule_set *set,
+			const struct custom_rule *rule)
+{
+	struct analysis_trust *t = &j->a->trust;
+	struct notes notes = { t->notes, t->note_count, t->note_count, false };
+
+	notes_add(&notes,
+		  "the rule '%s' (%s:%zu) says nothing: a metric that it uses is not known "
+		  "here, or it divides by zero",
+		  rule->name, set->path, rule->line);
+	t->notes = notes.items;
+	t->note_count = notes.count;
+	return notes.failed ? -1 : 0;
+}
+
+static int apply_custom(struct judged *j, const struct rule_set *set,
+			const struct custom_rule *rule, struct err *err)
+{
+	double value, saving_ms = 0;
+	struct err why;
+
+	if (condition_value(j->conditions, rule->condition, &value, &why) ||
+	    (rule->saving && condition_value(j->conditions, rule->saving, &saving_ms, &why)))
+		return err_set(err, "%s:%zu: rule '%s': %s", set->path, rule->line, rule->name,
+			       why.text);
+	if (isnan(value))
+		return note_silence(j, set, rule) ? err_set(err, "out of memory") : 0;
+	if (value == 0)
+		return 0;
+	return add_custom(j, set, rule, saving_ms) ? err_set(err, "out of memory") : 0;
+}
+
+static int most_saving_first(const void *a, const void *b)
+{
+	const struct analysis_finding *x = a, *y = b;
+	bool x_sure = x->confidence >= FINDING_SURE, y_sure = y->confidence >= FINDING_SURE;
+
+	if (x_sure != y_sure)
+		return x_sure ? -1 : 1;
+	if (x->saving_ns != y->saving_ns)
+		return x->saving_ns > y->saving_ns ? -1 : 1;
+	if (x->confidence != y->confidence)
+		return x->confidence > y->confidence ? -1 : 1;
+	return strcmp(x->id, y->id);
+}
+
+static void rank(struct analysis_findings *f)
+{
+	if (f->count)
+		qsort(f->items, f->count, sizeof(*f->items), most_saving_first);
+	while (f->sure_count < f->count && f->items[f->sure_count].confidence >= FINDING_SURE)
+		f->sure_count++;
+}
+
+int judge(struct analysis *a, const struct rule_set *custom, struct err *err)
+{
+	struct judged j = { .a = a };
+	int rc = -1;
+
+	if (!a->step_count)
+		return 0;
+	metrics_measure(&j.metrics, a);
+	if (conditions_new(&j.conditions, &j.metrics, err))
+		return -1;
+	if (look_at_all(&j, err))
+		goto out;
+	for (size_t i = 0; custom && i < custom->count; i++)
+		if (apply_custom(&j, custom, &custom->items[i], err))
+			goto out;
+	rank(&a->findings);
+	if (verdict_find(&a->verdict, a, &j.metrics)) {
+		err_set(err, "out of memory");
+		goto out;
+	}
+	rc = 0;
+out:
+	conditions_free(j.conditions);
+	return rc;
+}

@@ -1,0 +1,19 @@
+/*
+ * Judging a run: the verdict, and the findings of the built-in rules and of the user's.
+ * A pure function of the analysis and the rules.
+ */
+#ifndef RULES_JUDGE_H
+#define RULES_JUDGE_H
+
+#include "analyze/analysis.h"
+#include "base/err.h"
+#include "rules/rules_file.h"
+
+/*
+ * Fills in a->verdict and a->findings, which must be empty.  `custom` may be NULL; it is
+ * not needed afterwards.  A rule that says nothing because a metric is unknown adds a
+ * note.  -1: out of memory, or an expression that fails when it is computed.
+ */
+int judge(struct analysis *a, const struct rule_set *custom, struct err *err);
+
+#endif

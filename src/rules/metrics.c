@@ -1,0 +1,225 @@
+#include "rules/metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+#define METRIC_ROW(name, unit, meaning) { #name, unit, meaning },
+const struct metric metrics_table[METRIC_COUNT] = { METRICS(METRIC_ROW) };
+#undef METRIC_ROW
+
+double metric_value(const struct metrics *m, size_t i)
+{
+	double value;
+
+	memcpy(&value, (const char *)m + i * sizeof(value), sizeof(value));
+	return value;
+}
+
+void metrics_unknown(struct metrics *m)
+{
+	const double unknown = NAN;
+
+	for (size_t i = 0; i < METRIC_COUNT; i++)
+		memcpy((char *)m + i * sizeof(unknown), &unknown, sizeof(unknown));
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : NAN;
+}
+
+/* Nanoseconds of all steps as milliseconds of one. */
+static double per_step_ms(double ns, size_t steps)
+{
+	return share(ns / 1e6, (double)steps);
+}
+
+static void measure_parts(struct metrics *m, const struct step_breakdown *b)
+{
+	double *const fields[TIME_CLASSES] = {
+		[TIME_GPU_COMPUTE] = &m->gpu_compute_time,
+		[TIME_H2D] = &m->h2d_time,
+		[TIME_D2H] = &m->d2h_time,
+		[TIME_SYNC_WAIT] = &m->sync_wait_time,
+		[TIME_CPU_PREPROCESSING] = &m->cpu_preprocessing_time,
+		[TIME_CPU_COMPUTE] = &m->cpu_compute_time,
+		[TIME_FRAMEWORK] = &m->framework_time,
+		[TIME_LAUNCH] = &m->launch_time,
+		[TIME_ALLOCATION] = &m->allocation_time,
+		[TIME_GC] = &m->gc_time,
+		[TIME_GIL_WAIT] = &m->gil_wait_time,
+		[TIME_LOCK_WAIT] = &m->lock_wait_time,
+		[TIME_IO_WAIT] = &m->io_wait_time,
+		[TIME_COMPILE] = &m->compile_time,
+		[TIME_IDLE] = &m->idle_time,
+		[TIME_UNATTRIBUTED] = &m->unattributed_time,
+	};
+
+	if (!b->steps)
+		return;
+	m->steps = (double)b->steps;
+	m->total_time = per_step_ms((double)b->total_ns, b->steps);
+	for (size_t i = 0; i < TIME_CLASSES; i++)
+		if (fields[i])
+			*fields[i] = per_step_ms((double)b->parts[i].ns, b->steps);
+	if (b->slow.steps)
+		m->slow_excess_time = (b->slow.mean_ns - b->slow.typical_mean_ns) / 1e6;
+}
+
+static void measure_steps(struct metrics *m, const struct analysis *a)
+{
+	const struct analysis_step *s = &a->steps[0];
+
+	m->steps = (double)(s->count - s->warmup);
+	m->total_time = s->mean_ns / 1e6;
+	m->p50_time = (double)s->p50_ns / 1e6;
+	m->p95_time = (double)s->p95_ns / 1e6;
+	m->p99_time = (double)s->p99_ns / 1e6;
+	measure_parts(m, &s->breakdown);
+}
+
+static double sum_count(const struct step_use *u, enum cuda_call first, enum cuda_call last)
+{
+	double count = 0;
+
+	for (enum cuda_call c = first; c <= last; c++)
+		count += (double)u->calls[c].count;
+	return count;
+}
+
+static double sum_ns(const struct step_use *u, enum cuda_call first, enum cuda_call last)
+{
+	double ns = 0;
+
+	for (enum cuda_call c = first; c <= last; c++)
+		ns += (double)u->calls[c].ns;
+	return ns;
+}
+
+/* Bytes in a nanosecond are GB in a second. */
+static double gb_per_s(const struct use_sum *s)
+{
+	return share((double)s->bytes, (double)s->ns);
+}
+
+static void measure_copies(struct metrics *m, const struct step_use *u)
+{
+	double n = (double)u->steps;
+
+	m->copy_alone_time = per_step_ms((double)u->copy_alone_ns, u->steps);
+	m->h2d_bytes_per_step = (double)u->h2d.all.bytes / n;
+	m->d2h_bytes_per_step = (double)u->d2h.all.bytes / n;
+	m->pageable_bytes_per_step =
+		((double)u->h2d.pageable.bytes + (double)u->d2h.pageable.bytes) / n;
+	m->h2d_copy_time = per_step_ms((double)u->h2d.all.ns, u->steps);
+	m->d2h_copy_time = per_step_ms((double)u->d2h.all.ns, u->steps);
+	m->h2d_pageable_time = per_step_ms((double)u->h2d.pageable.ns, u->steps);
+	m->h2d_gb_per_s = gb_per_s(&u->h2d.large);
+	m->d2h_gb_per_s = gb_per_s(&u->d2h.large);
+}
+
+static void measure_gpu(struct metrics *m, const struct step_use *u)
+{
+	double n = (double)u->steps, covered_ns = (double)u->covered_ns;
+	double kernels_ns = (double)u->kernels.ns;
+
+	m->gpu_busy_share = share((double)u->busy_ns, covered_ns);
+	m->idle_share = 1 - m->gpu_busy_share;
+	m->gpu_busy_time = per_step_ms((double)u->busy_ns, u->steps);
+	m->sync_gap_time = per_step_ms((double)u->after_wait.ns, u->steps);
+	m->sync_hidden_time = per_step_ms((double)u->after_wait_hidden_ns, u->steps);
+	m->launch_gap_time = per_step_ms((double)u->short_late.ns, u->steps);
+	m->late_gap_time = per_step_ms((double)u->long_late.ns, u->steps);
+	m->latency_gap_time = per_step_ms((double)u->latency.ns, u->steps);
+	m->launches_per_step = sum_count(u, CUDA_CALL_LAUNCH, CUDA_CALL_GRAPH_LAUNCH) / n;
+	m->graph_launches_per_step = (double)u->calls[CUDA_CALL_GRAPH_LAUNCH].count / n;
+	m->kernels_per_step = (double)u->kernels.count / n;
+	m->kernel_mean_us = share(kernels_ns / 1e3, (double)u->kernels.count);
+	if (u->multiprocessors)
+		m->few_blocks_share = share((double)u->few_blocks.ns, kernels_ns);
+	m->plain_matrix_share = share((double)u->matrix_plain_ns, kernels_ns);
+	m->tensor_matrix_share = share((double)u->matrix_tensor_ns, kernels_ns);
+	m->sync_count_per_step = (double)u->waits.count / n;
+	m->sync_call_time = per_step_ms((double)u->waits.ns, u->steps);
+	m->alloc_count_per_step = sum_count(u, CUDA_CALL_ALLOC, CUDA_CALL_HOST_FREE) / n;
+	m->alloc_call_time = per_step_ms(sum_ns(u, CUDA_CALL_ALLOC, CUDA_CALL_HOST_FREE), u->steps);
+	measure_copies(m, u);
+}
+
+static void measure_blame(struct metrics *m, const struct analysis *a)
+{
+	for (size_t i = 0; i < a->gpu.section_count; i++)
+		if (a->gpu.sections[i].pid == a->steps[0].pid)
+			m->gpu_no_load_share = share((double)a->gpu.sections[i].blame.no_load_ns,
+						     (double)a->gpu.sections[i].idle_ns);
+}
+
+/* Only whole calls of models that lie inside steps would be exact; these are of the whole run. */
+static void measure_models(struct metrics *m, const struct analysis *a)
+{
+	const struct analysis_step *s = &a->steps[0];
+	double calls = 0;
+
+	if (!a->layers.count || s->source == STEP_WHOLE_RUN)
+		return;
+	for (size_t i = 0; i < a->layers.count; i++)
+		if (a->layers.items[i].parent == LAYER_NONE && a->layers.items[i].pid == s->pid)
+			calls += (double)a->layers.items[i].sum.calls;
+	m->model_calls_per_step = share(calls, (double)s->count);
+}
+
+static void measure_threads(struct metrics *m, const struct analysis *a)
+{
+	double looked_ns = 0, gil_ns = 0, lock_ns = 0, on_cpu_ns = 0, queued_ns = 0;
+	bool timed = false;
+
+	for (size_t i = 0; i < a->thread_count; i++) {
+		const struct analysis_thread *t = &a->threads[i];
+
+		if (t->states.known) {
+			for (size_t k = 0; k < SAMPLE_STATES; k++)
+				looked_ns += (double)t->states.ns[k];
+			gil_ns += (double)t->states.ns[SAMPLE_GIL_WAIT];
+			lock_ns += (double)t->states.ns[SAMPLE_LOCK_WAIT];
+		}
+		if (t->timed) {
+			timed = true;
+			on_cpu_ns += (double)t->on_cpu_ns;
+			queued_ns += (double)t->queued_ns;
+		}
+	}
+	m->gil_wait_share = share(gil_ns, looked_ns);
+	m->lock_wait_share = share(lock_ns, looked_ns);
+	if (timed) {
+		m->cpu_cores_used = share(on_cpu_ns, (double)a->run.wall_ns);
+		m->queued_share = share(queued_ns, on_cpu_ns + queued_ns);
+	}
+}
+
+static void measure_trust(struct metrics *m, const struct analysis *a)
+{
+	const struct analysis_trust *t = &a->trust;
+
+	if (t->overhead_known)
+		m->overhead_share = t->overhead_share;
+	m->dropped_share = share((double)t->dropped, (double)t->dropped + (double)t->events);
+	if (a->gpu.section_count && t->clock_error_ns >= 0)
+		m->clock_error_us = (double)t->clock_error_ns / 1e3;
+}
+
+void metrics_measure(struct metrics *m, const struct analysis *a)
+{
+	metrics_unknown(m);
+	m->wall_time = (double)a->run.wall_ns / 1e6;
+	m->gc_share = share((double)a->gc.total_ns, (double)a->run.wall_ns);
+	m->gc_longest = (double)a->gc.longest_ns / 1e6;
+	measure_threads(m, a);
+	measure_trust(m, a);
+	if (!a->step_count)
+		return;
+	measure_steps(m, a);
+	if (a->use.gpu && a->use.steps)
+		measure_gpu(m, &a->use);
+	measure_blame(m, a);
+	measure_models(m, a);
+}

@@ -1,0 +1,128 @@
+#include "rules/verdict.h"
+
+#include <math.h>
+
+#include "rules/draft.h"
+
+/*
+ * Two sides whose shares of the step are nearer to each other than this keep each other
+ * waiting in turn: neither is what bounds it.
+ */
+#define BALANCE 0.20
+
+/* Below, the step mostly waits for work: nothing bounds it. */
+#define LEADS_FROM 0.35
+
+enum side { SIDE_GPU, SIDE_CPU, SIDE_MEMORY, SIDES };
+
+static const struct {
+	const char *bound, *says;
+} sides[SIDES] = {
+	[SIDE_GPU] = { "gpu", "the GPU computes" },
+	[SIDE_CPU] = { "cpu", "the host works or waits while the GPU does nothing for the step" },
+	[SIDE_MEMORY] = { "memory", "data is copied between host and GPU" },
+};
+
+static const enum side side_of[TIME_CLASSES] = {
+	[TIME_GPU_COMPUTE] = SIDE_GPU,
+	[TIME_H2D] = SIDE_MEMORY,
+	[TIME_D2H] = SIDE_MEMORY,
+	[TIME_SYNC_WAIT] = SIDE_CPU,
+	[TIME_CPU_PREPROCESSING] = SIDE_CPU,
+	[TIME_CPU_COMPUTE] = SIDE_CPU,
+	[TIME_FRAMEWORK] = SIDE_CPU,
+	[TIME_LAUNCH] = SIDE_CPU,
+	[TIME_ALLOCATION] = SIDE_CPU,
+	[TIME_GC] = SIDE_CPU,
+	[TIME_GIL_WAIT] = SIDE_CPU,
+	[TIME_LOCK_WAIT] = SIDE_CPU,
+	[TIME_IO_WAIT] = SIDE_CPU,
+	[TIME_COMPILE] = SIDE_CPU,
+	[TIME_IDLE] = SIDES,
+	[TIME_UNATTRIBUTED] = SIDES,
+};
+
+static void shares_of(double shares[SIDES + 1], const struct step_breakdown *b)
+{
+	for (size_t i = 0; i <= SIDES; i++)
+		shares[i] = 0;
+	for (size_t i = 0; i < TIME_CLASSES; i++)
+		shares[side_of[i]] += (double)b->parts[i].ns / (double)b->total_ns;
+}
+
+/* Its largest class, in words. */
+static enum time_class largest(const struct step_breakdown *b, enum side side)
+{
+	enum time_class best = TIME_CLASSES;
+
+	for (enum time_class i = 0; i < TIME_CLASSES; i++)
+		if (side_of[i] == side &&
+		    (best == TIME_CLASSES || b->parts[i].ns > b->parts[best].ns))
+			best = i;
+	return best;
+}
+
+static int say_unknown(struct analysis_verdict *v, const char *why)
+{
+	*v = (struct analysis_verdict){ .bound = "unknown", .because = why };
+	return 0;
+}
+
+static int say_balanced(struct analysis_verdict *v, struct analysis *a, const double *shares,
+			double lead, double quality)
+{
+	v->bound = "balanced";
+	v->confidence = quality * (0.6 + 0.3 * (1 - lead / BALANCE));
+	v->because = draft_text(&a->findings.texts,
+				"GPU compute takes %.0f %% of a step, the host %.0f %%, copies "
+				"%.0f %%: none of them leads",
+				100 * shares[SIDE_GPU], 100 * shares[SIDE_CPU],
+				100 * shares[SIDE_MEMORY]);
+	return v->because ? 0 : -1;
+}
+
+static int say_bound(struct analysis_verdict *v, struct analysis *a, enum side side, double share,
+		     double lead, double quality)
+{
+	const struct step_breakdown *b = &a->steps[0].breakdown;
+	enum time_class most = largest(b, side);
+	bool gpu = a->use.gpu;
+
+	v->bound = sides[side].bound;
+	v->confidence = quality * fmin(0.97, 0.6 + 0.8 * lead);
+	if (!gpu)
+		v->because = draft_text(&a->findings.texts,
+					"no GPU was used: the host takes %.0f %% of a step, most "
+					"of it %s",
+					100 * share, time_class_title(most));
+	else
+		v->because =
+			draft_text(&a->findings.texts, "in %.0f %% of a step %s, most of it %s",
+				   100 * share, sides[side].says, time_class_title(most));
+	return v->because ? 0 : -1;
+}
+
+int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct metrics *m)
+{
+	const struct step_breakdown *b = &a->steps[0].breakdown;
+	double shares[SIDES + 1], quality = draft_quality(a, m), second = 0;
+	enum side top = SIDE_GPU;
+
+	if (!a->use.gpu && (!a->run.gpu_recorded || a->gpu.change_count))
+		return say_unknown(v, "the GPU was not recorded, so nothing can be said about "
+				      "what limits the run");
+	if (!b->steps || b->total_ns <= 0)
+		return say_unknown(v, "no step was recorded from its begin to its end");
+	shares_of(shares, b);
+	for (enum side s = SIDE_GPU; s < SIDES; s++)
+		if (shares[s] > shares[top])
+			top = s;
+	for (enum side s = SIDE_GPU; s < SIDES; s++)
+		if (s != top && shares[s] > second)
+			second = shares[s];
+	if (shares[top] < LEADS_FROM && shares[SIDES] > shares[top])
+		return say_unknown(v, "most of a step is waiting for work, or is not explained");
+	if (shares[top] - second < BALANCE)
+		return say_balanced(v, a, shares, shares[top] - second, quality);
+	return say_bound(v, a, top, shares[top], shares[top] - second, quality);
+}
