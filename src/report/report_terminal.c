@@ -153,7 +153,8 @@ static struct table_rows share_lines(const struct analysis *a, enum report_detai
 {
 	size_t others = gpu_lines(a) + (a->working_count < a->function_count) + !!a->gil.count +
 			!!a->locks.count + !!a->native.count + !!a->torch.compiled_count +
-			(a->torch.waits.count || a->torch.loads.count) + !!a->memory.worry_count;
+			(a->torch.waits.count || a->torch.loads.count) + !!a->memory.worry_count +
+			screen_findings_lines(a);
 	size_t spare = STEP_ROWS - at_most(a->step_count, STEP_ROWS) + !a->gc.count + NOTE_ROWS -
 		       at_most(a->trust.note_count, NOTE_ROWS);
 	size_t room = FUNCTION_ROWS > others ? FUNCTION_ROWS - others : 0;
@@ -536,6 +537,7 @@ int report_terminal(const struct analysis *a, FILE *out, const struct terminal_s
 	add_head(&s, a);
 	add_steps(&s, a);
 	screen_breakdown(&s, a);
+	screen_findings(&s, a);
 	add_layers(&s, a, rows.layers);
 	add_functions(&s, a, rows.functions);
 	buf_add_byte(&s.out, '\n');

@@ -34,6 +34,10 @@ void screen_label(struct screen *s, const char *name);
 size_t screen_breakdown_lines(const struct analysis *a);
 void screen_breakdown(struct screen *s, const struct analysis *a);
 
+/* The verdict and what to fix first; and in how many lines. */
+size_t screen_findings_lines(const struct analysis *a);
+void screen_findings(struct screen *s, const struct analysis *a);
+
 /* Why the GPU was idle most, in a line; nothing where that is not known. */
 void screen_blame(struct screen *s, const struct analysis *a);
 

@@ -192,6 +192,16 @@ const char *draft_percent(struct draft *d, double ms)
 	return kept(d, draft_text(d->texts, "%.0f %%", 100 * draft_share(d, ms)));
 }
 
+const char *draft_meanwhile(const struct draft *d)
+{
+	return d->use->gpu ? " in which the GPU does nothing for it" : "";
+}
+
+bool draft_is_inference(const struct draft *d)
+{
+	return d->use->gpu || d->a->layers.count || d->step->source != STEP_WHOLE_RUN;
+}
+
 void draft_evidence_idle(struct draft *d)
 {
 	double idle_ms = d->m->total_time * d->m->idle_share;

@@ -100,6 +100,12 @@ const char *draft_bytes(struct draft *d, double bytes); /* "3.1 MB" */
 /* "37 %" of the mean step. */
 const char *draft_percent(struct draft *d, double ms);
 
+/* " in which the GPU does nothing for it"; "" where there is no GPU. */
+const char *draft_meanwhile(const struct draft *d);
+
+/* Does the program use a GPU, call a model, or mark steps? */
+bool draft_is_inference(const struct draft *d);
+
 /* That the device was idle meanwhile, as evidence; nothing where there is no GPU. */
 void draft_evidence_idle(struct draft *d);
 

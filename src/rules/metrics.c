@@ -196,6 +196,70 @@ static void measure_threads(struct metrics *m, const struct analysis *a)
 	}
 }
 
+static const struct memory_process *process_of(const struct analysis *a, uint32_t pid)
+{
+	for (size_t i = 0; i < a->memory.process_count; i++)
+		if (a->memory.processes[i].pid == pid)
+			return &a->memory.processes[i];
+	return NULL;
+}
+
+static double mean_of(const struct memory_per_step *s)
+{
+	return s->known ? s->mean : NAN;
+}
+
+static void measure_memory(struct metrics *m, const struct analysis *a)
+{
+	const struct memory_step_figures *s = &a->steps[0].memory;
+	const struct memory_machine *machine = &a->memory.machine;
+	const struct memory_process *p = process_of(a, a->steps[0].pid);
+
+	if (s->steps) {
+		m->minor_faults_per_step = mean_of(&s->minor_faults);
+		m->major_faults_per_step = mean_of(&s->major_faults);
+		m->io_bytes_per_step = mean_of(&s->read_bytes);
+		m->rss_growth_per_step = s->rss_growth_bytes;
+	}
+	if (p && p->rss.known)
+		m->rss_peak_bytes =
+			(double)(p->rss_peak_bytes > p->rss.peak ? p->rss_peak_bytes : p->rss.peak);
+	if (p && p->swap.known)
+		m->swap_bytes = (double)p->swap.peak;
+	if (p && p->remote_known)
+		m->numa_remote_share = p->remote_share;
+	if (machine->memory.known)
+		m->memory_stall_share = machine->memory.some_share;
+}
+
+/*
+ * GB/s of a lane of each generation of PCIe, with its line code; what headers of packets
+ * take is left to the bound of the rule that compares.
+ */
+static double lane_gb_per_s(int64_t generation)
+{
+	static const double speeds[] = { 0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563 };
+
+	return generation > 0 && generation < (int64_t)(sizeof(speeds) / sizeof(*speeds))
+		       ? speeds[generation]
+		       : NAN;
+}
+
+/* The link at its best: an idle one is slowed down, and a look may have found it so. */
+static void measure_devices(struct metrics *m, const struct analysis *a)
+{
+	const struct memory_gpu *g = a->memory.gpus;
+
+	/* Which of several a process used is not known here. */
+	if (a->memory.gpu_count != 1)
+		return;
+	if (g->used.known && g->total.known)
+		m->gpu_memory_share = share((double)g->used.peak, (double)g->total.peak);
+	if (g->pcie_generation.known && g->pcie_width.known)
+		m->link_gb_per_s =
+			lane_gb_per_s(g->pcie_generation.peak) * (double)g->pcie_width.peak;
+}
+
 static void measure_trust(struct metrics *m, const struct analysis *a)
 {
 	const struct analysis_trust *t = &a->trust;
@@ -221,5 +285,7 @@ void metrics_measure(struct metrics *m, const struct analysis *a)
 	if (a->use.gpu && a->use.steps)
 		measure_gpu(m, &a->use);
 	measure_blame(m, a);
+	measure_memory(m, a);
+	measure_devices(m, a);
 	measure_models(m, a);
 }

@@ -5,10 +5,13 @@
 #include "rules/draft.h"
 
 /*
- * Two sides whose shares of the step are nearer to each other than this keep each other
- * waiting in turn: neither is what bounds it.
+ * Two sides of which the smaller has three quarters of the larger one's time keep each
+ * other waiting in turn: neither is what bounds the step.
  */
-#define BALANCE 0.20
+#define BALANCE 0.75
+
+/* What is less likely than that is not said. */
+#define WORTH_SAYING 0.3
 
 /* Below, the step mostly waits for work: nothing bounds it. */
 #define LEADS_FROM 0.35
@@ -69,10 +72,10 @@ static int say_unknown(struct analysis_verdict *v, const char *why)
 }
 
 static int say_balanced(struct analysis_verdict *v, struct analysis *a, const double *shares,
-			double lead, double quality)
+			double evenness, double quality)
 {
 	v->bound = "balanced";
-	v->confidence = quality * (0.6 + 0.3 * (1 - lead / BALANCE));
+	v->confidence = quality * (0.6 + 0.3 * (evenness - BALANCE) / (1 - BALANCE));
 	v->because = draft_text(&a->findings.texts,
 				"GPU compute takes %.0f %% of a step, the host %.0f %%, copies "
 				"%.0f %%: none of them leads",
@@ -97,8 +100,9 @@ static int say_bound(struct analysis_verdict *v, struct analysis *a, enum side s
 					100 * share, time_class_title(most));
 	else
 		v->because =
-			draft_text(&a->findings.texts, "in %.0f %% of a step %s, most of it %s",
-				   100 * share, sides[side].says, time_class_title(most));
+			draft_text(&a->findings.texts, "in %.0f %% of a step %s%s%s", 100 * share,
+				   sides[side].says, side == SIDE_GPU ? "" : ", most of it ",
+				   side == SIDE_GPU ? "" : time_class_title(most));
 	return v->because ? 0 : -1;
 }
 
@@ -122,7 +126,10 @@ int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct me
 			second = shares[s];
 	if (shares[top] < LEADS_FROM && shares[SIDES] > shares[top])
 		return say_unknown(v, "most of a step is waiting for work, or is not explained");
-	if (shares[top] - second < BALANCE)
-		return say_balanced(v, a, shares, shares[top] - second, quality);
+	if (quality < WORTH_SAYING)
+		return say_unknown(v, "the steps are too few or too unlike each other, or too much "
+				      "of them is not known");
+	if (second > BALANCE * shares[top])
+		return say_balanced(v, a, shares, second / shares[top], quality);
 	return say_bound(v, a, top, shares[top], shares[top] - second, quality);
 }

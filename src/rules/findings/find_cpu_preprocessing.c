@@ -11,20 +11,21 @@ static bool look(struct draft *d)
 	double top_ms = draft_cause_ms(d, c);
 	const char *name;
 
-	if (!c || draft_share(d, ms) <= 0.10)
+	/* What never calls a model prepares nothing for one. */
+	if (!c || draft_share(d, ms) <= 0.10 || !draft_is_inference(d))
 		return false;
 	draft_where(d, &c->where);
 	name = draft_name(d, &c->where);
 	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
-		       "Python code and libraries take %s of a step (%s) in which the GPU does "
-		       "nothing for it; most of it, %s, in %s",
-		       draft_ms(d, ms), draft_percent(d, ms), draft_ms(d, top_ms), name);
+		       "Python code and libraries take %s of a step (%s)%s; most of it, %s, in %s",
+		       draft_ms(d, ms), draft_percent(d, ms), draft_meanwhile(d),
+		       draft_ms(d, top_ms), name);
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, &c->where);
 	draft_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
 	draft_suggest(d,
-		      "Prepare the next batch in another process or thread while the GPU "
-		      "works on this one: %s takes %s of each step",
+		      "Prepare the next batch in another process or thread while the model works "
+		      "on this one: %s takes %s of each step",
 		      name, draft_ms(d, top_ms));
 	draft_suggest(d,
 		      "Replace the Python loop in %s by one tensor or array operation, or by a "

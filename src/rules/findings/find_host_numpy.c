@@ -10,10 +10,10 @@ static bool look(struct draft *d)
 		return false;
 	draft_where(d, &c->where);
 	name = draft_name(d, &c->where);
-	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
-		       "array code on the host takes %s of a step (%s) in which the GPU does "
-		       "nothing for it, most of it called from %s",
-		       draft_ms(d, ms), draft_percent(d, ms), name);
+	draft_evidence(
+		d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
+		"array code on the host takes %s of a step (%s)%s, most of it called from %s",
+		draft_ms(d, ms), draft_percent(d, ms), draft_meanwhile(d), name);
 	draft_evidence(d, FROM_NATIVE, 0.5, "samples of native code in %s are numpy's", name);
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, &c->where);

@@ -10,8 +10,8 @@ static bool look(struct draft *d)
 
 	draft_where(d, &gaps->top.where);
 	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, gap_ms), 0.05),
-		       "the GPU ran out of work %.3g times a step while the host waited for it, "
-		       "and then had none for %s (%s)",
+		       "in each step the GPU runs out of work while the host waits for it (%.3g "
+		       "times), and then has none for %s (%s)",
 		       (double)gaps->count / (double)u->steps, draft_ms(d, gap_ms),
 		       draft_percent(d, gap_ms));
 	/* One wait in a step may be for its result; more are not. */
