@@ -8,6 +8,8 @@
 #include "format/series.h"
 #include "timeline/pair_map.h"
 
+#define SLIVER 0.01 /* of the time between two looks: too short to hold all that was added */
+
 static int compare(const struct series *s, uint32_t process, uint32_t kind, uint32_t instance)
 {
 	if (s->process != process)
@@ -256,11 +258,11 @@ void series_rise(const struct series *s, const struct series_span *spans, size_t
 	for (size_t i = 1; i < s->count && at < n; i++) {
 		const struct series_value *a = &s->values[i - 1], *b = &s->values[i];
 		double rise = (double)b->value - (double)a->value;
-		int64_t length_ns = b->time_ns - a->time_ns, in_ns;
+		double share = (double)covered(spans, n, &at, a->time_ns, b->time_ns) /
+			       (double)(b->time_ns - a->time_ns);
 
-		in_ns = covered(spans, n, &at, a->time_ns, b->time_ns);
-		out->sum += rise * ((double)in_ns / (double)length_ns);
-		out->least += in_ns == length_ns ? rise : 0;
-		out->most += in_ns ? rise : 0;
+		out->sum += rise * share;
+		out->least += share > 1 - SLIVER ? rise * share : 0;
+		out->most += share < SLIVER ? rise * share : rise;
 	}
 }

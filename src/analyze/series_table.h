@@ -71,7 +71,7 @@ struct series_span {
 /*
  * What a total grew by in stretches of time, which are in order and do not touch.  Between two
  * points nobody knows when it grew: `sum` is as if it had done so evenly, `least` and `most`
- * are what it can have been.
+ * are what it can have been, but for slivers of time in which hardly anything can have happened.
  */
 struct series_rise {
 	double sum, least, most;

@@ -267,6 +267,26 @@ static void faults_of_steps(void **state)
 	end(&s);
 }
 
+/* Hardly anything can have happened between steps that follow each other within microseconds. */
+static void slivers_between_steps(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_per_step *f;
+
+	(void)state;
+	begin(&s, 21 * STEP_NS);
+	steps(&s, 20, 0, STEP_NS, STEP_NS - 20 * 1000);
+	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	looks(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
+	a = analysed(&s);
+	f = &a->steps[0].memory.minor_faults;
+	assert_near(f->mean, 1000, 0.01);
+	assert_near(f->least, f->mean, 0.01);
+	assert_near(f->most, f->mean, 0.05); /* the last look is of a time behind the steps */
+	end(&s);
+}
+
 /* Nobody looked for a second: the steps inside it have what they have together. */
 static void a_gap_in_the_looks(void **state)
 {
@@ -568,6 +588,7 @@ int main(void)
 		cmocka_unit_test(two_looks_are_no_trend),
 		cmocka_unit_test(one_step_or_none),
 		cmocka_unit_test(faults_of_steps),
+		cmocka_unit_test(slivers_between_steps),
 		cmocka_unit_test(a_gap_in_the_looks),
 		cmocka_unit_test(steps_that_nobody_saw_are_in_no_figure),
 		cmocka_unit_test(a_total_that_restarts_goes_on),
