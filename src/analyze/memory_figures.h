@@ -61,6 +61,7 @@ struct cuda_memory {
 struct memory_step_figures {
 	size_t steps; /* between the first and the last look; 0: nothing is known */
 	struct memory_per_step minor_faults, major_faults, read_bytes, written_bytes;
+	struct memory_per_step kernel_us; /* CPU time in the kernel */
 	double rss_growth_bytes; /* from the first one's begin to the last one's end, for each */
 	struct trend rss;        /* bytes for each step, of the least in as many as make a value */
 	size_t cuda_steps;       /* that were recorded from begin to end */
@@ -138,9 +139,13 @@ struct memory_gpu {
 	struct memory_throttle throttles[MEMORY_THROTTLES];
 };
 
-/* What a fault takes at least: a page that is zeroed, and one that comes from a fast disk. */
+/*
+ * What a fault takes at least: a page that is zeroed, and one that comes from a fast disk; and
+ * what one of the former takes at most, in a virtual machine.
+ */
 #define MEMORY_MINOR_FAULT_NS 250.0
 #define MEMORY_MAJOR_FAULT_NS 50e3
+#define MEMORY_SLOW_FAULT_NS 5000.0
 
 /* What may be wrong, the worst first. */
 enum memory_concern {
@@ -179,6 +184,9 @@ struct analysis_memory {
 	double cost_share; /* of one core: what looking took the recorder */
 	bool held_back;    /* it looked less often to keep that small */
 };
+
+/* What the minor faults of a step took at least, as far as the figures tell. */
+double memory_minor_faults_ns(const struct memory_step_figures *m);
 
 const char *memory_concern_name(enum memory_concern concern); /* "cuda-churn" */
 

@@ -178,6 +178,7 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 		{ SERIES_MAJOR_FAULTS, &out->major_faults },
 		{ SERIES_READ, &out->read_bytes },
 		{ SERIES_WRITTEN, &out->written_bytes },
+		{ SERIES_CPU_SYSTEM, &out->kernel_us },
 	};
 
 	*out = (struct memory_step_figures){ 0 };

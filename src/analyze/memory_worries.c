@@ -86,15 +86,12 @@ static bool gpu_full(const struct analysis *a, size_t *about)
 	return false;
 }
 
-/* By what there was at least: the run's shares are between that and `most`. */
-static bool takes_time(const struct memory_per_step *f, double each_ns, double step_ns)
-{
-	return f->known && f->least * each_ns >= STEP_TIME * step_ns && step_ns > 0;
-}
-
 static bool step_major(const struct analysis_step *s)
 {
-	return takes_time(&s->memory.major_faults, MEMORY_MAJOR_FAULT_NS, s->mean_ns);
+	const struct memory_per_step *f = &s->memory.major_faults;
+
+	return f->known && s->mean_ns > 0 &&
+	       f->mean * MEMORY_MAJOR_FAULT_NS >= STEP_TIME * s->mean_ns;
 }
 
 static bool major_faults(const struct analysis *a, size_t *about)
@@ -102,9 +99,22 @@ static bool major_faults(const struct analysis *a, size_t *about)
 	return any_step(a, step_major, about);
 }
 
+/* Time in the kernel that is no more than so many faults take is theirs. */
+double memory_minor_faults_ns(const struct memory_step_figures *m)
+{
+	double faults_ns = m->minor_faults.mean * MEMORY_MINOR_FAULT_NS;
+	double kernel_ns = m->kernel_us.known ? 1000 * m->kernel_us.mean : 0;
+
+	if (!m->minor_faults.known)
+		return 0;
+	return kernel_ns > faults_ns && kernel_ns <= m->minor_faults.mean * MEMORY_SLOW_FAULT_NS
+		       ? kernel_ns
+		       : faults_ns;
+}
+
 static bool step_minor(const struct analysis_step *s)
 {
-	return takes_time(&s->memory.minor_faults, MEMORY_MINOR_FAULT_NS, s->mean_ns);
+	return s->mean_ns > 0 && memory_minor_faults_ns(&s->memory) >= STEP_TIME * s->mean_ns;
 }
 
 static bool minor_faults(const struct analysis *a, size_t *about)

@@ -192,21 +192,21 @@ double series_at(const struct series *s, int64_t time_ns)
 {
 	size_t next = point_after(s, time_ns);
 
-	if (!next || next == s->count)
+	if (!next || next == s->count || !s->total)
 		return (double)s->values[next ? next - 1 : 0].value;
 	return between(&s->values[next - 1], &s->values[next], time_ns);
 }
 
 double series_least(const struct series *s, int64_t start_ns, int64_t end_ns)
 {
-	double least = series_at(s, start_ns), end = series_at(s, end_ns);
+	double least = series_at(s, start_ns);
 
 	for (size_t i = point_after(s, start_ns); i < s->count && s->values[i].time_ns < end_ns;
 	     i++) {
 		if ((double)s->values[i].value < least)
 			least = (double)s->values[i].value;
 	}
-	return end < least ? end : least;
+	return least;
 }
 
 size_t series_looks(const struct series *s, int64_t start_ns, int64_t end_ns)

@@ -51,10 +51,14 @@ const struct series *series_instances(const struct series_table *st, uint32_t pr
 int64_t series_first_ns(const struct series *s);
 int64_t series_last_ns(const struct series *s);
 
-/* On the straight line between two points; the first and the last one's beyond them. */
+/*
+ * A level as it was last seen, before the first look as it was then; a total on the straight line
+ * between two points.  A process that ends gives its memory back: on a line that would begin
+ * before its end.
+ */
 double series_at(const struct series *s, int64_t time_ns);
 
-/* The lowest that it was between two moments. */
+/* The lowest that a level was seen to be between two moments. */
 double series_least(const struct series *s, int64_t start_ns, int64_t end_ns);
 
 /*

@@ -172,8 +172,10 @@ static void say_minor_faults(struct buf *out, const struct analysis *a, size_t a
 	char f[2][TEXT_FIGURE];
 
 	add_subject(out, s);
-	buf_printf(out, " gets new memory from the kernel: %s page faults, which take %s or more",
-		   memory_text_count(f[0], n), text_duration(f[1], n * MEMORY_MINOR_FAULT_NS));
+	buf_printf(out,
+		   " gets new memory from the kernel: %s page faults, which take about %s or more",
+		   memory_text_count(f[0], n),
+		   text_duration(f[1], memory_minor_faults_ns(&s->memory)));
 }
 
 static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t about)

@@ -98,6 +98,7 @@ void json_put_step_memory(struct json *j, const struct memory_step_figures *m)
 	put_per_step(j, "major_faults", &m->major_faults);
 	put_per_step(j, "read_bytes", &m->read_bytes);
 	put_per_step(j, "written_bytes", &m->written_bytes);
+	put_per_step(j, "kernel_us", &m->kernel_us);
 	put_uint(j, "cuda_steps", m->cuda_steps);
 	put_cuda(j, &m->cuda);
 	json_object_end(j);

@@ -120,6 +120,9 @@ static void add_step(struct buf *out, const struct analysis_step *s)
 	memory_text_per_step(out, &m->read_bytes, memory_text_bytes);
 	buf_add_str(out, " | ");
 	memory_text_per_step(out, &m->written_bytes, memory_text_bytes);
+	buf_add_str(out, " | ");
+	if (m->kernel_us.known)
+		buf_add_str(out, text_duration(f, 1000 * m->kernel_us.mean));
 	buf_add_str(out, " |");
 	add_calls(out, m, CUDA_MEMORY_ALLOC, CUDA_MEMORY_FREE);
 	add_calls(out, m, CUDA_MEMORY_HOST_ALLOC, CUDA_MEMORY_HOST_FREE);
@@ -140,10 +143,11 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 	rows = report_rows(detail, known, 5, 30);
 	if (!rows)
 		return;
-	buf_add_str(out, "\n### In each step\n\n"
-			 "| step | pid | RSS grew by | in the second half | minor faults | major "
-			 "faults | read | written | device memory | pinned memory |\n"
-			 "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
+	buf_add_str(out,
+		    "\n### In each step\n\n"
+		    "| step | pid | RSS grew by | in the second half | minor faults | major "
+		    "faults | read | written | in the kernel | device memory | pinned memory |\n"
+		    "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < a->step_count && shown < rows; i++) {
 		if (!step_is_known(&a->steps[i]))
 			continue;
