@@ -58,6 +58,21 @@ def recorded(request, torch_python, tmp_path_factory, binary):
     return outcome, isc.load(str(tmp / "t.isc"))
 
 
+# Those that take seconds: backends that generate code, and whatever imports them.
+SLOW = {"compile_aot_eager", "module_compile", "export", "fully_sharded"}
+
+
+def test_nothing_is_different_in_short(torch_python, tmp_path, binary):
+    """What does not take long, in the default mode, for every `make test`."""
+    sections = [name for name in SECTIONS if name not in SLOW]
+    alone = run(tmp_path, torch_python, PROGRAM, *sections)
+    recorded = run(tmp_path, binary, "run", "--quiet", "--trace", "t.isc", "--report", "r.json",
+                   "--python", torch_python, PROGRAM, *sections)
+    assert set(sections) < set(alone)
+    for name in alone:
+        assert recorded[name] == alone[name], name
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("section", SECTIONS + ["warnings"])
 def test_nothing_is_different_when_recorded(alone, recorded, section):

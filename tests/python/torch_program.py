@@ -247,6 +247,50 @@ def export():
     return str(torch.export.export(model(), (inputs(),)).graph)
 
 
+class Alone:
+    """A group of one process."""
+
+    def __enter__(self):
+        from torch import distributed
+
+        self.distributed = distributed
+        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+
+    def __exit__(self, *exception):
+        self.distributed.destroy_process_group()
+
+
+@section
+def distributed_data_parallel():
+    with Alone():
+        net = nn.parallel.DistributedDataParallel(model())
+        result = net(inputs())
+        result.sum().backward()
+        return [digest(result), [digest(parameter.grad) for parameter in net.parameters()],
+                sorted(net.state_dict())]
+
+
+@section
+def fully_sharded():
+    try:
+        from torch.distributed import fsdp
+    except ValueError as error:  # of PyTorch 1 on CPython 3.11: one of its classes is refused
+        raise ImportError(error)
+
+    results = []
+    with Alone(), warnings.catch_warnings():  # on a CPU it has much to say, with addresses in it
+        warnings.simplefilter("ignore")
+        net = fsdp.FullyShardedDataParallel(model(), device_id=torch.device("cpu"))
+        results.append(digest(net(inputs())))
+        shard = getattr(fsdp, "fully_shard", None)
+        if shard:
+            net = model()
+            for block in net.blocks:
+                shard(block)
+            results.append(digest(shard(net)(inputs())))
+    return results
+
+
 def main():
     wanted = sys.argv[1:]
     outcome = {"torch": torch.__version__}
