@@ -1,7 +1,7 @@
-"""Serves an encoder beside other processes on the GPU and is polite about its memory.
+"""Embeds documents section by section, beside other processes on the GPU; polite about memory.
 
-Slow:  after each request the allocator gives everything back, and asks for it again.
-Fixed: the allocator keeps what the next request will need.
+Slow:  after each document the allocator gives everything back, and asks for it again.
+Fixed: the allocator keeps what the next document will need.
 """
 
 import torch
@@ -12,19 +12,20 @@ from models import build, encoder
 WIDTH = 1024
 
 
-class PoliteServer:
+class Embedder:
     def __init__(self, model, device, give_back):
         self.model = model
         self.device = device
         self.give_back = give_back
 
     @torch.inference_mode()
-    def embed(self, batch):
-        hidden = self.model(batch.to(self.device, non_blocking=True))
-        return torch.nn.functional.normalize(hidden.mean(dim=1), dim=-1)
+    def embed(self, sections):
+        """One vector for the document: its sections side by side, then their mean."""
+        hidden = [self.model(section.to(self.device, non_blocking=True)) for section in sections]
+        return torch.cat(hidden, dim=1).mean(dim=1)
 
-    def handle(self, batch):
-        vectors = self.embed(batch)
+    def handle(self, sections):
+        vectors = self.embed(sections)
         answer = vectors.argmax(dim=-1).tolist()
         del vectors
         if self.give_back:
@@ -36,14 +37,14 @@ class PoliteServer:
 
 
 def main():
-    args = options(__doc__, steps=300)
-    model = build(lambda: encoder(WIDTH, 16, 4), args.device, torch.bfloat16)
-    server = PoliteServer(model, args.device, give_back=not args.fixed)
-    stored = [torch.randn(rows, 128, WIDTH, dtype=torch.bfloat16).pin_memory()
-              for rows in (24, 32, 16, 28)]
+    args = options(__doc__, steps=120)
+    model = build(lambda: encoder(WIDTH, 16, 2), args.device, args.dtype)
+    embedder = Embedder(model, args.device, give_back=not args.fixed)
+    document = [torch.randn(48, tokens, WIDTH).to(args.dtype).pin_memory()
+                for tokens in range(128, 256, 16)]
     clock = Clock(args)
-    while not clock.step(server.handle(stored[clock.count % len(stored)])):
-        pass
+    while not clock.step(embedder.handle(document)):
+        document = document[1:] + document[:1]
     clock.finish()
 
 

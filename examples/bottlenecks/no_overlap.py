@@ -4,6 +4,8 @@ Slow:  upload, compute, answer, one after the other.
 Fixed: the next scan is uploaded on a stream of its own while this one is computed.
 """
 
+import itertools
+
 import torch
 
 from harness import Clock, options
@@ -12,12 +14,10 @@ from models import build, convnet
 BATCH, SIZE = 32, 768
 
 
-def scans(device):
+def scans():
     """Scans as they come in, in pinned memory."""
-    stored = [torch.rand(BATCH, 3, SIZE, SIZE, dtype=torch.float16).pin_memory()
-              for _ in range(4)]
-    while True:
-        yield from stored
+    stored = [torch.rand(BATCH, 3, SIZE, SIZE).half().pin_memory() for _ in range(4)]
+    return itertools.cycle(stored)
 
 
 class OneByOne:
@@ -66,8 +66,7 @@ class Reader:
 def main():
     args = options(__doc__, steps=150)
     reader = Reader(build(lambda: convnet(64, labels=4), args.device, torch.float16))
-    source = scans(args.device)
-    uploads = (Ahead if args.fixed else OneByOne)(source, args.device)
+    uploads = (Ahead if args.fixed else OneByOne)(scans(), args.device)
     clock = Clock(args)
     for scan in uploads:
         if clock.step(reader.read(scan)):

@@ -4,6 +4,8 @@ Slow:  every position's scores of the whole vocabulary come back to the host, fo
 Fixed: the GPU chooses, and the chosen words come back.
 """
 
+import itertools
+
 import torch
 
 from harness import Clock, options
@@ -33,13 +35,10 @@ class Proposer:
         return self.choose(scores)
 
 
-def typed(batch, tokens, vocabulary, pinned):
+def typed(batch, tokens, vocabulary):
     """What people have typed so far, as token ids."""
-    stored = [torch.randint(0, vocabulary, (batch, tokens)) for _ in range(8)]
-    if pinned:
-        stored = [texts.pin_memory() for texts in stored]
-    while True:
-        yield from stored
+    stored = [torch.randint(0, vocabulary, (batch, tokens)).pin_memory() for _ in range(8)]
+    return itertools.cycle(stored)
 
 
 def main():
@@ -49,7 +48,7 @@ def main():
                   args.dtype)
     proposer = Proposer(model, (DeviceChoice if args.fixed else HostChoice)(), args.device)
     clock = Clock(args)
-    for texts in typed(batch, tokens, vocabulary, pinned=True):
+    for texts in typed(batch, tokens, vocabulary):
         if clock.step(proposer.propose(texts)):
             break
     clock.finish()

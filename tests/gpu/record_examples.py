@@ -23,15 +23,15 @@ TRACE_BYTES = 4 << 20  # a larger one is told
 ARCHIVE_BYTES = 15 << 20
 ARCHIVES = 4
 TIMEOUT_S = 60
-SECONDS = "3"  # of requests
+SECONDS = "2.5"  # of requests
 
 
 def record(program, variant, folder, options):
     """(row, what the program said)."""
     name = "%s_%s" % (program.name, variant)
     base = os.path.join(folder, name)
-    command = kit.recorded(program.command(variant, "--seconds", SECONDS), base + ".isc", base + ".json",
-                           ["--report", base + ".md", *options], budget=())
+    command = kit.recorded(program.command(variant, "--seconds", SECONDS), base + ".isc",
+                           base + ".md", options, budget=())
     done = kit.execute(command, TIMEOUT_S, cwd=folder)
     with open(base + ".log", "w", encoding="utf-8") as file:
         file.write(done.stdout + done.stderr)
