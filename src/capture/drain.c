@@ -123,6 +123,7 @@ static const struct record *record_at(const struct copied *c, uint32_t at, uint3
 
 static void note_gpu_state(struct drain *d, const struct record *r)
 {
+	drain_series_gpu(d);
 	if (!*d->gpu_refusal && (r->id == GPU_STATE_UNAVAILABLE || r->id == GPU_STATE_STOPPED))
 		snprintf(d->gpu_refusal, sizeof(d->gpu_refusal), "%.*s", (int)r->payload_bytes,
 			 (const char *)(r + 1));
@@ -337,7 +338,7 @@ int drain_cycle(struct drain *d, struct err *err)
 		return -1;
 	}
 	d->newly_stored = d->totals.stored - stored_before;
-	if (drain_native_cycle(d, err))
+	if (drain_native_cycle(d, err) || drain_series(d, err))
 		return -1;
 	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);
 }
@@ -346,7 +347,7 @@ int drain_finish(struct drain *d, struct err *err)
 {
 	if (drain_tables_update(d, err) || (d->keep_newest && drain_newest_introduce(d, err)) ||
 	    drain_events(d, err) || drain_defs(d, err) || drain_samples(d, err) ||
-	    drain_native_finish(d, err))
+	    drain_native_finish(d, err) || drain_series(d, err))
 		return -1;
 	return drain_tables_retire(d, true, err);
 }

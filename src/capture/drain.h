@@ -19,6 +19,7 @@
 
 struct drain;
 struct native;
+struct system_watch;
 
 struct drain_totals {
 	uint64_t stored, lost; /* events */
@@ -39,6 +40,9 @@ void drain_sample(struct drain *d, struct sampler *s);
 
 /* All processes' native code is sampled from now on.  Likewise. */
 void drain_sample_native(struct drain *d, struct native *n);
+
+/* Processes that join from now on, and the machine, are watched.  Likewise. */
+void drain_watch_system(struct drain *d, struct system_watch *w);
 
 /* Writes out what is there now.  -1: the trace could not be written; see trace_writer.h. */
 int drain_cycle(struct drain *d, struct err *err);

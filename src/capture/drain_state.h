@@ -6,6 +6,7 @@
 
 #include "capture/drain.h"
 #include "capture/native.h"
+#include "capture/system_watch.h"
 #include "capture/thread_state.h"
 
 #define DRAIN_BATCH \
@@ -37,6 +38,7 @@ struct drain_process {
 	double blamed_ns;           /* its threads waited for us, together, */
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
 	bool sampled;               /* the sampler was told of it, or refused it */
+	bool unwatched;             /* it was told that it has ended: see drain_series.c */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */
@@ -100,6 +102,8 @@ struct drain {
 	size_t sampled_count, sampled_cap;
 	struct native *native;              /* NULL: native code is not sampled */
 	int64_t native_due_ns;              /* when to read the kernel's samples again */
+	struct system_watch *system;        /* NULL: memory is not recorded */
+	struct system_points points;        /* on their way */
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	uint64_t newly_stored; /* events, in the last cycle */
@@ -186,6 +190,15 @@ void drain_native_end(struct drain *d, uint32_t slot); /* the process has ended 
 
 /* The process with this id in the trace, while it is known; else NULL. */
 const struct trace_process *drain_process_of(const struct drain *d, uint32_t id);
+
+/* A process is watched from here on; it has ended. */
+void drain_series_begin(struct drain *d, uint32_t slot);
+void drain_series_end(struct drain *d, uint32_t slot); /* may be called again */
+
+/* Writes what was read about the system. */
+int drain_series(struct drain *d, struct err *err);
+void drain_series_gpu(struct drain *d); /* a process uses one */
+void drain_series_release(struct drain *d);
 
 /* Writes what the sampler has seen. */
 int drain_samples(struct drain *d, struct err *err);

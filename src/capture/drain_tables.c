@@ -53,6 +53,7 @@ void drain_free(struct drain *d)
 	free(d->list);
 	free(d->copies);
 	drain_samples_release(d);
+	drain_series_release(d);
 	free(d);
 }
 
@@ -108,6 +109,7 @@ static int process_joined(struct drain *d, uint32_t slot, struct err *err)
 	p->entry.end_ns = TRACE_UNKNOWN_NS;
 	p->entry.name = p->name;
 	d->totals.processes++;
+	drain_series_begin(d, slot);
 	return trace_write_process(d->writer, &p->entry, err);
 }
 
@@ -437,6 +439,7 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
 	close_pidfd(p);
 	drain_samples_end(d, slot);
 	drain_native_end(d, slot);
+	drain_series_end(d, slot);
 	p->known = false;
 	if (trace_write_process(d->writer, &p->entry, err) || write_faded(d, p, err))
 		return -1;

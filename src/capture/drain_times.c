@@ -107,6 +107,10 @@ void drain_times_update(struct drain *d)
 
 void drain_process_ends(struct drain *d, uint32_t pid)
 {
+	for (uint32_t i = 0; i < d->process_limit; i++) {
+		if (d->processes[i].known && d->processes[i].entry.pid == pid)
+			drain_series_end(d, i);
+	}
 	for (uint32_t i = 0; i < d->thread_limit; i++) {
 		struct drain_thread *t = &d->threads[i];
 

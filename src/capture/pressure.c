@@ -1,14 +1,12 @@
 /* Read from /proc and /sys/fs/cgroup; a file that is not there says nothing.  See pressure.h. */
 #include "capture/pressure.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
+
+#include "capture/cgroup_path.h"
 
 #define SHARE 4u    /* of the memory that is left, the buffer may have one part in four */
 #define STALLED 0.1 /* this share of the time lost is pressure */
@@ -29,26 +27,6 @@ static const struct hierarchy {
 	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
 	  "total_inactive_file", NULL },
 };
-
-/* The beginning of a small file as text; false: it cannot be read. */
-static bool slurp(char *text, size_t bytes, const char *root, const char *folder, const char *name)
-{
-	char path[PATH_MAX];
-	size_t have = 0;
-	ssize_t n = -1;
-	int fd;
-
-	if (snprintf(path, sizeof(path), "%s%s/%s", root, folder, name) >= (int)sizeof(path))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (have < bytes - 1 && (n = read(fd, text + have, bytes - 1 - have)) > 0)
-		have += (size_t)n;
-	close(fd);
-	text[have] = '\0';
-	return n >= 0;
-}
 
 static bool number_in(const char *text, uint64_t *value)
 {
@@ -76,7 +54,7 @@ static void read_machine(struct pressure *p, const char *root)
 	char text[8192];
 	uint64_t kb;
 
-	if (slurp(text, sizeof(text), root, "/proc", "meminfo") &&
+	if (small_file_read(text, sizeof(text), root, "/proc", "meminfo") &&
 	    find_number(text, "MemAvailable", &kb)) {
 		p->left_bytes = kb << 10;
 		p->owner = "the machine";
@@ -90,12 +68,14 @@ static void read_group(struct pressure *p, const struct hierarchy *h, const char
 	uint64_t limit, usage, cache, left;
 	char text[8192];
 
-	if (!slurp(text, sizeof(text), root, folder, h->limit) || !number_in(text, &limit) ||
-	    !slurp(text, sizeof(text), root, folder, h->usage) || !number_in(text, &usage))
+	if (!small_file_read(text, sizeof(text), root, folder, h->limit) ||
+	    !number_in(text, &limit) ||
+	    !small_file_read(text, sizeof(text), root, folder, h->usage) ||
+	    !number_in(text, &usage))
 		return;
 	left = limit > usage ? limit - usage : 0;
 	/* Summing up the statistics of a group is dear: only where they matter. */
-	if (left < enough && slurp(text, sizeof(text), root, folder, "memory.stat") &&
+	if (left < enough && small_file_read(text, sizeof(text), root, folder, "memory.stat") &&
 	    find_number(text, h->cache, &cache))
 		left += cache < usage ? cache : usage;
 	if (left < p->left_bytes) {
@@ -110,89 +90,40 @@ static void read_stalls(struct pressure *p, const char *root, const char *folder
 	char text[512];
 	const char *full;
 
-	if (!slurp(text, sizeof(text), root, folder, name) || !(full = strstr(text, key)))
+	if (!small_file_read(text, sizeof(text), root, folder, name) || !(full = strstr(text, key)))
 		return;
 	p->stalled = strtod(full + strlen(key), NULL) / 100;
 	if (p->stalled < STALLED)
 		p->stalled = 0;
 }
 
-/* Is the controller one of a list separated by commas, which ends at a colon? */
-static bool lists(const char *list, const char *controller)
-{
-	size_t n = strlen(controller);
-
-	if (!n)
-		return *list == ':';
-	for (;; list++) {
-		size_t word = strcspn(list, ",:\n");
-
-		if (word == n && !strncmp(list, controller, n))
-			return true;
-		list += word;
-		if (*list != ',')
-			return false;
-	}
-}
-
-/* Our group's path: the text behind "NUMBER:CONTROLLERS:". */
-static bool find_group(char path[PATH_MAX], const char *groups, const char *controller)
-{
-	for (const char *line = groups; line && *line; line = strchr(line, '\n')) {
-		const char *list, *at;
-
-		line += *line == '\n';
-		list = strchr(line, ':');
-		at = list ? strchr(list + 1, ':') : NULL;
-		if (at && lists(list + 1, controller)) {
-			snprintf(path, PATH_MAX, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * From our group up to the root.  In a container the path may be one of the
- * host that is not to be seen here; the root is then the container's group.
- */
+/* From our group up to the root. */
 static void read_groups(struct pressure *p, const struct hierarchy *h, const char *root,
-			const char *groups, uint64_t enough)
+			uint64_t enough)
 {
-	char path[PATH_MAX], folder[PATH_MAX + 32];
+	char folder[CGROUP_FOLDER_MAX];
+	struct cgroup_walk walk;
+	bool own = true;
 
-	if (!find_group(path, groups, h->controller))
-		return;
-	for (bool own = true;; own = false) {
-		char *slash = strrchr(path, '/');
-
-		if (slash && !slash[1]) /* "/" itself */
-			*slash = '\0';
-		snprintf(folder, sizeof(folder), "%s%s", h->mount, path);
+	cgroup_walk_init(&walk, root, h->controller, h->mount);
+	while (cgroup_walk_next(&walk, folder)) {
 		read_group(p, h, root, folder, enough);
 		if (own && h->stalls)
 			read_stalls(p, root, folder, h->stalls);
-		slash = strrchr(path, '/');
-		if (!slash)
-			return;
-		*slash = '\0';
+		own = false;
 	}
 }
 
 void pressure_read(struct pressure *p, const char *root, uint64_t enough_bytes)
 {
-	char groups[PATH_MAX];
-
 	p->left_bytes = PRESSURE_UNKNOWN;
 	p->owner = NULL;
 	p->stalled = 0;
 	read_machine(p, root);
 	/* What our own group waits for says more than what all the others do. */
 	read_stalls(p, root, "/proc/pressure", "memory");
-	if (!slurp(groups, sizeof(groups), root, "/proc/self", "cgroup"))
-		return;
 	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++)
-		read_groups(p, &hierarchies[i], root, groups, enough_bytes);
+		read_groups(p, &hierarchies[i], root, enough_bytes);
 }
 
 uint64_t pressure_enough(uint64_t wanted)

@@ -15,6 +15,7 @@
 #include "capture/probe_gpu.h"
 #include "capture/probe_python.h"
 #include "capture/probe_room.h"
+#include "capture/probe_system.h"
 #include "capture/ticks.h"
 #include "format/shm.h"
 
@@ -134,9 +135,11 @@ const struct probe probes[] = {
 	{ "thread states", probe_thread_states },
 	{ "samples", probe_samples },
 	{ "native samples", probe_native_samples },
+	{ "system figures", probe_system },
 	{ "GPU driver", probe_gpu_driver },
 	{ "CUPTI", probe_gpu_cupti },
 	{ "CUDA injection", probe_gpu_injection },
 	{ "NVTX injection", probe_nvtx_injection },
+	{ "NVML", probe_nvml },
 	{ NULL, NULL },
 };

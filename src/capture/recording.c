@@ -13,6 +13,7 @@
 #include "capture/permission.h"
 #include "capture/pressure.h"
 #include "capture/shrink.h"
+#include "capture/system_watch.h"
 
 struct recording {
 	struct area area;
@@ -21,6 +22,9 @@ struct recording {
 	struct drain *drain;
 	struct sampler *sampler; /* NULL: nothing is sampled */
 	struct native *native;   /* likewise */
+	bool memory;
+	const char *root;
+	struct system_watch *system; /* NULL: memory is not recorded */
 	struct shrink shrink;
 	bool stopped;
 	int64_t wall_ns; /* when it was stopped */
@@ -78,6 +82,16 @@ static int sampler_start(struct recording *r, struct err *err)
 	return 0;
 }
 
+static int system_start(struct recording *r, struct err *err)
+{
+	if (!r->memory)
+		return 0;
+	if (system_watch_new(&r->system, r->root, trace_writer_start(r->writer)->monotonic_ns, err))
+		return -1;
+	drain_watch_system(r->drain, r->system);
+	return 0;
+}
+
 int recording_new(struct recording **out, int trace_fd, const struct recording_options *options,
 		  struct err *err)
 {
@@ -94,14 +108,16 @@ int recording_new(struct recording **out, int trace_fd, const struct recording_o
 	    note_limit(r, options->buffer_bytes, bytes, limit, err))
 		goto fail;
 	tell_agents(r->area.header, options);
-	shrink_init(&r->shrink, &r->area, options->root ? options->root : "");
+	r->memory = options->memory;
+	r->root = options->root ? options->root : "";
+	shrink_init(&r->shrink, &r->area, r->root);
 	ticks_init(&r->ticks, clock, trace_writer_start(r->writer)->monotonic_ns);
 	if (trace_write_info(r->writer, "inferscope.version", INFERSCOPE_VERSION, err) ||
 	    trace_write_info(r->writer, "clock", clock == SHM_CLOCK_COUNTER ? "tsc" : "monotonic",
 			     err) ||
 	    drain_new(&r->drain, &r->area, &r->ticks, r->writer, options->keep_newest, err))
 		goto fail;
-	if (!options->ahead && sampler_start(r, err))
+	if (!options->ahead && (sampler_start(r, err) || system_start(r, err)))
 		goto fail;
 	*out = r;
 	return 0;
@@ -116,6 +132,7 @@ void recording_free(struct recording *r)
 		return;
 	sampler_free(r->sampler);
 	native_free(r->native);
+	system_watch_free(r->system);
 	drain_free(r->drain);
 	trace_writer_free(r->writer);
 	area_release(&r->area);
@@ -165,7 +182,7 @@ void recording_begin(struct recording *r)
 		return;
 	}
 	ticks_init(&r->ticks, r->area.header->clock, trace_writer_start(r->writer)->monotonic_ns);
-	if (sampler_start(r, &r->trouble)) {
+	if (sampler_start(r, &r->trouble) || system_start(r, &r->trouble)) {
 		fail(r);
 		return;
 	}
@@ -246,6 +263,32 @@ static int write_sampling(struct recording *r)
 	return 0;
 }
 
+/* What could not be read, and what reading the rest took. */
+static int write_system(struct recording *r)
+{
+	struct system_watch_totals t;
+	const char *text;
+	char share[32], number[32];
+
+	if (!r->system)
+		return 0;
+	t = system_watch_totals(r->system);
+	for (size_t i = 0; (text = system_watch_missing(r->system, i)); i++) {
+		if (trace_write_info(r->writer, "memory.missing", text, &r->trouble))
+			return -1;
+	}
+	snprintf(share, sizeof(share), "%.9g",
+		 t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0);
+	snprintf(number, sizeof(number), "%u", t.unwatched);
+	return trace_write_info(r->writer, "memory.cpu_share", share, &r->trouble) ||
+			       trace_write_info(r->writer, "memory.held_back",
+						t.held_back ? "1" : "0", &r->trouble) ||
+			       (t.unwatched && trace_write_info(r->writer, "memory.unwatched",
+								number, &r->trouble))
+		       ? -1
+		       : 0;
+}
+
 #define HIDDEN                                                                                  \
 	"the kernel hides the system calls of threads (/proc/PID/task/TID/syscall): that they " \
 	"waited was seen, but not what for"
@@ -309,7 +352,7 @@ static int write_end(struct recording *r, int exit_status)
 	struct trace_end end = { r->wall_ns, exit_status };
 
 	return drain_finish(r->drain, &r->trouble) || write_losses(r) || write_sampling(r) ||
-			       write_refusals(r) ||
+			       write_refusals(r) || write_system(r) ||
 			       shrink_finish(&r->shrink, r->writer, &r->trouble) ||
 			       trace_write_end(r->writer, &end, &r->trouble)
 		       ? -1
@@ -329,6 +372,8 @@ void recording_stop(struct recording *r)
 		nanosleep(&settle, NULL);
 	if (r->sampler)
 		sampler_stop(r->sampler);
+	if (r->system)
+		system_watch_stop(r->system);
 	r->wall_ns = ticks_now_ns(&r->ticks);
 }
 

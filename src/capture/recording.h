@@ -20,6 +20,7 @@ struct recording_options {
 	uint32_t collect; /* enum shm_collect */
 	bool keep_newest; /* --ring */
 	const char *root; /* where /proc and /sys are, for tests; NULL: where they always are */
+	bool memory;      /* and what else the system says */
 	enum shm_cpu cpu_mode;
 	uint32_t budget_ppm; /* see struct shm_header */
 	uint32_t sample_hz;

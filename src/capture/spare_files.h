@@ -1,7 +1,7 @@
 /*
  * How many files the recorder may keep open for comfort: for the states of threads,
- * perf events, the names of native functions.  Those that it needs, up to one for
- * each process, must find room beside them, whatever `ulimit -n` says.
+ * perf events, the names of native functions, the figures of processes.  Those that it
+ * needs, up to one for each process, must find room beside them, whatever `ulimit -n` says.
  */
 #ifndef CAPTURE_SPARE_FILES_H
 #define CAPTURE_SPARE_FILES_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* `wanted`, or an eighth of what is allowed: there are three who ask. */
+/* `wanted`, or an eighth of what is allowed: there are four who ask. */
 static inline size_t spare_files(size_t wanted)
 {
 	struct rlimit limit;

@@ -109,6 +109,17 @@ static int live(struct supervisor *s, int64_t *ticked_ns, struct recording *r)
 	return drain_wait_ms(recording_drain(r));
 }
 
+/* A child that has ended and was not waited for; 0: none, -1: there are no children. */
+static pid_t ended_child(const struct supervisor *s, pid_t workload)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(s->wait_children ? P_ALL : P_PID, (id_t)workload, &info,
+		   WEXITED | WNOHANG | WNOWAIT))
+		return -1;
+	return info.si_pid;
+}
+
 int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 {
 	struct pollfd wake = { s->signals, POLLIN, 0 };
@@ -120,8 +131,10 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 		int wait_status;
 		pid_t pid;
 
-		while ((pid = waitpid(s->wait_children ? -1 : workload, &wait_status, WNOHANG)) >
-		       0) {
+		while ((pid = ended_child(s, workload)) > 0) {
+			if (s->part == SUPERVISE_ON)
+				drain_process_ends(recording_drain(r), (uint32_t)pid);
+			waitpid(pid, &wait_status, 0);
 			if (pid == s->helper) {
 				s->helper = 0;
 				s->helper_status = wait_status;

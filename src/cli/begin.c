@@ -139,6 +139,7 @@ static struct recording_options recording_options(const struct config *c)
 		.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20,
 		.keep_newest = config_flag(c, &setting_ring),
 		.collect = begun_collect(c),
+		.memory = config_flag(c, &setting_memory),
 		.cpu_mode = cpu_mode(c),
 		.budget_ppm = budget_ppm(c),
 		.sample_hz = (uint32_t)config_number(c, &setting_sample_hz),

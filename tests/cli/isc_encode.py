@@ -7,7 +7,7 @@ on purpose.
 import struct
 import zlib
 
-INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES = range(1, 9)
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES, SERIES = range(1, 10)
 CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN = range(1, 8)
 GC_END, SCOPE_BEGIN, SCOPE_END, MARK = 0x88, 0x89, 0x8a, 0x8b
 CUDA_ENTER, CUDA_EXIT = 0x8d, 14
@@ -141,3 +141,19 @@ def samples(process_id, *rows):
         last = first_us
     prefix = struct.pack("<q7I", 1000 * rows[0][1], *map(len, columns))
     return block(SAMPLES, prefix + b"".join(columns), len(rows), process_id)
+
+
+def series(*rows):
+    """Rows of (time in us, process, kind, instance, value)."""
+    table = sorted({row[1:4] for row in rows})
+    latest = dict.fromkeys(table, 0)
+    columns = [b"".join(varints(*one) for one in table), b"", b"", b""]
+    last = rows[0][0]
+    for time_us, *one, value in rows:
+        one = tuple(one)
+        columns[1] += zigzag(time_us - last)
+        columns[2] += varint(table.index(one))
+        columns[3] += zigzag(value - latest[one])
+        last, latest[one] = time_us, value
+    prefix = struct.pack("<q4I", 1000 * rows[0][0], *map(len, columns))
+    return block(SERIES, prefix + b"".join(columns), len(rows))

@@ -13,8 +13,8 @@ import pytest
 import sandbox
 
 NAMES = ["agent", "Python", "trace buffer", "memory", "memory pressure", "limits", "trace file",
-         "clock", "child processes", "thread states", "samples", "native samples", "GPU driver",
-         "CUPTI", "CUDA injection", "NVTX injection"]
+         "clock", "child processes", "thread states", "samples", "native samples", "system figures",
+         "GPU driver", "CUPTI", "CUDA injection", "NVTX injection", "NVML"]
 
 # A libcuda of which the test decides what goes wrong.
 DRIVER = r"""

@@ -48,6 +48,9 @@ def whole_trace():
         isc.samples(3, (1, 10, 14, 3, 0, 1, None), (1, 16, 24, 5, 0, 0x83, 0x7f00),
                     (1, 17, 17, 1, 0, 0x101, None), (1, 26, 30, 3, 0, 1, None),
                     (1, 32, 32, 1, 0, 0x11, None), (1, 18, 21, 1, 0, 0x305, None)),
+        # Resident memory, device memory of the machine; an unknown kind, an unknown process.
+        isc.series((10, 3, 1, 0, 4096), (11, 0, 96, 2, 1 << 40), (20, 3, 1, 0, 0),
+                   (21, 3, 60000, 0, 1), (22, 77, 1, 0, 1)),
         isc.end(100_000, 3),
     ])
 
@@ -118,8 +121,18 @@ def test_scopes_and_marks_carry_their_metadata(exported, trace):
 
 def test_counters_have_their_values(exported, trace):
     assert [(c["name"], c["start_us"], c["value"], c["tid"])
-            for c in of_type(exported(trace), "counter")] == [
+            for c in of_type(exported(trace), "counter") if "tid" in c] == [
         ("request", 22, 2.5, 5000), ("request", 23, None, 5000), ("(unknown)", 24, None, 5000)]
+
+
+def test_what_was_read_from_outside_are_counters_too(exported, trace):
+    rss = {"event_type": "counter", "name": "rss_bytes", "pid": 4711, "process": 3,
+           "unit": "bytes", "nature": "gauge"}
+    assert [c for c in of_type(exported(trace), "counter") if "tid" not in c] == [
+        dict(rss, start_us=10, value=4096),
+        {"event_type": "counter", "name": "gpu_memory_used_bytes", "start_us": 11, "instance": 2,
+         "unit": "bytes", "nature": "gauge", "value": 1 << 40},
+        dict(rss, start_us=20, value=0)]
 
 
 def test_lost_events_are_data(exported, trace):
@@ -153,7 +166,9 @@ def test_times_without_a_cpu_are_exact(exported, trace):
 
 def test_every_event_type_of_the_schema_is_covered_here(exported, trace, schema):
     covered = {event["event_type"] for event in exported(trace)["events"]}
-    known = {entry["$ref"].rsplit("/", 1)[1] for entry in schema.schema["$defs"]["event"]["oneOf"]}
+    kinds = schema.schema["$defs"]
+    known = {kinds[entry["$ref"].rsplit("/", 1)[1]]["properties"]["event_type"]["const"]
+             for entry in kinds["event"]["oneOf"]}
     # test_export_gpu.py and test_layer_reports.py have the others.
     assert covered == {name for name in known
                        if not name.startswith(("gpu_", "cuda_")) and name != "layer"}

@@ -232,6 +232,35 @@ void drain_samples_release(struct drain *d)
 	(void)d;
 }
 
+int drain_series(struct drain *d, struct err *err)
+{
+	(void)d;
+	(void)err;
+	return 0;
+}
+
+void drain_series_begin(struct drain *d, uint32_t slot)
+{
+	(void)d;
+	(void)slot;
+}
+
+void drain_series_end(struct drain *d, uint32_t slot)
+{
+	(void)d;
+	(void)slot;
+}
+
+void drain_series_gpu(struct drain *d)
+{
+	(void)d;
+}
+
+void drain_series_release(struct drain *d)
+{
+	(void)d;
+}
+
 int drain_native_cycle(struct drain *d, struct err *err)
 {
 	(void)d;

@@ -6,7 +6,6 @@ page says what the format is.  Clarity goes before speed.
     python tests/python/isc_decode.py run.isc     prints the trace as JSON lines
 """
 
-import codecs
 import json
 import math
 import struct
@@ -15,11 +14,14 @@ import zlib
 
 import zstandard
 
+import isc_series
+from isc_cursor import Broken, Cursor, checked_time, to_text
+from isc_series import Point
+
 FILE_HEADER = struct.Struct("<8sIIqq12sI")
 BLOCK_HEADER = struct.Struct("<IHHIIQQIIII")
 EVENTS_PREFIX = struct.Struct("<qIIII")
 SAMPLES_PREFIX = struct.Struct("<q7I")
-SERIES_PREFIX = struct.Struct("<q4I")
 SAMPLE_DETAILS = 0x80
 
 VERSION = 1
@@ -43,115 +45,14 @@ NVTX_NAMES = {NVTX_LEFT_OUT: "nvtx_left_out"}
 ENTERS = (CALL, RESUME, THROW)
 EXITS = (RETURN, YIELD, UNWIND)
 HAS_PAYLOAD = 0x80
-SERIES_NAMES = {
-    1: "rss_bytes", 2: "virtual_bytes", 3: "minor_faults", 4: "major_faults", 5: "cpu_user_us",
-    6: "cpu_system_us", 7: "threads", 8: "rss_peak_bytes", 9: "rss_anon_bytes",
-    10: "rss_file_bytes", 11: "rss_shared_bytes", 12: "swap_bytes", 13: "locked_bytes",
-    14: "main_voluntary_switches", 15: "main_involuntary_switches", 16: "read_bytes",
-    17: "written_bytes", 18: "read_calls_bytes", 19: "write_calls_bytes", 20: "pss_bytes",
-    21: "private_dirty_bytes", 22: "anon_bytes", 23: "huge_anon_bytes", 24: "swap_pss_bytes",
-    25: "numa_node_bytes", 26: "numa_threads", 32: "machine_total_bytes",
-    33: "machine_available_bytes",
-    34: "machine_cached_bytes", 35: "machine_swap_total_bytes", 36: "machine_swap_free_bytes",
-    40: "psi_cpu_some_us", 41: "psi_memory_some_us", 42: "psi_memory_full_us",
-    43: "psi_io_some_us", 44: "psi_io_full_us", 48: "node_hit_pages", 49: "node_miss_pages",
-    50: "node_foreign_pages", 51: "node_local_pages", 52: "node_other_pages",
-    64: "cgroup_memory_bytes", 65: "cgroup_memory_max_bytes", 66: "cgroup_cache_bytes",
-    67: "cgroup_swap_bytes", 68: "cgroup_high_events", 69: "cgroup_max_events", 70: "cgroup_ooms",
-    71: "cgroup_oom_kills", 72: "cgroup_cpu_us", 73: "cgroup_cpu_limit_millicpus",
-    74: "cgroup_cpu_periods", 75: "cgroup_throttled_periods", 76: "cgroup_throttled_us",
-    77: "cgroup_psi_cpu_some_us", 78: "cgroup_psi_memory_some_us",
-    79: "cgroup_psi_memory_full_us", 80: "cgroup_psi_io_some_us", 81: "cgroup_psi_io_full_us",
-    96: "gpu_memory_used_bytes", 97: "gpu_memory_total_bytes", 98: "gpu_process_memory_bytes",
-    99: "gpu_busy_percent", 100: "gpu_memory_busy_percent", 101: "gpu_sm_clock_mhz",
-    102: "gpu_sm_clock_max_mhz", 103: "gpu_memory_clock_mhz", 104: "gpu_power_mw",
-    105: "gpu_power_limit_mw", 106: "gpu_temperature_celsius", 107: "gpu_throttle_reasons",
-    108: "gpu_pcie_generation", 109: "gpu_pcie_generation_max", 110: "gpu_pcie_width",
-    111: "gpu_pcie_width_max"}
 
 MAX_RAW = 1 << 24
 MAX_EVENTS = 1 << 20
 MAX_INDEX = 1 << 62
-MAX_TIME = (1 << 62) - 1
-MAX_ID = (1 << 32) - 1
 
 
 class Foreign(Exception):
     """Not a trace file of this version: nothing of it can be read."""
-
-
-class Broken(Exception):
-    """A rule of the page does not hold."""
-
-
-def _per_byte(error):
-    return "\ufffd" * (error.end - error.start), error.end
-
-
-codecs.register_error("inferscope", _per_byte)
-
-
-def to_text(data):
-    return bytes(data).decode("utf-8", "inferscope").replace("\0", "\ufffd")
-
-
-class Cursor:
-    """Takes fields off the front of some bytes; Broken where they end too early."""
-
-    def __init__(self, data):
-        self.data = data
-        self.at = 0
-
-    def left(self):
-        return len(self.data) - self.at
-
-    def take(self, size):
-        if size > self.left():
-            raise Broken("%d bytes wanted, %d left" % (size, self.left()))
-        self.at += size
-        return self.data[self.at - size:self.at]
-
-    def rest(self):
-        return self.take(self.left())
-
-    def byte(self):
-        return self.take(1)[0]
-
-    def varint(self, most=(1 << 64) - 1):
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self.byte()
-            value |= (byte & 0x7f) << shift
-            if byte < 0x80:
-                break
-        else:
-            raise Broken("a varint of more than 10 bytes")
-        if value > most:
-            raise Broken("%d is more than %d" % (value, most))
-        return value
-
-    def zigzag(self):
-        value = self.varint()
-        return value >> 1 ^ -(value & 1)
-
-    def time(self):
-        return checked_time(self.zigzag())
-
-    def id(self):
-        return self.varint(MAX_ID)
-
-    def text(self):
-        return to_text(self.take(self.varint()))
-
-    def end(self):
-        if self.left():
-            raise Broken("%d bytes left over" % self.left())
-
-
-def checked_time(time_ns):
-    if not -MAX_TIME <= time_ns <= MAX_TIME:
-        raise Broken("a time of %d ns" % time_ns)
-    return time_ns
 
 
 class Event:
@@ -178,19 +79,6 @@ class Sample:
         self.stack = stack
         self.flags = flags
         self.lock = self.holder = 0
-
-
-class Point:
-    """The value of a series at a time; process 0 is the machine."""
-
-    __slots__ = ("time_ns", "process", "kind", "instance", "value")
-
-    def __init__(self, time_ns, process, kind, instance, value):
-        self.time_ns = time_ns
-        self.process = process
-        self.kind = kind
-        self.instance = instance
-        self.value = value
 
 
 class Object:
@@ -359,10 +247,10 @@ class Trace:
                 self._damaged(offset, broken)
                 self.unreadable.append(offset)
         elif block_type == SERIES:
-            if not 1 <= count <= MAX_EVENTS or raw < SERIES_PREFIX.size + 3 * count:
+            if not 1 <= count <= MAX_EVENTS or raw < isc_series.PREFIX.size + 3 * count:
                 raise Broken("%d points in %d bytes" % (count, raw))
             try:
-                self.points += decode_series(unpack(codec, payload, raw), count)
+                self.points += isc_series.decode_series(unpack(codec, payload, raw), count)
             except Broken as broken:
                 self._damaged(offset, broken)
                 self.unreadable.append(offset)
@@ -570,29 +458,6 @@ def decode_samples(payload, count):
     for column in columns:
         column.end()
     return samples
-
-
-def decode_series(payload, count):
-    prefix = Cursor(payload)
-    base_ns, *sizes = SERIES_PREFIX.unpack(prefix.take(SERIES_PREFIX.size))
-    table, times, places, values = columns = [Cursor(prefix.take(size)) for size in sizes]
-    prefix.end()
-    series = []
-    while table.left():
-        series.append((table.id(), table.varint((1 << 16) - 1), table.id()))
-    if not 1 <= len(series) <= count:
-        raise Broken("%d series of %d points" % (len(series), count))
-    latest = [0] * len(series)
-    time_us = checked_time(base_ns) // 1000
-    points = []
-    for _ in range(count):
-        time_us += times.zigzag()
-        place = places.varint(len(series) - 1)
-        latest[place] = (latest[place] + values.zigzag() + (1 << 63)) % (1 << 64) - (1 << 63)
-        points.append(Point(checked_time(time_us * 1000), *series[place], latest[place]))
-    for column in columns:
-        column.end()
-    return points
 
 
 def load(path):

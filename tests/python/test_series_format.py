@@ -1,4 +1,4 @@
-"""Series in the trace file: the page, the decoder that was written from it, and the program agree."""
+"""Series in the trace file: the page, the decoder made from it, and the program agree."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import isc_decode as isc
+from isc_series import SERIES_NAMES
 from two_readers import TwoReaders
 
 
@@ -18,8 +19,8 @@ def readers(binary, root, tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(root):
     with open(os.path.join(root, "docs/FORMAT.md"), encoding="utf-8") as file:
-        rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (process|machine) \| (gauge|total)", file.read(),
-                          re.M)
+        text = file.read()
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (process|machine) \| (gauge|total)", text, re.M)
     return {int(kind): (name, owner, nature) for kind, name, owner, nature in rows}
 
 
@@ -41,7 +42,7 @@ def told(binary, readers, page):
 
 
 def test_the_decoder_knows_the_names_of_the_page(page):
-    assert isc.SERIES_NAMES == {kind: name for kind, (name, _, _) in page.items()}
+    assert SERIES_NAMES == {kind: name for kind, (name, _, _) in page.items()}
 
 
 def test_every_quantity_is_exported_as_the_page_says(readers, told, page):

@@ -13,6 +13,7 @@ import math
 from collections import Counter
 
 import isc_decode as isc
+from isc_series import SERIES_NAMES
 
 SECOND = 1_000_000_000
 
@@ -34,8 +35,8 @@ def facts_of_trace(trace):
         "losses": {id: gaps(t) for id, t in trace.threads.items() if gaps(t)},
         "events": {id: events for id, events in
                    ((id, known_events(trace, t)) for id, t in trace.threads.items()) if events},
-        "points": Counter((isc.SERIES_NAMES[p.kind], p.time_ns, p.process, p.instance, p.value)
-                          for p in trace.points if p.kind in isc.SERIES_NAMES
+        "points": Counter((SERIES_NAMES[p.kind], p.time_ns, p.process, p.instance, p.value)
+                          for p in trace.points if p.kind in SERIES_NAMES
                           and p.process in (0, *trace.processes)),
     }
 

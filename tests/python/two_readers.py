@@ -8,6 +8,7 @@ import subprocess
 import jsonschema
 
 import isc_decode as isc
+from isc_cursor import MAX_ID
 from trace_facts import facts_of_export, facts_of_trace, load_export
 
 
@@ -112,7 +113,7 @@ def shape_of(value):
     if isinstance(value, dict):
         return tuple(sorted((key, shape_of(member)) for key, member in value.items()))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return type(value).__name__, value < 0, value > isc.MAX_ID
+        return type(value).__name__, value < 0, value > MAX_ID
     return type(value).__name__
 
 

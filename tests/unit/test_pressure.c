@@ -3,7 +3,6 @@
  * Little memory: what is read of it from /proc and /sys, what the buffer makes
  * of it, and that events stay counted meanwhile.  A folder plays "/".
  */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -20,51 +18,11 @@
 #include "capture/area.h"
 #include "capture/pressure.h"
 #include "capture/recording.h"
+#include "fake_root.h"
 #include "format/trace.h"
 
 #define MB (1ull << 20)
 #define ENOUGH (1024 * MB)
-
-static char root[64];
-
-static int make_root(void **state)
-{
-	(void)state;
-	snprintf(root, sizeof(root), "/tmp/inferscope-root-XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Writes root/path, with the folders on the way. */
-static void put(const char *path, const char *text)
-{
-	char full[512];
-	FILE *file;
-
-	assert_true(snprintf(full, sizeof(full), "%s%s", root, path) < (int)sizeof(full));
-	for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(full, 0700);
-		*p = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
 
 static void put_machine(unsigned long long left_mb)
 {

@@ -10,55 +10,9 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "capture/probe_room.h"
-
-static char root[64];
-
-static int make_root(void **state)
-{
-	char path[256];
-
-	(void)state;
-	strcpy(root, "/tmp/probe-XXXXXX");
-	assert_non_null(mkdtemp(root));
-	snprintf(path, sizeof(path), "%s/proc", root);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/proc/pressure", root);
-	return mkdir(path, 0700);
-}
-
-/* Whatever a test put there: files before their folders. */
-static int remove_root(void **state)
-{
-	static const char *const names[] = { "proc/pressure/memory", "proc/pressure",
-					     "proc/meminfo", "proc", "" };
-	char path[256];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
-		remove(path);
-	}
-	return access(root, F_OK) ? 0 : -1;
-}
-
-static void put(const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
+#include "capture/probe_system.h"
+#include "fake_root.h"
 
 static struct probe_result ask(void (*probe)(const struct probe_context *, struct probe_result *))
 {
@@ -81,7 +35,7 @@ static void memory_that_is_scarce_is_a_problem(void **state)
 	struct probe_result r;
 
 	(void)state;
-	put("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 50000 kB\n");
+	put("/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 50000 kB\n");
 	r = ask(probe_memory);
 	assert_int_equal(r.level, PROBE_PROBLEM);
 	assert_non_null(strstr(r.found, "the machine has 49 MB left"));
@@ -91,7 +45,7 @@ static void memory_that_is_scarce_is_a_problem(void **state)
 static void memory_that_is_there_is_well(void **state)
 {
 	(void)state;
-	put("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n");
+	put("/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n");
 	assert_int_equal(ask(probe_memory).level, PROBE_OK);
 }
 
@@ -105,8 +59,24 @@ static void pressure_is_there_or_not(void **state)
 {
 	(void)state;
 	assert_int_equal(ask(probe_pressure).level, PROBE_ABSENT);
-	put("proc/pressure/memory", "some avg10=0.00\n");
+	put("/proc/pressure/memory", "some avg10=0.00\n");
 	assert_int_equal(ask(probe_pressure).level, PROBE_OK);
+}
+
+static void what_is_missing_of_the_system_is_told(void **state)
+{
+	struct probe_result r;
+
+	(void)state;
+	r = ask(probe_system);
+	assert_int_equal(r.level, PROBE_ABSENT);
+	assert_non_null(strstr(r.found, "nothing is to be read"));
+	put("/proc/meminfo", "MemTotal: 16000000 kB\n");
+	put("/sys/devices/system/node/online", "0\n");
+	r = ask(probe_system);
+	assert_int_equal(r.level, PROBE_ABSENT);
+	assert_non_null(strstr(r.found, "1 files are read; not: psi: /proc/pressure/cpu: No such"));
+	assert_non_null(strstr(r.found, "numa: this machine has one node"));
 }
 
 #define WITH_ROOT(f) cmocka_unit_test_setup_teardown(f, make_root, remove_root)
@@ -118,6 +88,7 @@ int main(void)
 		WITH_ROOT(memory_that_is_there_is_well),
 		WITH_ROOT(memory_that_nobody_knows_is_absent),
 		WITH_ROOT(pressure_is_there_or_not),
+		WITH_ROOT(what_is_missing_of_the_system_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,79 @@
+"""What reading about memory and the system from outside costs the workload: the same recording with
+and without it, interleaved, and nothing else recorded.
+
+Each program times itself, from its first loop to its last: what starting the recorder takes is
+not asked here.  The programs are those that have most to lose: one that changes its address space
+all the time, whose lock some of the sources take, and one that needs every CPU there is.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import paired
+
+BINARY = os.environ["INFERSCOPE_BIN"]
+PAIRS = int(os.environ.get("INFERSCOPE_BENCH_PAIRS", 30))
+RUN = [BINARY, "run", "--quiet", "--no-trace", "--no-cpu", "--no-gpu", "--no-nvtx", "--report",
+       "r.json", "--python", sys.executable]
+
+CLOCK = """
+import mmap, os, sys, threading, time
+def timed(work, rounds):
+    work()
+    start = time.perf_counter()
+    for _ in range(rounds): work()
+    print(time.perf_counter() - start)
+"""
+
+PROGRAMS = {
+    # A gigabyte that stays makes looks at all pages dear; the loop maps, faults in and unmaps.
+    "mmap": CLOCK + """
+held = mmap.mmap(-1, 1 << 30); held[:] = bytes(1 << 30)
+page = b"x" * (4 << 20)
+def work():
+    memory = mmap.mmap(-1, 4 << 20); memory[:] = page; memory.close()
+timed(work, 1200)
+""",
+    # One thread for each CPU, in C code that lets go of the GIL.
+    "compute": CLOCK + """
+import hashlib
+data = bytes(32 << 20)
+def work():
+    threads = [threading.Thread(target=lambda: hashlib.sha256(data).digest())
+               for _ in os.sched_getaffinity(0)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+timed(work, 40)
+""",
+    "python": CLOCK + """
+def work():
+    total = 0
+    for i in range(200000): total += i * i % 7
+timed(work, 100)
+""",
+}
+
+
+def seconds(program, folder, *options):
+    done = subprocess.run(RUN + [*options, program], cwd=folder, check=True, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def main():
+    for name, text in PROGRAMS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, name + ".py")
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(text)
+            times = paired.interleave(lambda: seconds(program, folder, "--no-memory"),
+                                      lambda: seconds(program, folder), PAIRS)
+        ratio = paired.summarize(times)
+        print("system.%s %.4f x" % (name, ratio.median))
+        print("system.%s.low %.4f x" % (name, ratio.low))
+        print("system.%s.high %.4f x <= 1.01" % (name, ratio.high), flush=True)
+
+
+main()

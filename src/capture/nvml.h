@@ -1,0 +1,45 @@
+/*
+ * What NVIDIA's management library (libnvidia-ml, a part of the driver) says about the devices:
+ * memory, clocks, power, what holds them back, the PCIe link.  It is loaded when a recorded program
+ * uses a GPU, never before: it would wake one that sleeps.  One thread.
+ */
+#ifndef CAPTURE_NVML_H
+#define CAPTURE_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/system_source.h"
+
+#define NVML_PERIOD_NS 100000000
+#define NVML_DEVICES_MAX 16u
+#define NVML_FIGURES 10u
+
+struct nvml {
+	bool tried, works;
+	void *library;
+	void *figures[NVML_FIGURES]; /* the library's functions; NULL: it has none such */
+	void *memory, *utilisation, *throttle, *processes;
+	void *devices[NVML_DEVICES_MAX]; /* the library's handles */
+	bool used[NVML_DEVICES_MAX];     /* by a process that is watched */
+	unsigned device_count;
+	unsigned looks;
+};
+
+/* A process, by its id in the trace. */
+struct system_process;
+
+/* -1: there is none, and `why` says so. */
+int nvml_open(struct nvml *n, char *why, size_t bytes);
+void nvml_release(struct nvml *n); /* one that was never opened, too */
+
+/*
+ * Of the devices that these processes use; of all of them where nobody says which (in a container
+ * the library knows processes by other numbers).
+ */
+void nvml_look(struct nvml *n, struct look *l, const struct system_process *processes,
+	       size_t count);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The files that are read now and then (system_source.h), of the machine and of the processes that
+ * are watched, each with its own period.  Those that the kernel gives anew at each reading stay
+ * open.  One thread.
+ */
+#ifndef CAPTURE_SYSTEM_FILES_H
+#define CAPTURE_SYSTEM_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "capture/nvml.h"
+#include "capture/system_source.h"
+
+#define SYSTEM_MISSING_MAX 16u
+
+struct system_file {
+	const struct system_source *source;
+	int fd;     /* -1: it is opened for each reading */
+	int folder; /* of its process; -1: the file is the machine's */
+	uint32_t process, instance;
+	int64_t due_ns;
+};
+
+struct system_process {
+	uint32_t id;
+	pid_t pid;
+	int folder;
+};
+
+struct system_files {
+	const char *root;
+	int64_t origin_ns;
+	struct system_file *files;
+	size_t count, cap;
+	struct system_process *processes;
+	size_t process_count, process_cap;
+	bool nodes; /* there are several */
+	uint32_t unwatched;
+	struct nvml nvml;
+	int64_t gpu_due_ns;
+	struct buf text; /* of the file that is read */
+	struct {
+		const char *name;
+		char text[256]; /* "NAME: why" */
+	} missing[SYSTEM_MISSING_MAX];
+	size_t missing_count;
+};
+
+void system_files_init(struct system_files *f, const char *root, int64_t origin_ns);
+void system_files_release(struct system_files *f);
+
+/* Those of the machine.  What is not there is told in `missing`. */
+void system_files_open(struct system_files *f);
+
+void system_files_add(struct system_files *f, uint32_t process, pid_t pid);
+void system_files_remove(struct system_files *f, uint32_t process);
+void system_files_use_gpu(struct system_files *f); /* may be called again */
+
+/*
+ * Looks at what is due, all periods `stretch` times as long; returns when the next one is, on
+ * CLOCK_MONOTONIC.
+ */
+int64_t system_files_look(struct system_files *f, double stretch, struct system_points *out);
+void system_files_look_at_all(struct system_files *f, struct system_points *out);
+
+/* The totals of a process that has ended and was not waited for; nothing of any other. */
+void system_files_last_look(const char *root, pid_t pid, struct look *l);
+
+#endif

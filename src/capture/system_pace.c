@@ -1,0 +1,60 @@
+#include "capture/system_pace.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "format/stamp.h"
+
+#define WINDOW_NS 500000000
+#define SHARE_OF_CORE 0.008 /* promised is a hundredth, of the whole run */
+#define STRETCH_MAX 100.0   /* a look at stat each second */
+#define WORTH_TELLING 1.5
+
+static int64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void system_pace_begin(struct system_pace *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->stretch = 1;
+	p->began_ns = p->window_ns = (int64_t)stamp_monotonic();
+	p->cpu_began_ns = p->window_cpu_ns = own_cpu_ns();
+}
+
+/* At once where it takes too much; half the way where it may take more. */
+void system_pace_adjust(struct system_pace *p, double share)
+{
+	double right = p->stretch * share / SHARE_OF_CORE;
+
+	p->stretch = right < p->stretch ? (p->stretch + right) / 2 : right;
+	if (p->stretch < 1)
+		p->stretch = 1;
+	if (p->stretch > STRETCH_MAX)
+		p->stretch = STRETCH_MAX;
+	if (p->stretch > WORTH_TELLING)
+		p->held_back = true;
+}
+
+double system_pace_stretch(struct system_pace *p, int64_t now_ns)
+{
+	if (now_ns - p->window_ns >= WINDOW_NS) {
+		int64_t cpu_ns = own_cpu_ns();
+
+		system_pace_adjust(p, (double)(cpu_ns - p->window_cpu_ns) /
+					      (double)(now_ns - p->window_ns));
+		p->window_ns = now_ns;
+		p->window_cpu_ns = cpu_ns;
+	}
+	return p->stretch;
+}
+
+void system_pace_end(struct system_pace *p, int64_t now_ns)
+{
+	p->active_ns = now_ns - p->began_ns;
+	p->cpu_ns = own_cpu_ns() - p->cpu_began_ns;
+}

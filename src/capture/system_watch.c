@@ -1,0 +1,246 @@
+#include "capture/system_watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "capture/system_files.h"
+#include "capture/system_pace.h"
+#include "format/stamp.h"
+
+#define LAST_POINTS 16u /* that the totals of a process are */
+
+/* What the main thread tells the other one. */
+struct order {
+	bool add;
+	uint32_t process;
+	pid_t pid;
+	struct series_point last[LAST_POINTS]; /* of one that has ended */
+	size_t last_count;
+};
+
+struct system_watch {
+	const char *root;
+	int64_t origin_ns;
+
+	pthread_mutex_t lock; /* for these: */
+	pthread_cond_t wake;
+	struct order *orders;
+	size_t order_count, order_cap;
+	struct system_points ready;
+	bool stop, gpu;
+
+	pthread_t thread;
+	bool started, stopped; /* the main thread's */
+
+	struct system_files files; /* the other thread's, from here on */
+	struct system_points out;
+	struct system_pace pace;
+};
+
+int system_watch_new(struct system_watch **out, const char *root, int64_t origin_ns,
+		     struct err *err)
+{
+	struct system_watch *w = calloc(1, sizeof(*w));
+	pthread_condattr_t clock;
+
+	if (!w)
+		return err_set(err, "out of memory");
+	w->root = root;
+	w->origin_ns = origin_ns;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &clock);
+	pthread_condattr_destroy(&clock);
+	system_files_init(&w->files, root, origin_ns);
+	*out = w;
+	return 0;
+}
+
+void system_watch_free(struct system_watch *w)
+{
+	if (!w)
+		return;
+	system_watch_stop(w);
+	system_files_release(&w->files);
+	system_points_release(&w->ready);
+	system_points_release(&w->out);
+	free(w->orders);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* --- the thread --- */
+
+static void carry_out(struct system_watch *w, const struct order *o)
+{
+	if (o->add) {
+		system_files_add(&w->files, o->process, o->pid);
+		return;
+	}
+	system_files_remove(&w->files, o->process);
+	for (size_t i = 0; i < o->last_count; i++) {
+		struct series_point p = o->last[i];
+
+		/* What has ended does not change; we may have looked at it since. */
+		p.time_ns = (int64_t)stamp_monotonic() - w->origin_ns;
+		system_points_put(&w->out, &p);
+	}
+}
+
+/* Both ways; then waits until something is due, or there is an order.  False: it is over. */
+static bool exchange(struct system_watch *w, int64_t due_ns)
+{
+	const struct timespec until = { due_ns / 1000000000, due_ns % 1000000000 };
+	struct order *orders;
+	bool stop, gpu;
+	size_t count;
+
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->out.count; i++)
+		system_points_put(&w->ready, &w->out.items[i]);
+	w->out.count = 0;
+	while (!w->stop && !w->order_count &&
+	       pthread_cond_timedwait(&w->wake, &w->lock, &until) != ETIMEDOUT)
+		;
+	orders = w->orders;
+	count = w->order_count;
+	w->orders = NULL;
+	w->order_count = w->order_cap = 0;
+	stop = w->stop;
+	gpu = w->gpu;
+	pthread_mutex_unlock(&w->lock);
+	for (size_t i = 0; i < count; i++)
+		carry_out(w, &orders[i]);
+	free(orders);
+	if (gpu)
+		system_files_use_gpu(&w->files);
+	return !stop;
+}
+
+static void *run(void *context)
+{
+	struct system_watch *w = context;
+	int64_t due_ns = (int64_t)stamp_monotonic();
+
+	prctl(PR_SET_NAME, "system");
+	system_pace_begin(&w->pace);
+	system_files_open(&w->files);
+	while (exchange(w, due_ns)) {
+		double stretch = system_pace_stretch(&w->pace, (int64_t)stamp_monotonic());
+
+		due_ns = system_files_look(&w->files, stretch, &w->out);
+	}
+	system_files_look_at_all(&w->files, &w->out);
+	system_pace_end(&w->pace, (int64_t)stamp_monotonic());
+	return NULL;
+}
+
+/* --- the main thread's side --- */
+
+/* Signals are for the thread that waits for them. */
+void system_watch_start(struct system_watch *w)
+{
+	sigset_t all, before;
+
+	if (w->started || w->stopped)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* Where there can be no thread nothing is read, and the report has no such figures. */
+	w->started = pthread_create(&w->thread, NULL, run, w) == 0;
+	w->stopped = !w->started;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void give_order(struct system_watch *w, const struct order *o)
+{
+	struct order *grown;
+
+	pthread_mutex_lock(&w->lock);
+	grown = array_grow(w->orders, &w->order_cap, w->order_count + 1, sizeof(*grown));
+	if (grown) {
+		w->orders = grown;
+		grown[w->order_count++] = *o;
+		pthread_cond_signal(&w->wake);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void system_watch_add(struct system_watch *w, uint32_t process, pid_t pid)
+{
+	const struct order o = { .add = true, .process = process, .pid = pid };
+
+	give_order(w, &o);
+}
+
+void system_watch_remove(struct system_watch *w, uint32_t process, pid_t pid)
+{
+	struct order o = { .process = process, .pid = pid };
+	struct system_points last = { 0 };
+	struct look l = { &last, (int64_t)stamp_monotonic() - w->origin_ns, process, 0 };
+
+	system_files_last_look(w->root, pid, &l);
+	for (; o.last_count < last.count && o.last_count < LAST_POINTS; o.last_count++)
+		o.last[o.last_count] = last.items[o.last_count];
+	system_points_release(&last);
+	give_order(w, &o);
+}
+
+void system_watch_use_gpu(struct system_watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->gpu = true;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void system_watch_take(struct system_watch *w, struct system_points *out)
+{
+	struct system_points ready;
+
+	out->count = 0;
+	pthread_mutex_lock(&w->lock);
+	ready = w->ready;
+	w->ready = *out;
+	pthread_mutex_unlock(&w->lock);
+	*out = ready;
+}
+
+void system_watch_stop(struct system_watch *w)
+{
+	if (w->stopped || !w->started)
+		return;
+	w->stopped = true;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	for (size_t i = 0; i < w->out.count; i++)
+		system_points_put(&w->ready, &w->out.items[i]);
+	w->out.count = 0;
+}
+
+struct system_watch_totals system_watch_totals(const struct system_watch *w)
+{
+	return (struct system_watch_totals){
+		.active_ns = w->pace.active_ns,
+		.cpu_ns = w->pace.cpu_ns,
+		.held_back = w->pace.held_back,
+		.stretch = w->pace.stretch,
+		.dropped = w->ready.dropped + w->out.dropped,
+		.unwatched = w->files.unwatched,
+	};
+}
+
+const char *system_watch_missing(const struct system_watch *w, size_t i)
+{
+	return i < w->files.missing_count ? w->files.missing[i].text : NULL;
+}
