@@ -19,7 +19,6 @@
 #define FILES_MAX 1024u      /* that stay open */
 #define FILES_OF_PROCESS 4u  /* its folder, stat, io and status */
 #define FOREVER_NS 3600000000000
-#define NODES_MAX 64u
 
 void system_files_init(struct system_files *f, const char *root, int64_t origin_ns)
 {
@@ -98,7 +97,7 @@ static void watch_group(void *ctx, const struct system_source *s, const char *pa
 /* Nodes have numbers from 0 on, with holes. */
 static void open_nodes(struct system_files *f)
 {
-	char online[64] = "", path[PATH_MAX];
+	char online[64] = "", cpus[1024], folder[64], path[PATH_MAX];
 
 	(void)small_file_read(online, sizeof(online), f->root, "/sys/devices/system/node",
 			      "online");
@@ -107,11 +106,13 @@ static void open_nodes(struct system_files *f)
 		miss(f, "numa", "", *online ? "this machine has one node" : "no nodes are known");
 		return;
 	}
-	for (uint32_t node = 0; node < NODES_MAX; node++) {
-		snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/numastat", f->root,
-			 node);
-		if (!access(path, R_OK))
-			watch_path(f, &source_numastat, path, node);
+	for (uint32_t node = 0; node < NUMA_NODES_MAX; node++) {
+		snprintf(folder, sizeof(folder), "/sys/devices/system/node/node%u", node);
+		if (!small_file_read(cpus, sizeof(cpus), f->root, folder, "cpulist"))
+			continue;
+		cpu_nodes_add(&f->cpus, node, cpus);
+		snprintf(path, sizeof(path), "%s%s/numastat", f->root, folder);
+		watch_path(f, &source_numastat, path, node);
 	}
 }
 
@@ -245,6 +246,8 @@ static void look_at(struct system_files *f, struct system_file *file, struct sys
 				  file->instance };
 
 		source_parse(file->source, &l, f->text.data);
+		if (file->source == &source_numa)
+			numa_threads_look(&f->cpus, file->folder, &l);
 	}
 	if (fd >= 0 && fd != file->fd)
 		close(fd);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "capture/numa_threads.h"
 #include "capture/nvml.h"
 #include "capture/system_source.h"
 
@@ -38,6 +39,7 @@ struct system_files {
 	struct system_process *processes;
 	size_t process_count, process_cap;
 	bool nodes; /* there are several */
+	struct cpu_nodes cpus;
 	uint32_t unwatched;
 	struct nvml nvml;
 	int64_t gpu_due_ns;

@@ -180,6 +180,19 @@ static void put_process(int pid, long long faults, const char *state)
 	put(path, "7f00 default anon=7 N0=3 N1=4 kernelpagesize_kB=4\n");
 }
 
+static void put_thread(int pid, int tid, int cpu)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	snprintf(
+		text, sizeof(text),
+		"%d (a ) b) S 1 2 3 0 -1 0 1 6 7 8 9 10 1 2 20 0 1 0 50 4096 100 1 1 1 1 1 1 0 0 0 "
+		"1 0 0 0 17 %d 0 0 0\n",
+		tid, cpu);
+	put(path, text);
+}
+
 static void nodes_are_read_where_there_are_several(void **state)
 {
 	struct system_points points;
@@ -188,8 +201,14 @@ static void nodes_are_read_where_there_are_several(void **state)
 	(void)state;
 	put("/sys/devices/system/node/online", "0-1\n");
 	put("/sys/devices/system/node/node0/numastat", "numa_hit 5\n");
+	put("/sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
 	put("/sys/devices/system/node/node1/numastat", "numa_hit 6\n");
+	put("/sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
 	put_process(7, 1, "S");
+	put_thread(7, 7, 3);
+	put_thread(7, 8, 9);
+	put_thread(7, 9, 12);
+	put_thread(7, 10, 4000); /* a CPU that nobody knows */
 	look_at_machine(&f, &points);
 	system_files_add(&f, 2, 7);
 	system_files_look(&f, 1, &points);
@@ -197,6 +216,8 @@ static void nodes_are_read_where_there_are_several(void **state)
 	assert_true(value_of(&points, 0, SERIES_NODE_HIT, 1) == 6);
 	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 0) == 3 * 4096);
 	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 1) == 4 * 4096);
+	assert_true(value_of(&points, 2, SERIES_NUMA_THREADS, 0) == 2);
+	assert_true(value_of(&points, 2, SERIES_NUMA_THREADS, 1) == 1);
 	assert_false(misses(&f, "numa"));
 	release(&f, &points);
 }
