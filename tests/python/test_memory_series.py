@@ -144,7 +144,7 @@ settle()
 def test_two_hundred_threads_are_one_process(watch):
     series = watch("""
 import threading
-barrier = threading.Barrier(201)
+barrier = threading.Barrier(201); settle()
 def work():
     held = touch(1 << 20)
     barrier.wait()
