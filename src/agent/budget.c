@@ -5,13 +5,13 @@
 
 static struct {
 	bool bounded;
-	uint32_t ppm;
+	uint32_t ppm, gpu_ppm;
+	uint64_t began_ns;
 	_Atomic uint32_t event_ps; /* at best */
 	_Atomic uint32_t live_ps;  /* as it was seen last; 0: not seen */
 	double hook_ticks;         /* of it, timed; 0: not known */
 	int64_t most_ns;           /* credit is capped here */
 	_Atomic int64_t credit_ns;
-	_Atomic int64_t reserved_ns;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
 	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already, */
@@ -23,13 +23,14 @@ void budget_start(const struct shm_header *h)
 {
 	bucket.bounded = h->cpu_mode != SHM_CPU_TRACE && h->budget_ppm != SHM_NO_BUDGET;
 	bucket.ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_SHARE_PCT / 100u);
+	bucket.gpu_ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_GPU_PCT / 100u);
+	bucket.began_ns = stamp_monotonic();
 	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * bucket.ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.live_ps, 0, memory_order_relaxed);
 	bucket.hook_ticks = 0;
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
-	atomic_store_explicit(&bucket.reserved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_at_ns, stamp_monotonic(), memory_order_relaxed);
@@ -79,6 +80,11 @@ static void spend(struct shm_process *account, uint64_t ns)
 	atomic_fetch_sub_explicit(&bucket.credit_ns, (int64_t)ns, memory_order_relaxed);
 }
 
+uint64_t budget_note_ns(uint64_t ns)
+{
+	return note(session_process(), ns);
+}
+
 void budget_spend_ns(uint64_t ns)
 {
 	spend(session_process(), ns);
@@ -123,9 +129,24 @@ void budget_charge_outside(void)
 		charge_outside(self, stamp_monotonic());
 }
 
+static uint64_t part_of(uint64_t elapsed_ns, uint32_t ppm)
+{
+	return (elapsed_ns < ELAPSED_MAX_NS ? elapsed_ns : ELAPSED_MAX_NS) * ppm / 1000000u;
+}
+
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
 {
-	return (elapsed_ns < ELAPSED_MAX_NS ? elapsed_ns : ELAPSED_MAX_NS) * bucket.ppm / 1000000u;
+	return part_of(elapsed_ns, bucket.ppm);
+}
+
+uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns)
+{
+	return part_of(elapsed_ns, bucket.gpu_ppm);
+}
+
+uint64_t budget_began_ns(void)
+{
+	return bucket.began_ns;
 }
 
 uint64_t budget_left_ns(uint64_t elapsed_ns)
@@ -179,16 +200,7 @@ int64_t budget_credit_at(uint64_t now_ns)
 	       !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, bucket.most_ns,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
-	return (credit < bucket.most_ns ? credit : bucket.most_ns) -
-	       atomic_load_explicit(&bucket.reserved_ns, memory_order_relaxed);
-}
-
-void budget_reserve_ns(uint64_t ns)
-{
-	int64_t most = bucket.most_ns / 4 * 3;
-
-	atomic_store_explicit(&bucket.reserved_ns, ns < (uint64_t)most ? (int64_t)ns : most,
-			      memory_order_relaxed);
+	return credit < bucket.most_ns ? credit : bucket.most_ns;
 }
 
 int64_t budget_credit_ns(void)

@@ -3,6 +3,7 @@
  *
  *   what recording cost so far  <=  budget x elapsed time + BUDGET_SLACK_NS
  *
+ * The GPU has a part for itself (gpu_windows.c); this is the rest, for everything else.
  * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
  * a slow minute.  Events are paid by the lot: an event takes one decrement and
  * one branch, the clock is read at the end of a lot.  What to do when the bucket
@@ -29,7 +30,8 @@
  * promised it may have the other two.
  */
 #define BUDGET_SHARE_PCT 40u
-#define BUDGET_LOT 256 /* events between two looks at the clock */
+#define BUDGET_GPU_PCT 60u /* the GPU's: what its recording costs is measured as a whole */
+#define BUDGET_LOT 256     /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
 #define BUDGET_UNKNOWN_PS 200000u
@@ -99,9 +101,11 @@ static inline void budget_count(struct ring *r, int32_t n)
 		budget_settle(r);
 }
 
-uint64_t budget_earned_ns(uint64_t elapsed_ns); /* at most an hour's */
-uint64_t budget_left_ns(uint64_t elapsed_ns);   /* of it, if all costs from outside as of late */
-uint64_t budget_spent_ns(void);                 /* by this process; 0 when not recording */
+uint64_t budget_earned_ns(uint64_t elapsed_ns);     /* at most an hour's */
+uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns); /* likewise, of the GPU's part */
+uint64_t budget_began_ns(void);                     /* CLOCK_MONOTONIC */
+uint64_t budget_left_ns(uint64_t elapsed_ns); /* of it, if all costs from outside as of late */
+uint64_t budget_spent_ns(void);               /* by this process; 0 when not recording */
 
 /* A function is traced no longer; children are forked with what was left out before. */
 void budget_count_left_out(void);
@@ -109,6 +113,12 @@ uint64_t budget_left_out(void);
 
 /* What the recorder has cost since the last time; budget_settle() does it, too. */
 void budget_charge_outside(void);
+
+/*
+ * The process lost so much, and more where others have the CPUs as well: that is returned.  It is
+ * in the account, and somebody else's credit pays for it.
+ */
+uint64_t budget_note_ns(uint64_t ns);
 
 /* Something else than events took so much of a CPU's time that was the workload's. */
 void budget_spend_ns(uint64_t ns);
@@ -126,12 +136,6 @@ void budget_spend_once_ns(uint64_t ns);
  */
 int64_t budget_credit_ns(void);
 int64_t budget_credit_at(uint64_t now_ns);
-
-/*
- * So much of the credit is put aside, or as much of it as can be had: for everybody
- * the bucket is overdrawn until it holds that much.  0 sets it free.
- */
-void budget_reserve_ns(uint64_t ns);
 
 static inline bool budget_over(void)
 {

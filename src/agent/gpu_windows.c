@@ -2,10 +2,10 @@
  * The GPU's part of the overhead budget.
  *
  * Recording a launch costs its thread time that nobody but CUPTI could measure, so
- * each activity is charged with what it was seen to cost.  When that is more than
- * the budget allows, the GPU is recorded in windows: off while the bucket fills, on
- * until it is empty.  The GPU goes first: while it waits for its window the
- * Python calls have nothing to spend.
+ * each activity is charged with what it was seen to cost.  The GPU has a bucket of its
+ * own, BUDGET_GPU_PCT of the budget: what Python calls spend while a program imports
+ * its libraries must not be missing when its model runs.  When that is empty, the GPU
+ * is recorded in windows: off while the bucket fills, on until it is empty.
  *
  * Not so in a program that replays CUDA graphs: with CUPTI 12.9 and 13.0 switching
  * activities off while another thread launches graphs without a break was seen to hang
@@ -31,8 +31,9 @@
 
 static _Atomic uint64_t counted, counted_nodes;
 /* Of the thread that takes the turns, as all below. */
-static uint64_t charged, charged_nodes, since_ns;
-static uint64_t window_cost_ns; /* what a window of WINDOW_NS took, by the latest one */
+static uint64_t charged, charged_nodes, since_ns, paid_until_ns;
+static int64_t credit_ns;
+static int64_t window_ns; /* what a window of WINDOW_NS took, by the latest one */
 static bool waiting;
 
 void gpu_windows_count(uint64_t activities, uint64_t nodes)
@@ -41,21 +42,39 @@ void gpu_windows_count(uint64_t activities, uint64_t nodes)
 	atomic_fetch_add_explicit(&counted_nodes, nodes, memory_order_relaxed);
 }
 
+static int64_t most_ns(void)
+{
+	return BUDGET_SLACK_NS + (int64_t)budget_gpu_earned_ns(BUDGET_KEEP_NS);
+}
+
+static void earn(uint64_t now_ns)
+{
+	if (!paid_until_ns) { /* nothing was spent before */
+		since_ns = now_ns;
+		credit_ns = BUDGET_SLACK_NS;
+		paid_until_ns = budget_began_ns();
+	}
+	if (now_ns > paid_until_ns) {
+		credit_ns += (int64_t)budget_gpu_earned_ns(now_ns - paid_until_ns);
+		paid_until_ns = now_ns;
+	}
+	if (credit_ns > most_ns())
+		credit_ns = most_ns();
+}
+
 static void wait_for_credit(uint64_t now_ns)
 {
 	uint64_t on_ns = now_ns > since_ns ? now_ns - since_ns : 1;
 
-	window_cost_ns = (uint64_t)((double)window_cost_ns / (double)on_ns * WINDOW_NS);
+	window_ns = (int64_t)((double)window_ns / (double)on_ns * WINDOW_NS);
 	gpu_pause(GPU_PAUSE_BUDGET,
 		  "all of it costs more than max_overhead allows: the GPU is recorded in windows");
-	budget_reserve_ns(window_cost_ns);
 	waiting = true;
 }
 
 static void begin_window(uint64_t now_ns)
 {
-	budget_reserve_ns(0);
-	window_cost_ns = 0;
+	window_ns = 0;
 	since_ns = now_ns;
 	waiting = false;
 	gpu_resume(GPU_PAUSE_BUDGET);
@@ -66,16 +85,17 @@ void gpu_windows_turn(void)
 	uint64_t now_ns = stamp_monotonic();
 	uint64_t others = atomic_load_explicit(&counted, memory_order_relaxed) - charged;
 	uint64_t nodes = atomic_load_explicit(&counted_nodes, memory_order_relaxed) - charged_nodes;
-	uint64_t cost_ns = others * ACTIVITY_NS + nodes * NODE_NS;
+	uint64_t cost_ns = budget_note_ns(others * ACTIVITY_NS + nodes * NODE_NS);
 
-	if (!since_ns)
-		since_ns = now_ns;
 	charged += others;
 	charged_nodes += nodes;
-	window_cost_ns += cost_ns;
-	budget_spend_ns(cost_ns);
-	if (!waiting && cost_ns && budget_over() && !charged_nodes)
+	if (!budget_bounded())
+		return;
+	earn(now_ns);
+	credit_ns -= (int64_t)cost_ns;
+	window_ns += (int64_t)cost_ns;
+	if (!waiting && cost_ns && credit_ns < 0 && !charged_nodes)
 		wait_for_credit(now_ns);
-	else if (waiting && !budget_over())
+	else if (waiting && credit_ns >= (window_ns < most_ns() ? window_ns : most_ns()))
 		begin_window(now_ns);
 }

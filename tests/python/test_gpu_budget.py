@@ -92,6 +92,32 @@ def test_a_program_that_launches_seldom_is_recorded_wholly(record_gpu):
     assert states(trace) == [gpu_trace.RECORDING]
 
 
+# Python spends its part of the budget first, as imports do, then the model runs.
+AFTER_CALLS = """
+    import fake_cuda, time
+    def f(n):
+        return n if n < 2 else f(n - 1) + f(n - 2)
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        f(15)
+    fake_cuda.init()
+    end, n = time.monotonic() + 1, 0
+    while time.monotonic() < end:
+        f(12)
+        for _ in range(10):
+            fake_cuda.launch("k")
+        n += 10
+        time.sleep(0.002)
+    print(n)
+"""
+
+
+def test_calls_do_not_spend_what_is_the_gpus(record_gpu):
+    trace = record_gpu(sys.executable, AFTER_CALLS, options=("--cpu", "auto"))
+    assert states(trace) == [gpu_trace.RECORDING]
+    assert len(trace.kernels) == int(trace.done.stdout)
+
+
 def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
     trace = record_gpu(sys.executable, CAPTURES, options=BUDGET)
     assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]

@@ -116,21 +116,21 @@ static void a_quiet_hour_buys_no_slow_minute(void **state)
 	assert_true(budget_credit_at(start + 3600ull * SECOND) < 0);
 }
 
-static void what_is_put_aside_is_nobody_elses(void **state)
+static void the_gpu_has_a_part_of_its_own(void **state)
 {
-	uint64_t start;
 	int64_t credit;
+	uint64_t start;
 
 	(void)state;
 	join(SHM_CPU_AUTO, FIVE_PERCENT);
 	start = now();
+	assert_true(budget_began_ns() <= start);
+	assert_int_equal(budget_gpu_earned_ns(SECOND), 50 * MS * BUDGET_GPU_PCT / 100);
+	assert_true(budget_gpu_earned_ns(SECOND) + budget_earned_ns(SECOND) <= 50 * MS);
 	credit = budget_credit_at(start + SECOND);
-	budget_reserve_ns(20 * MS);
-	assert_int_equal(budget_credit_at(start + SECOND), credit - 20 * MS);
-	budget_reserve_ns(3600ull * SECOND); /* never more than can be had */
-	assert_true(budget_credit_at(start + 3600ull * SECOND) > 0);
-	budget_reserve_ns(0);
-	assert_int_equal(budget_credit_at(start + 3600ull * SECOND), BUDGET_SLACK_NS + EARNED);
+	assert_int_equal(budget_note_ns(3 * MS), 3 * MS);
+	assert_int_equal(account_ns(), 3 * MS);
+	assert_int_equal(budget_credit_at(start + SECOND), credit);
 }
 
 static void time_that_lies_behind_earns_nothing(void **state)
@@ -254,7 +254,7 @@ int main(void)
 		TEST(time_earns_the_share_and_debts_are_paid_first),
 		TEST(what_cannot_be_avoided_leaves_no_debt),
 		TEST(a_quiet_hour_buys_no_slow_minute),
-		TEST(what_is_put_aside_is_nobody_elses),
+		TEST(the_gpu_has_a_part_of_its_own),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
 		TEST(what_the_recorder_costs_is_paid_from_the_same_credit_once),
