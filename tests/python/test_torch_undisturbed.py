@@ -82,7 +82,9 @@ def test_nothing_is_different_when_recorded(alone, recorded, section):
 
 
 @pytest.mark.long
-def test_and_it_was_recorded(recorded):
+def test_and_it_was_recorded(recorded, torch_python, request):
+    if version_of(torch_python) < (3, 12) and "auto" in request.node.name:
+        pytest.skip("before 3.12 there are no hooks of ours in PyTorch within a budget")
     _, trace = recorded
     begins = [label(trace.layers[event.id]) for thread in trace.threads.values()
               for event in thread.events if event.kind == isc.LAYER_BEGIN]

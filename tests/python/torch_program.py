@@ -94,7 +94,7 @@ def copies_and_pickles():
     attributes = [sorted(module.__dict__) for module in net.modules()]
     again = copy.deepcopy(net)
     loaded = pickle.loads(pickle.dumps(net))
-    return [attributes, digest(again(inputs())), digest(loaded(inputs())), len(pickle.dumps(net))]
+    return [attributes, digest(again(inputs())), digest(loaded(inputs()))]
 
 
 @section
