@@ -10,56 +10,54 @@
 #define SCARCE 0.05    /* of what there is */
 #define REMOTE 0.20    /* of the pages */
 
+#define FINE SIZE_MAX /* else what it is about: a position, 0 where there is only one thing */
+
 typedef bool (*step_test)(const struct analysis_step *s);
 
 /* The most important step of which it is true. */
-static bool any_step(const struct analysis *a, step_test test, size_t *about)
+static size_t any_step(const struct analysis *a, step_test test)
 {
 	for (size_t i = 0; i < a->step_count; i++) {
-		if (test(&a->steps[i])) {
-			*about = i;
-			return true;
-		}
+		if (test(&a->steps[i]))
+			return i;
 	}
-	return false;
+	return FINE;
 }
 
-static bool oom_kills(const struct analysis *a, size_t *about)
+static size_t oom_kills(const struct analysis *a)
 {
-	(void)about;
-	return a->memory.machine.oom_kills.known && a->memory.machine.oom_kills.sum > 0;
+	const struct memory_total *t = &a->memory.machine.oom_kills;
+
+	return t->known && t->sum > 0 ? 0 : FINE;
 }
 
-static bool pressure(const struct analysis *a, size_t *about)
+static size_t pressure(const struct analysis *a)
 {
 	const struct memory_pressure *p = &a->memory.machine.memory;
 
-	(void)about;
-	return p->known && (p->full_share >= LOST_TIME || p->some_share >= SOME_TIME);
+	return p->known && (p->full_share >= LOST_TIME || p->some_share >= SOME_TIME) ? 0 : FINE;
 }
 
-static bool near_limit(const struct analysis *a, size_t *about)
+static size_t near_limit(const struct analysis *a)
 {
 	const struct memory_machine *m = &a->memory.machine;
 
-	(void)about;
-	return m->limit != MEMORY_LIMIT_UNKNOWN && m->limit_bytes > 0 &&
-	       (double)m->least_left_bytes < SCARCE * (double)m->limit_bytes;
+	if (m->limit == MEMORY_LIMIT_UNKNOWN || m->limit_bytes <= 0)
+		return FINE;
+	return (double)m->least_left_bytes < SCARCE * (double)m->limit_bytes ? 0 : FINE;
 }
 
 /* What was there before was not pushed out by this run. */
-static bool swapped(const struct analysis *a, size_t *about)
+static size_t swapped(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->memory.process_count; i++) {
 		const struct memory_process *p = &a->memory.processes[i];
 
 		if (p->swap.known && p->rss.known && p->swap.peak > p->swap.first &&
-		    (double)p->swap.peak >= SCARCE * (double)p->rss_peak_bytes) {
-			*about = i;
-			return true;
-		}
+		    (double)p->swap.peak >= SCARCE * (double)p->rss_peak_bytes)
+			return i;
 	}
-	return false;
+	return FINE;
 }
 
 static bool step_leaks(const struct analysis_step *s)
@@ -67,23 +65,21 @@ static bool step_leaks(const struct analysis_step *s)
 	return s->memory.rss.kind == TREND_GROWS;
 }
 
-static bool leak(const struct analysis *a, size_t *about)
+static size_t leak(const struct analysis *a)
 {
-	return any_step(a, step_leaks, about);
+	return any_step(a, step_leaks);
 }
 
-static bool gpu_full(const struct analysis *a, size_t *about)
+static size_t gpu_full(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->memory.gpu_count; i++) {
 		const struct memory_gpu *g = &a->memory.gpus[i];
 
 		if (g->used.known && g->total.known && g->total.last > 0 &&
-		    (double)g->used.peak > (1 - SCARCE) * (double)g->total.last) {
-			*about = i;
-			return true;
-		}
+		    (double)g->used.peak > (1 - SCARCE) * (double)g->total.last)
+			return i;
 	}
-	return false;
+	return FINE;
 }
 
 static bool step_major(const struct analysis_step *s)
@@ -94,9 +90,9 @@ static bool step_major(const struct analysis_step *s)
 	       f->mean * MEMORY_MAJOR_FAULT_NS >= STEP_TIME * s->mean_ns;
 }
 
-static bool major_faults(const struct analysis *a, size_t *about)
+static size_t major_faults(const struct analysis *a)
 {
-	return any_step(a, step_major, about);
+	return any_step(a, step_major);
 }
 
 /* Time in the kernel that is no more than so many faults take is theirs. */
@@ -117,9 +113,9 @@ static bool step_minor(const struct analysis_step *s)
 	return s->mean_ns > 0 && memory_minor_faults_ns(&s->memory) >= STEP_TIME * s->mean_ns;
 }
 
-static bool minor_faults(const struct analysis *a, size_t *about)
+static size_t minor_faults(const struct analysis *a)
 {
-	return any_step(a, step_minor, about);
+	return any_step(a, step_minor);
 }
 
 static bool step_churns(const struct analysis_step *s)
@@ -134,48 +130,45 @@ static bool step_churns(const struct analysis_step *s)
 	return s->source != STEP_WHOLE_RUN && ns >= STEP_TIME * s->mean_ns && ns > 0;
 }
 
-static bool cuda_churn(const struct analysis *a, size_t *about)
+static size_t cuda_churn(const struct analysis *a)
 {
-	return any_step(a, step_churns, about);
+	return any_step(a, step_churns);
 }
 
-static bool cpu_throttled(const struct analysis *a, size_t *about)
+static size_t cpu_throttled(const struct analysis *a)
 {
 	const struct memory_total *t = &a->memory.machine.throttled_us;
 
-	(void)about;
-	return t->known && t->span_ns > 0 && (double)t->sum * 1e3 >= STEP_TIME * (double)t->span_ns;
+	if (!t->known || t->span_ns <= 0)
+		return FINE;
+	return (double)t->sum * 1e3 >= STEP_TIME * (double)t->span_ns ? 0 : FINE;
 }
 
-static bool gpu_throttled(const struct analysis *a, size_t *about)
+static size_t gpu_throttled(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->memory.gpu_count; i++) {
 		const struct memory_gpu *g = &a->memory.gpus[i];
 
-		if (g->throttles_known && g->throttled_share >= SOME_TIME) {
-			*about = i;
-			return true;
-		}
+		if (g->throttles_known && g->throttled_share >= SOME_TIME)
+			return i;
 	}
-	return false;
+	return FINE;
 }
 
-static bool numa_remote(const struct analysis *a, size_t *about)
+static size_t numa_remote(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->memory.process_count; i++) {
 		const struct memory_process *p = &a->memory.processes[i];
 
-		if (p->remote_known && p->remote_share >= REMOTE) {
-			*about = i;
-			return true;
-		}
+		if (p->remote_known && p->remote_share >= REMOTE)
+			return i;
 	}
-	return false;
+	return FINE;
 }
 
 static const struct {
 	const char *name;
-	bool (*test)(const struct analysis *a, size_t *about);
+	size_t (*test)(const struct analysis *a); /* FINE, or what it is about */
 } concerns[MEMORY_CONCERNS] = {
 	[MEMORY_OOM_KILLS] = { "oom-kills", oom_kills },
 	[MEMORY_PRESSURE] = { "pressure", pressure },
@@ -201,9 +194,9 @@ void memory_worries_find(struct analysis *a)
 	struct analysis_memory *m = &a->memory;
 
 	for (unsigned i = 0; i < MEMORY_CONCERNS; i++) {
-		size_t about = 0;
+		size_t about = concerns[i].test(a);
 
-		if (concerns[i].test(a, &about))
+		if (about != FINE)
 			m->worries[m->worry_count++] =
 				(struct memory_worry){ (enum memory_concern)i, about };
 	}

@@ -144,7 +144,7 @@ void trend_judge(struct trend *out, const double *x, const double *y, size_t n, 
 	struct stretch early, late;
 
 	*out = (struct trend){ 0 };
-	if (n < 2 * TREND_VALUES_MIN || n > TREND_VALUES_MAX)
+	if (half < TREND_VALUES_MIN || n > TREND_VALUES_MAX)
 		return;
 	fit(&early, x, y, half);
 	fit(&late, x + half, y + half, n - half);

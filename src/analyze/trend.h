@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TREND_VALUES_MIN 8u  /* for a line */
-#define TREND_VALUES_MAX 64u /* memory and time grow with the square */
+#define TREND_VALUES_MIN ((size_t)8)  /* for a line */
+#define TREND_VALUES_MAX ((size_t)64) /* memory and time grow with the square */
 
 struct trend_line {
 	bool known;              /* else the values are too few for how they hang together */

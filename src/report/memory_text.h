@@ -22,7 +22,7 @@ const char *memory_text_count(char out[TEXT_FIGURE], double n);
 void memory_text_trend(struct buf *out, const struct trend *t);
 
 /* Its mean, and what it can have been where that is something else. */
-void memory_text_per_step(struct buf *out, const struct memory_per_step *f,
+void memory_text_per_step(struct buf *out, const struct memory_per_step *p,
 			  const char *(*text)(char[TEXT_FIGURE], double));
 
 #endif

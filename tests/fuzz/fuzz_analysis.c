@@ -130,7 +130,7 @@ static void write_point(struct trace_writer *w, const uint8_t *data)
 {
 	const struct series_point p = {
 		.time_ns = (int64_t)data[3] * 1000 * ((data[0] & 16) ? 1000000 : 1),
-		.process = data[1] >> 6,
+		.process = (data[1] >> 6) % 3, /* 0: the machine */
 		.instance = data[1] >> 5 & 1,
 		.kind = data[2] & 127,
 		.value = data[1] & 16 ? (int64_t)((uint64_t)data[3] << (data[1] & 15) * 4)

@@ -14,9 +14,9 @@
 #include "report/memory_text.h"
 #include "told.h"
 
-#define MS 1000000
-#define MB 1000000
-#define STEP_NS (100 * (int64_t)MS)
+#define MS ((int64_t)1000000)
+#define MB ((int64_t)1000000)
+#define STEP_NS (100 * MS)
 
 struct scene {
 	struct buf text;
@@ -140,16 +140,16 @@ static void a_leak_has_its_slope(void **state)
 	(void)state;
 	assert_int_equal(m->steps, 40);
 	assert_int_equal(m->rss.kind, TREND_GROWS);
-	assert_near(m->rss.late.slope, MB, 0.02);
-	assert_true(m->rss.late.low <= MB && m->rss.late.high >= MB);
-	assert_near(m->rss_growth_bytes, MB, 0.05);
+	assert_near(m->rss.late.slope, 1e6, 0.02);
+	assert_true(m->rss.late.low <= 1e6 && m->rss.late.high >= 1e6);
+	assert_near(m->rss_growth_bytes, 1e6, 0.05);
 	assert_true(worries(a, MEMORY_LEAK));
 	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 341 * MB);
-	assert_near(a->memory.processes[0].rss_trend.late.slope, 10.0 * MB, 0.05);
+	assert_near(a->memory.processes[0].rss_trend.late.slope, 1e7, 0.05);
 	end(&s);
 	a = forty_steps(&s, both);
 	assert_int_equal(a->steps[0].memory.rss.kind, TREND_GROWS);
-	assert_near(a->steps[0].memory.rss.late.slope, MB, 0.02);
+	assert_near(a->steps[0].memory.rss.late.slope, 1e6, 0.02);
 	end(&s);
 }
 
@@ -206,7 +206,7 @@ static void one_step_or_none(void **state)
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].memory.steps, 1);
 	assert_int_equal(a->steps[0].memory.rss.kind, TREND_UNKNOWN);
-	assert_near(a->steps[0].memory.minor_faults.mean, MB, 0.001);
+	assert_near(a->steps[0].memory.minor_faults.mean, 1e6, 0.001);
 	end(&s);
 
 	begin(&s, 5 * STEP_NS);
@@ -214,7 +214,7 @@ static void one_step_or_none(void **state)
 	looks(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].source, STEP_WHOLE_RUN);
-	assert_near(a->steps[0].memory.minor_faults.mean, 5 * MB, 0.001);
+	assert_near(a->steps[0].memory.minor_faults.mean, 5e6, 0.001);
 	assert_int_equal(a->memory.processes[0].minor_faults.sum, 5 * MB);
 	end(&s);
 
@@ -275,7 +275,7 @@ static void slivers_between_steps(void **state)
 
 	(void)state;
 	begin(&s, 21 * STEP_NS);
-	steps(&s, 20, 0, STEP_NS, STEP_NS - 20 * 1000);
+	steps(&s, 20, 0, STEP_NS, STEP_NS - 20 * (MS / 1000));
 	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
 	looks(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
 	a = analysed(&s);
@@ -356,9 +356,11 @@ static void steps_at_once(void **state)
 	begin(&s, 21 * STEP_NS);
 	buf_add_str(&s.text, "1:");
 	for (int i = 0; i < 10; i++)
-		buf_printf(&s.text, " [a#%d/1@%d [a#%d/2@%d ]#%d@%d ]#%d@%d", 2 * i + 1,
-			   200 * i * MS, 2 * i + 2, (200 * i + 50) * MS, 2 * i + 1,
-			   (200 * i + 150) * MS, 2 * i + 2, (200 * i + 200) * MS);
+		buf_printf(
+			&s.text,
+			" [a#%d/1@%" PRId64 " [a#%d/2@%" PRId64 " ]#%d@%" PRId64 " ]#%d@%" PRId64,
+			2 * i + 1, i * (200 * MS), 2 * i + 2, i * (200 * MS) + 50 * MS, 2 * i + 1,
+			i * (200 * MS) + 150 * MS, 2 * i + 2, i * (200 * MS) + 200 * MS);
 	buf_add_byte(&s.text, '\n');
 	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
 	looks(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
@@ -375,7 +377,7 @@ static void the_nearest_limit_counts(void **state)
 	const struct memory_machine *m;
 
 	(void)state;
-	begin(&s, 1000 * (int64_t)MS);
+	begin(&s, 1000 * MS);
 	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
 			     "series 0 machine_available_bytes 9000000000@0 8000000000@500000000\n"
 			     "series 0 cgroup_memory_bytes 1000000000@0 1950000000@500000000 "
@@ -413,7 +415,7 @@ static void a_full_machine_before_a_generous_container(void **state)
 	const struct analysis *a;
 
 	(void)state;
-	begin(&s, 1000 * (int64_t)MS);
+	begin(&s, 1000 * MS);
 	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
 			     "series 0 machine_available_bytes 9000000000@0 500000000@500000000\n"
 			     "series 0 cgroup_memory_bytes 1000000000@0\n"
@@ -432,7 +434,7 @@ static void devices_and_nodes(void **state)
 	const struct memory_gpu *g;
 
 	(void)state;
-	begin(&s, 1000 * (int64_t)MS);
+	begin(&s, 1000 * MS);
 	buf_add_str(&s.text,
 		    "series 0 gpu_memory_used_bytes/0 1000@0 5000@500000000 3000@1000000000\n"
 		    "series 0 gpu_memory_total_bytes/0 80000@0\n"
@@ -578,7 +580,7 @@ static void levels_of_the_kernel(void **state)
 	const struct analysis *a;
 
 	(void)state;
-	begin(&s, 1000 * (int64_t)MS);
+	begin(&s, 1000 * MS);
 	/* The highest mark rose: between two looks there was more than either saw. */
 	buf_add_str(&s.text,
 		    "series 1 rss_bytes 100000@0 200000@500000000 150000@1000000000\n"
@@ -597,7 +599,7 @@ static void levels_of_the_kernel(void **state)
 	end(&s);
 
 	/* It did not: it is of a time before the recording. */
-	begin(&s, 1000 * (int64_t)MS);
+	begin(&s, 1000 * MS);
 	buf_add_str(&s.text, "series 1 rss_bytes 100000@0 200000@500000000\n"
 			     "series 1 rss_peak_bytes 900000@0 900000@500000000\n");
 	a = analysed(&s);

@@ -86,7 +86,9 @@ static double doubling(size_t i, size_t n)
 
 static double slowing(size_t i, size_t n)
 {
-	return i < n / 2 ? line(i, n) : line(n / 2, n) + 1e5 * (double)(i - n / 2);
+	size_t half = n / 2;
+
+	return i < half ? line(i, n) : line(half, n) + 1e5 * (double)(i - half);
 }
 
 /* Grows by 1 MB each and is given back every eighth time. */
