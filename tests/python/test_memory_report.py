@@ -1,0 +1,106 @@
+"""What reports say of memory, of programs in which that is known."""
+
+import textwrap
+
+import pytest
+
+MIB = 1 << 20
+
+STEPS = """
+    import time
+    from inferscope import scope
+
+    kept = []
+    for n in range(80):
+        with scope("step"):
+            work(n)
+            time.sleep(0.015)
+"""
+
+
+@pytest.fixture
+def remembered(record, report, pythons):
+    """Records 80 steps of a program whose work(n) is given; the report, and its step."""
+    def run(does):
+        text = "def work(n):\n" + textwrap.indent(textwrap.dedent(does), "    ")
+        record(pythons[-1], text + textwrap.dedent(STEPS), notes=None)
+        found = report()
+        step, = found["steps"]
+        assert step["name"] == "step"
+        return found, step["memory"]
+    return run
+
+
+def concerns(found):
+    return [concern["id"] for concern in found["memory"]["concerns"]]
+
+
+def test_a_leak_is_found_with_its_slope(remembered):
+    found, memory = remembered("kept.append(b'x' * (1 << 20))\n")
+    trend = memory["rss_trend"]
+    assert trend["kind"] == "grows"
+    assert trend["slope"] == pytest.approx(MIB, rel=0.05)
+    assert trend["low"] <= trend["slope"] <= trend["high"]
+    assert trend["confidence"] > 0.99
+    assert memory["rss_growth_bytes"] == pytest.approx(MIB, rel=0.1)
+    assert "leak" in concerns(found)
+    text, = [c["text"] for c in found["memory"]["concerns"] if c["id"] == "leak"]
+    assert text.startswith("each step leaves 1.0")
+
+
+@pytest.mark.parametrize("does", [
+    # A cache that is full after 20 steps.
+    "kept.append(b'x' * (1 << 20)) if n < 20 else kept[n % 20]\n",
+    # A buffer for each step.
+    "b'x' * (20 << 20)\n",
+    # Garbage that somebody collects now and then.
+    "kept.append(b'x' * (1 << 20))\nif n % 8 == 7: kept.clear()\n",
+    "pass\n",
+], ids=["cache", "buffer", "collected", "nothing"])
+def test_what_is_given_back_or_kept_once_is_no_leak(remembered, does):
+    found, memory = remembered(does)
+    assert memory["rss_trend"]["kind"] != "grows"
+    assert "leak" not in concerns(found)
+
+
+def test_faults_of_a_step(remembered):
+    """Fresh pages in every step, as many as the kernel says itself; 4 KiB pages."""
+    found, memory = remembered("""
+        import mmap
+        with mmap.mmap(-1, 8 << 20) as fresh:
+            if hasattr(fresh, "madvise"):
+                fresh.madvise(15)  # MADV_NOHUGEPAGE
+            for at in range(0, 8 << 20, 4096):
+                fresh[at] = 1
+    """)
+    assert memory["minor_faults"]["mean"] == pytest.approx(2048, rel=0.05)
+    assert memory["minor_faults"]["least"] <= 2048 * 1.05
+    assert memory["minor_faults"]["most"] >= 2048
+    process = found["memory"]["processes"][0]
+    assert process["minor_faults"] > 70 * 2048
+    assert process["rss_peak_bytes"] >= process["rss_bytes"]["last"] > 0
+
+
+def test_new_memory_in_every_step_is_said_to_take_time(record, report, pythons):
+    """Large buffers are given back to the kernel each time, and faulted in anew."""
+    record(pythons[-1], """
+        from inferscope import scope
+        for n in range(40):
+            with scope("step"):
+                b"x" * (64 << 20)
+    """, notes=None)
+    found = report()
+    assert concerns(found)[0] == "minor-faults"
+    assert found["memory"]["meaning"].startswith("each step gets new memory from the kernel")
+    memory = found["steps"][0]["memory"]
+    # Huge pages make it fewer; the kernel's time stays.
+    assert memory["kernel_us"]["mean"] > 0
+
+
+def test_memory_can_be_switched_off(inferscope, write, work, pythons):
+    program = write("print(1)\n")
+    done = inferscope("run", "--quiet", "--no-memory", "--python", pythons[-1],
+                      "--report", "r.md", "--report", "r.json", program)
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    text = (work / "r.md").read_text()
+    assert "## Memory" not in text and "memory was not recorded" in text
