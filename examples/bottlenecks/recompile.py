@@ -55,7 +55,7 @@ def texts(rng):
 
 def main():
     args = options(__doc__, steps=40, cpu_steps=20)
-    width, layers = (512, 8) if args.on_gpu else (64, 3)
+    width, layers = (512, 8) if args.on_gpu else (64, 1)
     model = build(lambda: Summariser(width, layers), args.device, args.dtype)
     service = Service(model, args.device, dynamic=args.fixed)
     clock = Clock(args)
