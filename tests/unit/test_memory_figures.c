@@ -1,7 +1,7 @@
 /* links: is_report */
 /*
  * Memory whose truth is known: levels that grow, stay and come back, totals that restart and
- * have gaps, limits, devices.  Looks every 10 ms, unless a test says otherwise.
+ * have gaps.  Looks every 10 ms, unless a test says otherwise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,80 +9,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <math.h>
 
+#include "memory_scene.h"
 #include "report/memory_text.h"
-#include "told.h"
-
-#define MS ((int64_t)1000000)
-#define MB ((int64_t)1000000)
-#define STEP_NS (100 * MS)
-
-struct scene {
-	struct buf text;
-	struct told told;
-	int64_t wall_ns;
-};
-
-static void begin(struct scene *s, int64_t wall_ns)
-{
-	buf_init(&s->text);
-	s->wall_ns = wall_ns;
-	buf_printf(&s->text,
-		   "process 1 100 app.py 0 %" PRId64 "\nthread 1 1 100 MainThread 0 %" PRId64
-		   " 0\n",
-		   wall_ns, wall_ns);
-}
-
-/* Steps of a length, one every `every_ns`. */
-static void steps(struct scene *s, size_t n, int64_t start_ns, int64_t every_ns, int64_t length_ns)
-{
-	buf_add_str(&s->text, "1:");
-	for (size_t i = 0; i < n; i++) {
-		int64_t at = start_ns + (int64_t)i * every_ns;
-
-		buf_printf(&s->text, " [step#%zu/0@%" PRId64 " ]#%zu@%" PRId64, i + 1, at, i + 1,
-			   at + length_ns);
-	}
-	buf_add_byte(&s->text, '\n');
-}
-
-/* A look every `every_ns`: the value at each time is told by `at`. */
-static void looks(struct scene *s, const char *name, int64_t from_ns, int64_t to_ns,
-		  int64_t every_ns, int64_t (*at)(int64_t))
-{
-	buf_printf(&s->text, "series 1 %s", name);
-	for (int64_t t = from_ns; t <= to_ns; t += every_ns)
-		buf_printf(&s->text, " %" PRId64 "@%" PRId64, at(t), t);
-	buf_add_byte(&s->text, '\n');
-}
-
-static const struct analysis *analysed(struct scene *s)
-{
-	buf_printf(&s->text, "end %" PRId64 " 0\n", s->wall_ns);
-	return tell(&s->told, buf_string(&s->text));
-}
-
-static void end(struct scene *s)
-{
-	forget(&s->told);
-	buf_release(&s->text);
-}
-
-static bool worries(const struct analysis *a, enum memory_concern what)
-{
-	for (size_t i = 0; i < a->memory.worry_count; i++) {
-		if (a->memory.worries[i].what == what)
-			return true;
-	}
-	return false;
-}
-
-static void assert_near(double value, double truth, double share)
-{
-	if (fabs(value - truth) > share * fabs(truth))
-		fail_msg("%g is not within %g of %g", value, share, truth);
-}
 
 /* The same story with another course of its memory. */
 static const struct analysis *forty_steps(struct scene *s, int64_t (*rss)(int64_t))
@@ -370,145 +299,6 @@ static void steps_at_once(void **state)
 	end(&s);
 }
 
-static void the_nearest_limit_counts(void **state)
-{
-	struct scene s;
-	const struct analysis *a;
-	const struct memory_machine *m;
-
-	(void)state;
-	begin(&s, 1000 * MS);
-	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
-			     "series 0 machine_available_bytes 9000000000@0 8000000000@500000000\n"
-			     "series 0 cgroup_memory_bytes 1000000000@0 1950000000@500000000 "
-			     "1500000000@900000000\n"
-			     "series 0 cgroup_cache_bytes 10000000@0 10000000@1000000000\n"
-			     "series 0 cgroup_memory_max_bytes 2000000000@0\n"
-			     "series 0 cgroup_oom_kills 3@0 5@900000000\n"
-			     "series 0 psi_memory_some_us 0@0 900000@1000000000\n"
-			     "series 0 cgroup_psi_memory_some_us 500@0 40500@1000000000\n"
-			     "series 0 cgroup_psi_memory_full_us 500@0 20500@1000000000\n"
-			     "series 0 psi_io_some_us 0@0 100000@1000000000\n"
-			     "series 0 cgroup_throttled_us 1000@0 201000@1000000000\n"
-			     "series 0 cgroup_cpu_limit_millicpus 1500@0\n");
-	a = analysed(&s);
-	m = &a->memory.machine;
-	assert_int_equal(m->limit, MEMORY_LIMIT_CONTAINER);
-	assert_int_equal(m->limit_bytes, 2000000000);
-	assert_int_equal(m->least_left_bytes, 60000000);
-	assert_int_equal(m->oom_kills.sum, 2);
-	assert_true(m->memory.known && m->memory.of_container);
-	assert_near(m->memory.some_share, 0.04, 1e-9);
-	assert_near(m->memory.full_share, 0.02, 1e-9);
-	assert_true(m->io.known && !m->io.of_container);
-	assert_near(m->io.some_share, 0.1, 1e-9);
-	assert_true(worries(a, MEMORY_OOM_KILLS) && worries(a, MEMORY_NEAR_LIMIT) &&
-		    worries(a, MEMORY_PRESSURE) && worries(a, MEMORY_CPU_THROTTLED));
-	assert_int_equal(a->memory.worries[0].what, MEMORY_OOM_KILLS);
-	end(&s);
-}
-
-/* A machine that others fill is closer than a generous container. */
-static void a_full_machine_before_a_generous_container(void **state)
-{
-	struct scene s;
-	const struct analysis *a;
-
-	(void)state;
-	begin(&s, 1000 * MS);
-	buf_add_str(&s.text, "series 0 machine_total_bytes 16000000000@0\n"
-			     "series 0 machine_available_bytes 9000000000@0 500000000@500000000\n"
-			     "series 0 cgroup_memory_bytes 1000000000@0\n"
-			     "series 0 cgroup_memory_max_bytes 8000000000@0\n");
-	a = analysed(&s);
-	assert_int_equal(a->memory.machine.limit, MEMORY_LIMIT_MACHINE);
-	assert_int_equal(a->memory.machine.least_left_bytes, 500000000);
-	assert_true(worries(a, MEMORY_NEAR_LIMIT));
-	end(&s);
-}
-
-static void devices_and_nodes(void **state)
-{
-	struct scene s;
-	const struct analysis *a;
-	const struct memory_gpu *g;
-
-	(void)state;
-	begin(&s, 1000 * MS);
-	buf_add_str(&s.text,
-		    "series 0 gpu_memory_used_bytes/0 1000@0 5000@500000000 3000@1000000000\n"
-		    "series 0 gpu_memory_total_bytes/0 80000@0\n"
-		    "series 0 gpu_memory_used_bytes/1 79000@0\n"
-		    "series 0 gpu_memory_total_bytes/1 80000@0\n"
-		    "series 0 gpu_throttle_reasons/0 1@0 4@200000000 36@400000000 1@600000000 "
-		    "1@1000000000\n"
-		    "series 0 gpu_sm_clock_mhz/0 1000@0 2000@500000000 2000@1000000000\n"
-		    "series 1 gpu_process_memory_bytes/0 700@0 900@1000000000\n"
-		    "series 1 numa_node_bytes/0 3000@0 3000@1000000000\n"
-		    "series 1 numa_node_bytes/1 1000@0 1000@1000000000\n"
-		    "series 1 numa_threads/0 4@0\n"
-		    "series 1 numa_threads/1 0@0\n"
-		    "series 0 node_local_pages/0 100@0 190@1000000000\n"
-		    "series 0 node_other_pages/0 0@0 10@1000000000\n"
-		    "series 0 node_local_pages/1 5@0 5@1000000000\n");
-	a = analysed(&s);
-	assert_int_equal(a->memory.gpu_count, 2);
-	g = &a->memory.gpus[0];
-	assert_int_equal(g->used.peak, 5000);
-	assert_int_equal(g->used.first, 1000);
-	assert_int_equal(g->used.last, 3000);
-	assert_near(g->sm_clock_mhz.mean, 1500, 1e-9);
-	assert_near(g->throttled_share, 0.4, 1e-9);
-	assert_near(g->throttles[0].share, 0.4, 1e-9); /* power */
-	assert_near(g->throttles[3].share, 0.2, 1e-9); /* temperature */
-	assert_true(worries(a, MEMORY_GPU_FULL) && worries(a, MEMORY_GPU_THROTTLED));
-	assert_int_equal(a->memory.worries[0].about, 1);
-	assert_int_equal(a->memory.processes[0].gpu_bytes.peak, 900);
-	assert_true(a->memory.processes[0].remote_known);
-	assert_near(a->memory.processes[0].remote_share, 0.25, 1e-9);
-	assert_true(worries(a, MEMORY_NUMA_REMOTE));
-	assert_true(a->memory.machine.other_node_known);
-	assert_near(a->memory.machine.other_node_share, 0.1, 1e-9);
-	end(&s);
-}
-
-static void allocations_on_the_gpu(void **state)
-{
-	struct scene s;
-	const struct analysis *a;
-	const struct memory_step_figures *m;
-
-	(void)state;
-	begin(&s, 21 * STEP_NS);
-	buf_add_str(&s.text, "gpu 1 1 0 CUPTI 130000\n"
-			     "1: {cudaMalloc#900:8=5000/0@1000 }900@2000\n");
-	for (int i = 0; i < 10; i++) {
-		int64_t at = (2 * i + 1) * STEP_NS;
-
-		buf_printf(&s.text,
-			   "1: [step#%d/0@%" PRId64 " {cudaMalloc#%d:8=1000/0@%" PRId64
-			   " }%d@%" PRId64 " {cudaFree#%d:9/0@%" PRId64 " }%d@%" PRId64
-			   " {cudaHostAlloc#%d:10=64/0@%" PRId64 " }%d@%" PRId64 " ]#%d@%" PRId64
-			   "\n",
-			   i + 1, at, 10 * i + 1, at + 10 * MS, 10 * i + 1, at + 20 * MS,
-			   10 * i + 2, at + 30 * MS, 10 * i + 2, at + 31 * MS, 10 * i + 3,
-			   at + 40 * MS, 10 * i + 3, at + 42 * MS, i + 1, at + STEP_NS);
-	}
-	a = analysed(&s);
-	m = &a->steps[0].memory;
-	assert_true(m->cuda.known);
-	assert_int_equal(m->cuda_steps, 10);
-	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].count, 10);
-	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].bytes, 10000);
-	assert_int_equal(m->cuda.calls[CUDA_MEMORY_ALLOC].ns, 100 * MS);
-	assert_int_equal(m->cuda.calls[CUDA_MEMORY_FREE].count, 10);
-	assert_int_equal(m->cuda.calls[CUDA_MEMORY_HOST_ALLOC].bytes, 640);
-	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].count, 11);
-	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].bytes, 15000);
-	assert_true(worries(a, MEMORY_CUDA_CHURN));
-	end(&s);
-}
-
 /* Faults are said to matter where they must take a part of the step, however fast the kernel is. */
 static void faults_that_take_time(void **state)
 {
@@ -574,39 +364,6 @@ static void sentences(void **state)
 	end(&s);
 }
 
-static void levels_of_the_kernel(void **state)
-{
-	struct scene s;
-	const struct analysis *a;
-
-	(void)state;
-	begin(&s, 1000 * MS);
-	/* The highest mark rose: between two looks there was more than either saw. */
-	buf_add_str(&s.text,
-		    "series 1 rss_bytes 100000@0 200000@500000000 150000@1000000000\n"
-		    "series 1 rss_peak_bytes 100000@0 900000@500000000\n"
-		    "series 1 swap_bytes 0@0 90000@900000000\n"
-		    "info memory.cpu_share 0.0042\ninfo memory.held_back 1\n"
-		    "info memory.missing psi: not there\ninfo memory.missing nvml: no GPU\n");
-	a = analysed(&s);
-	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 900000);
-	assert_near(a->memory.processes[0].rss.mean, 150000, 1e-9);
-	assert_true(worries(a, MEMORY_SWAPPED));
-	assert_true(a->memory.cost_known && a->memory.held_back);
-	assert_near(a->memory.cost_share, 0.0042, 1e-9);
-	assert_int_equal(a->memory.missing_count, 2);
-	assert_string_equal(a->memory.missing[1], "nvml: no GPU");
-	end(&s);
-
-	/* It did not: it is of a time before the recording. */
-	begin(&s, 1000 * MS);
-	buf_add_str(&s.text, "series 1 rss_bytes 100000@0 200000@500000000\n"
-			     "series 1 rss_peak_bytes 900000@0 900000@500000000\n");
-	a = analysed(&s);
-	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 200000);
-	end(&s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,14 +377,9 @@ int main(void)
 		cmocka_unit_test(steps_that_nobody_saw_are_in_no_figure),
 		cmocka_unit_test(a_total_that_restarts_goes_on),
 		cmocka_unit_test(steps_at_once),
-		cmocka_unit_test(the_nearest_limit_counts),
-		cmocka_unit_test(a_full_machine_before_a_generous_container),
-		cmocka_unit_test(devices_and_nodes),
-		cmocka_unit_test(allocations_on_the_gpu),
 		cmocka_unit_test(faults_that_take_time),
 		cmocka_unit_test(faults_of_a_slow_kernel),
 		cmocka_unit_test(sentences),
-		cmocka_unit_test(levels_of_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
