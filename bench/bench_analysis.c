@@ -1,9 +1,11 @@
 /* links: is_rules is_report is_analyze is_timeline is_format is_base */
 /*
  * From a trace file to finished reports: the time a user waits after the
- * workload has ended.  The events are those of a recursive program (fib, which
- * is nothing but calls) and of a loop over 300 functions, half each, on two
- * threads, with a scope around every thousand calls.
+ * workload has ended, and what it takes.  Two programs:
+ *   analysis  a recursive one (fib, which is nothing but calls) and a loop over 300 functions,
+ *             half each, on two threads, with a scope around every thousand calls
+ *   service   steps of a hundred launches with a Python call around each, on a GPU that waits for
+ *             them, and a sample every millisecond
  * Prints "name value unit" lines (bench/README.md).
  */
 #include <math.h>
@@ -12,7 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/varint.h"
@@ -111,38 +115,130 @@ static void define(struct trace_writer *w)
 	buf_release(&b);
 }
 
-static void record(int fd, uint64_t events)
+static void add_varints(struct buf *b, size_t n, const uint64_t *values)
 {
-	const struct trace_process process = { .id = 1, .pid = 1, .end_ns = -1, .name = "bench" };
-	struct program p = { .limit = events / 2, .state = 1 };
+	for (size_t i = 0; i < n; i++)
+		buf_add_varint(b, values[i]);
+}
+
+/* A launch from some Python function, which the device begins some microseconds later. */
+static void launch(struct program *p, struct program *device, struct buf *b, uint32_t correlation)
+{
+	uint64_t epoch = (uint64_t)trace_writer_start(p->writer)->monotonic_ns;
+	uint64_t begin;
+
+	emit(p, RECORD_CALL, 2 + correlation % FUNCTIONS, NULL, 0);
+	p->now_ns += 3000;
+	buf_clear(b);
+	add_varints(b, 4,
+		    (uint64_t[4]){ CUDA_CALL_LAUNCH, correlation, 2000 + correlation % 50, 0 });
+	emit(p, RECORD_CUDA_ENTER, 1001, b->data, b->len);
+	p->now_ns += 4000;
+	emit(p, RECORD_CUDA_EXIT, correlation, NULL, 0);
+	emit(p, RECORD_RETURN, 2 + correlation % FUNCTIONS, NULL, 0);
+	begin = epoch + (uint64_t)p->now_ns + 2000;
+	buf_clear(b);
+	add_varints(b, 6, (uint64_t[6]){ begin, 2500, 0, 1, 7, correlation });
+	add_varints(b, 11, (uint64_t[11]){ 32, 1, 1, 256, 1, 1, 40, 1024, 0, 0, 0 });
+	device->now_ns = p->now_ns;
+	emit(device, RECORD_GPU_KERNEL, 1002 + correlation % 3, b->data, b->len);
+}
+
+static void define_service(struct trace_writer *w)
+{
+	static const char *const names[] = { "cudaLaunchKernel", "gemm", "softmax", "add" };
+	struct buf b;
+	struct err err;
+
+	buf_init(&b);
+	for (uint32_t i = 0; i < 4; i++) {
+		if (trace_write_def(w, DEF_STRING, 1001 + i, names[i], strlen(names[i]), &err))
+			die(err.text);
+	}
+	for (uint32_t i = 0; i < 50; i++) {
+		buf_clear(&b);
+		add_varints(&b, 4, (uint64_t[4]){ 2 + i, 8, 1, 4 });
+		if (trace_write_def(w, DEF_STACK, 2000 + i, b.data, b.len, &err))
+			die(err.text);
+	}
+	buf_release(&b);
+}
+
+static void service(struct program *p)
+{
+	struct program device = { .writer = p->writer, .thread = 2, .state = 2 };
+	uint32_t correlation = 0;
+	int64_t look_ns = 0;
+	struct err err;
+	struct buf b;
+
+	buf_init(&b);
+	define_service(p->writer);
+	for (uint64_t instance = 1; p->index + device.index < p->limit; instance++) {
+		uint8_t payload[VARINT_MAX + 1];
+		size_t n = varint_put(payload, instance);
+
+		payload[n] = 0; /* no task */
+		emit(p, RECORD_SCOPE_BEGIN, 1000, payload, n + 1);
+		for (uint32_t i = 0; i < 100; i++)
+			launch(p, &device, &b, ++correlation);
+		p->now_ns += 20000;
+		emit(p, RECORD_SCOPE_END, 1000, payload, n);
+		for (; look_ns < p->now_ns; look_ns += 1000000) {
+			const struct sample s = { .thread = 1,
+						  .stack =
+							  2000 + (uint32_t)(look_ns / 1000000) % 50,
+						  .flags = SAMPLE_RUNNING | SAMPLE_HAS_GIL,
+						  .count = 1,
+						  .first_ns = look_ns,
+						  .last_ns = look_ns };
+
+			if (trace_write_sample(p->writer, 1, &s, &err))
+				die(err.text);
+		}
+	}
+	buf_release(&b);
+}
+
+static void calls(struct program *p)
+{
+	p->limit /= 2;
+	while (p->index < p->limit)
+		fib(p, 25);
+	p->thread = 2;
+	p->index = 0;
+	p->now_ns = 0;
+	loop(p);
+}
+
+static void record(int fd, uint64_t events, void (*run)(struct program *p))
+{
+	const struct trace_process process = {
+		.id = 1, .pid = 1, .end_ns = -1, .name = "bench", .python_version = 0x030c0100
+	};
+	struct program p = { .limit = events, .state = 1, .thread = 1 };
 	struct trace_end end = { 0 };
 	struct err err;
 
 	if (trace_writer_new(&p.writer, fd, &err) || trace_write_process(p.writer, &process, &err))
 		die(err.text);
 	define(p.writer);
-	for (p.thread = 1; p.thread <= 2; p.thread++) {
-		struct trace_thread t = { .id = p.thread, .process = 1, .end_ns = -1, .name = "" };
+	for (uint32_t id = 1; id <= 2; id++) {
+		struct trace_thread t = { .id = id, .process = 1, .end_ns = -1, .name = "" };
 
 		if (trace_write_thread(p.writer, &t, &err))
 			die(err.text);
-		p.index = 0;
-		p.now_ns = 0;
-		if (p.thread == 1)
-			while (p.index < p.limit)
-				fib(&p, 25);
-		else
-			loop(&p);
 	}
+	run(&p);
 	end.wall_ns = p.now_ns;
 	if (trace_write_end(p.writer, &end, &err))
 		die(err.text);
 	trace_writer_free(p.writer);
 }
 
-int main(int argc, char **argv)
+/* In a process of its own: the peak of its memory is that of this program alone. */
+static void measure(const char *name, uint64_t events, void (*run)(struct program *p))
 {
-	uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
 	int fd = memfd_create("bench_analysis", 0);
 	double best = 1e9;
 	struct rusage usage;
@@ -150,7 +246,7 @@ int main(int argc, char **argv)
 
 	if (fd < 0)
 		die("no memory");
-	record(fd, events);
+	record(fd, events, run);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (int round = 0; round < ROUNDS; round++) {
 		double start = seconds();
@@ -173,8 +269,33 @@ int main(int argc, char **argv)
 		buf_release(&out);
 	}
 	getrusage(RUSAGE_SELF, &usage);
-	printf("analysis.events %.1f Mevents/s\n", (double)events / best * 1e-6);
-	printf("analysis.time %.2f s\n", best);
-	printf("analysis.peak_memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
+	printf("%s.events %.1f Mevents/s >= 5\n", name, (double)events / best * 1e-6);
+	printf("%s.time %.2f s\n", name, best);
+	printf("%s.peak_memory %.1f MB\n", name, (double)usage.ru_maxrss / 1024);
+	printf("%s.memory_per_event %.1f bytes <= 96\n", name,
+	       (double)usage.ru_maxrss * 1024 / (double)events);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(struct program *p);
+	} programs[] = { { "analysis", calls }, { "service", service } };
+	uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
+	int status;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			die("no process");
+		if (!child) {
+			measure(programs[i].name, events, programs[i].run);
+			exit(0);
+		}
+		if (waitpid(child, &status, 0) != child || status)
+			die(programs[i].name);
+	}
 	return 0;
 }
