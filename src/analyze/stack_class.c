@@ -111,22 +111,38 @@ static struct stack_class resolve(struct stack_classes *c, uint32_t stack)
 	return s;
 }
 
-const struct stack_class *stack_classes_of(struct stack_classes *c, uint32_t stack)
+/* Its position; UINT32_MAX: no memory. */
+static uint32_t find(struct stack_classes *c, uint32_t stack)
 {
-	uint32_t at = stack ? idmap_find(&c->stack_at, stack) : IDMAP_NONE;
+	uint32_t at = idmap_find(&c->stack_at, stack);
 	struct stack_class *grown;
 
-	if (!stack)
-		return &stack_class_empty;
 	if (at != IDMAP_NONE)
-		return &c->stacks[at];
+		return at;
 	grown = array_grow(c->stacks, &c->stack_cap, c->stack_count + 1, sizeof(*grown));
 	if (grown)
 		c->stacks = grown;
 	if (!grown || idmap_put(&c->stack_at, stack, (uint32_t)c->stack_count)) {
 		c->failed = true;
-		return &stack_class_empty;
+		return UINT32_MAX;
 	}
 	grown[c->stack_count] = resolve(c, stack);
-	return &grown[c->stack_count++];
+	return (uint32_t)c->stack_count++;
+}
+
+const struct stack_class *stack_classes_of(struct stack_classes *c, uint32_t stack)
+{
+	size_t slot = stack % (sizeof(c->recent) / sizeof(c->recent[0]));
+	uint32_t at;
+
+	if (!stack)
+		return &stack_class_empty;
+	if (c->recent[slot].stack == stack)
+		return &c->stacks[c->recent[slot].at];
+	at = find(c, stack);
+	if (at == UINT32_MAX)
+		return &stack_class_empty;
+	c->recent[slot].stack = stack;
+	c->recent[slot].at = at;
+	return &c->stacks[at];
 }

@@ -27,7 +27,10 @@ struct stack_classes {
 	struct stack_class *stacks;
 	size_t stack_count, stack_cap;
 	struct idmap stack_at; /* stack id -> position */
-	bool failed;           /* no memory */
+	struct {
+		uint32_t stack, at;
+	} recent[256]; /* by the last bits of the id; stack 0: none */
+	bool failed;   /* no memory */
 };
 
 /* Both are borrowed; the timeline has been walked. */

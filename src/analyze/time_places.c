@@ -20,7 +20,13 @@ void time_places_release(struct time_places *p)
 	memset(p, 0, sizeof(*p));
 }
 
-size_t time_places_find(struct time_places *p, const struct time_place *wanted)
+static bool is_same(const struct time_place *x, const struct time_place *y)
+{
+	return x->stack == y->stack && x->what == y->what && x->waited_for == y->waited_for &&
+	       x->user == y->user && x->inner == y->inner;
+}
+
+static size_t find(struct time_places *p, const struct time_place *wanted)
 {
 	/* A stack has one set of functions. */
 	bool by_stack = wanted->stack != 0;
@@ -39,6 +45,20 @@ size_t time_places_find(struct time_places *p, const struct time_place *wanted)
 		return SIZE_MAX;
 	grown[p->count] = *wanted;
 	return p->count++;
+}
+
+/* A program is at few places at a time: most are found without a search. */
+size_t time_places_find(struct time_places *p, const struct time_place *wanted)
+{
+	uint32_t hash = (wanted->stack * 31 + wanted->user) * 31 + wanted->inner;
+	size_t *recent = &p->recent[(hash * 17 + wanted->what) % PLACES_RECENT];
+	size_t at;
+
+	if (*recent && is_same(&p->items[*recent - 1], wanted))
+		return *recent - 1;
+	at = find(p, wanted);
+	*recent = at + 1; /* none where there is no memory */
+	return at;
 }
 
 static struct analysis_place place_of_function(const struct timeline *tl, uint32_t function)

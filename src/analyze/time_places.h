@@ -16,10 +16,13 @@ struct time_place {
 	uint32_t waited_for;  /* stack id of another thread; 0: unknown */
 };
 
+#define PLACES_RECENT 256u /* a power of two */
+
 struct time_places {
 	struct time_place *items;
 	size_t count, cap;
 	struct pair_map at;
+	size_t recent[PLACES_RECENT]; /* number + 1 of one that was asked for; 0: none */
 };
 
 void time_places_init(struct time_places *p);
