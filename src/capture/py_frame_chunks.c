@@ -192,8 +192,10 @@ static void take_top(struct chunk_look *k, const struct top_answer *a)
 	struct py_thread *t = k->thread;
 
 	for (unsigned i = 0; i < t->cframe_count; i++) {
-		if (t->cframes[i] == a->cframe)
+		if (t->cframes[i] == a->cframe) {
 			k->top = a->tops[i];
+			k->in_none = !k->top;
+		}
 	}
 	if (a->cframe)
 		learn_cframe(t, a->cframe);
@@ -214,7 +216,7 @@ static int copy_all(struct chunk_look *k)
 	r->chunk_count = r->apart_count = 0;
 	r->again = (struct piece){ 0 };
 	k->top = 0;
-	k->learnt = false;
+	k->in_none = k->learnt = false;
 	k->alone = 0;
 	remote_clear(&r->remote);
 	add_chunks(k);
@@ -326,13 +328,16 @@ static bool is_new(const struct py_layout *l, const uint8_t *frame)
  * Behind the last frame that runs: what a frame that has called Python is followed by is
  * what it called, until it goes on itself: one that stands at a return is then being
  * cleared away.  Whether it is still called the newest while that lasts depends on the version.
+ * Where nothing runs and there is no newest, as while Python ends, all of it is over.
  */
 static void follow_calls(struct chunk_look *k)
 {
 	struct py_reader *r = k->reader;
 	bool called = !k->live;
 
-	k->certain = k->live > 0;
+	k->certain = k->live > 0 || k->in_none;
+	if (!k->live && k->in_none)
+		r->step_count = 0;
 	for (unsigned i = k->live; i < r->step_count; i++) {
 		const struct step *s = &r->steps[i];
 		enum frame_place place;

@@ -123,7 +123,8 @@ struct chunk_look {
 	const struct py_process *process;
 	const struct py_layout *layout;
 	struct py_thread *thread;
-	uint64_t top;  /* the newest frame, asked for after the chunks; 0: unknown */
+	uint64_t top;  /* the newest frame, asked for after the chunks; 0: unknown, or */
+	bool in_none;  /* there is none: the thread is in C code that no Python called */
 	unsigned live; /* steps that are in use, as far as the chunks tell */
 	bool certain;  /* so far and no farther */
 	bool cut;      /* outer frames are missing */

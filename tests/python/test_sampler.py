@@ -341,6 +341,21 @@ subprocess.run(["/bin/true"], check=True)
     assert len(sampled.trace.processes) == 1
 
 
+def test_after_its_last_function_a_program_is_in_none(python, sample):
+    """What Python does while it ends (here: to free much) is no time of who was called last."""
+    sampled = sample(python, SPIN + """
+import atexit
+@atexit.register
+def goodbye(): pass
+kept = [{"number": n, "more": [n]} for n in range(600000)]
+""")
+    ending = [(names, count) for (_, names), count in sampled.stacks.items()
+              if names[:1] != ("<module>",)]
+    in_none = sum(count for names, count in ending if not names)
+    assert in_none > 20, sampled.stacks
+    assert sum(count for names, count in ending if names) < 0.2 * in_none, sampled.stacks
+
+
 def test_a_killed_process_leaves_its_samples(python, sample):
     sampled = sample(python, SPIN + """
 import os, signal
