@@ -102,6 +102,19 @@ static void add_escaped(struct buf *out, char c)
 	buf_add_str(out, text);
 }
 
+/* What a terminal or an editor would obey is spelt out; a reader gets the same text. */
+static void add_sequence(struct buf *out, const char *s, size_t len)
+{
+	uint32_t code = utf8_decode(s, len);
+
+	if (!utf8_is_control(code))
+		buf_add(out, s, len);
+	else if (code < 0x10000)
+		buf_printf(out, "\\u%04x", code);
+	else
+		buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+}
+
 static void add_quoted(struct buf *out, const char *s, size_t n)
 {
 	buf_add_byte(out, '"');
@@ -116,7 +129,7 @@ static void add_quoted(struct buf *out, const char *s, size_t n)
 			break;
 		len = utf8_sequence(s + i, n - i);
 		if (len > 1)
-			buf_add(out, s + i, len);
+			add_sequence(out, s + i, len);
 		else if (len)
 			add_escaped(out, s[i]);
 		else

@@ -33,6 +33,32 @@ size_t utf8_sequence(const char *s, size_t n)
 	return len;
 }
 
+uint32_t utf8_decode(const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	uint32_t code = len > 1 ? p[0] & (0x7fu >> len) : p[0];
+
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | (p[i] & 0x3fu);
+	return code;
+}
+
+bool utf8_is_control(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0x61c, 0x61c },     { 0x200e, 0x200f },
+		{ 0x2028, 0x202e }, { 0x2066, 0x2069 }, { 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	}
+	return false;
+}
+
 size_t utf8_clean(char *out, const char *s, size_t n)
 {
 	char *to = out;

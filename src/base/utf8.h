@@ -2,7 +2,9 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -11,6 +13,15 @@
  * (n is 0, a stray or overlong sequence, a surrogate, above U+10FFFF, cut off).
  */
 size_t utf8_sequence(const char *s, size_t n);
+
+/* The code point of a well-formed sequence of so many bytes. */
+uint32_t utf8_decode(const char *s, size_t len);
+
+/*
+ * A character that is obeyed or hidden instead of shown: controls (ASCII's and C1), ends of
+ * lines, marks of direction, and the tags that spell text which nobody sees.
+ */
+bool utf8_is_control(uint32_t code);
 
 /*
  * Copies n bytes to `out`, each byte that belongs to no well-formed sequence

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define ELLIPSIS "\xe2\x80\xa6"
 
 static const char *three_digits(char out[TEXT_FIGURE], double value, const char *unit)
@@ -110,19 +112,10 @@ const char *text_file_name(const char *path)
 /* The bytes of the character at s, and whether a terminal may see it. */
 static size_t next_char(const char *s, int *harmless)
 {
-	const unsigned char *p = (const unsigned char *)s;
-	size_t n = 1;
+	size_t len = utf8_sequence(s, strnlen(s, 4));
 
-	while ((p[n] & 0xc0) == 0x80)
-		n++;
-	/*
-	 * ASCII and C1 controls (U+0080..9F); line and direction controls (U+2028..2E,
-	 * 2066..69).
-	 */
-	*harmless = !(p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0) ||
-		      (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
-		      (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
-	return n;
+	*harmless = len && !utf8_is_control(utf8_decode(s, len));
+	return len ? len : 1;
 }
 
 size_t text_width(const char *s)

@@ -87,18 +87,10 @@ static inline bool strict_wide(struct strict_json *j)
 	return code >= least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-/* Behind the backslash.  The writer has \u for controls only: more is refused here. */
-static inline bool strict_escape(struct strict_json *j)
+/* The four digits behind a \u. */
+static inline bool strict_unit(struct strict_json *j, uint32_t *code)
 {
-	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-	const char *name = j->p < j->end && *j->p ? strchr(names, *j->p) : NULL;
-	uint32_t code = 0;
-
-	if (name) {
-		j->p++;
-		strict_text(j, (uint8_t)values[name - names]);
-		return true;
-	}
+	*code = 0;
 	if (!strict_take(j, 'u') || j->end - j->p < 4)
 		return false;
 	for (int i = 0; i < 4; i++) {
@@ -107,10 +99,41 @@ static inline bool strict_escape(struct strict_json *j)
 
 		if (!digit)
 			return false;
-		code = code << 4 | (uint32_t)(digit - digits);
+		*code = *code << 4 | (uint32_t)(digit - digits);
 	}
-	strict_text(j, (uint8_t)code);
-	return code < 0x80;
+	return true;
+}
+
+static inline void strict_utf8(struct strict_json *j, uint32_t code)
+{
+	int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+
+	strict_text(j, (uint8_t)(more ? (0xff00u >> (more + 1) & 0xff) | code >> (6 * more) : code));
+	while (more--)
+		strict_text(j, (uint8_t)(0x80 | (code >> (6 * more) & 0x3f)));
+}
+
+/* Behind the backslash. */
+static inline bool strict_escape(struct strict_json *j)
+{
+	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+	const char *name = j->p < j->end && *j->p ? strchr(names, *j->p) : NULL;
+	uint32_t code, low;
+
+	if (name) {
+		j->p++;
+		strict_text(j, (uint8_t)values[name - names]);
+		return true;
+	}
+	if (!strict_unit(j, &code) || (code >= 0xdc00 && code < 0xe000))
+		return false;
+	if (code >= 0xd800 && code < 0xdc00) {
+		if (!strict_take(j, '\\') || !strict_unit(j, &low) || low < 0xdc00 || low >= 0xe000)
+			return false;
+		code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
+	}
+	strict_utf8(j, code);
+	return true;
 }
 
 static inline bool strict_string(struct strict_json *j, char kind)
