@@ -41,7 +41,8 @@ help: ## this list
 .PHONY: demo
 demo: build venv ## record PyTorch inference on the CPU, print the summary, leave the reports
 	build/stage/bin/inferscope run --python .venv/bin/python \
-		--report inferscope-report.md --report inferscope-report.json \
+		--report inferscope-report.md --report inferscope-report.html \
+		--report inferscope-report.json \
 		examples/torch_cpu_inference.py
 	@echo
 	@echo "The same for a GPU, from a trace that was recorded on an H200 (examples/traces):"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/census.h"
+#include "analyze/curves_collect.h"
 #include "analyze/gpu_steps.h"
 #include "analyze/memory_collect.h"
 #include "analyze/nvtx_figures.h"
@@ -161,8 +162,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
 	    census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &census.finder, &from, t, &items) ||
-	    step_use_collect(a, &items) || memory_collect(a, &memory, t) ||
+	    steps_collect(a, tl, &census.finder, &from, t, &items) || step_use_collect(a, &items) ||
+	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series) ||
 	    nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
@@ -212,5 +213,6 @@ void analysis_free(struct analysis *a)
 	gpu_sections_release(&a->gpu);
 	analysis_memory_release(&a->memory);
 	analysis_findings_release(&a->findings);
+	free(a->curves);
 	free(a);
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/curve.h"
 #include "analyze/finding_figures.h"
 #include "analyze/gpu_figures.h"
 #include "analyze/gpu_sections.h"
@@ -220,6 +221,7 @@ struct analysis {
 	struct analysis_layers layers;
 	struct analysis_torch torch;
 	struct analysis_memory memory;
+	struct analysis_curves *curves; /* for drawing; NULL: none */
 	struct analysis_trust trust;
 };
 

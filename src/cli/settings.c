@@ -16,7 +16,7 @@ const struct setting setting_report = {
 	.key = "report", .env = "INFERSCOPE_REPORT", .flag = "--report",
 	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
 	.scope = RUN | ANALYZE,
-	.help = "write a report; repeatable; .md or .json decides the format, "
+	.help = "write a report; repeatable; .md, .html or .json decides the format, "
 		"- is standard output; `analyze` writes none that is not asked for",
 };
 

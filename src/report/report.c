@@ -15,8 +15,6 @@ static const struct report_backend *const backends[] = {
 	NULL,
 };
 
-const struct report_backend report_html = { .name = "HTML", .extension = ".html" };
-
 static bool is_stdout(const char *path)
 {
 	return !strcmp(path, "-");
@@ -41,17 +39,13 @@ static bool ends_in(const char *path, const char *extension)
 const struct report_backend *report_backend_for(const char *path, struct err *err)
 {
 	for (const struct report_backend *const *b = backends; *b; b++) {
-		if (!ends_in(path, (*b)->extension))
-			continue;
-		if ((*b)->render)
+		if (ends_in(path, (*b)->extension))
 			return *b;
-		err_set(err, "cannot write '%s': %s reports are not supported yet", path,
-			(*b)->name);
-		return NULL;
 	}
 	if (is_special(path))
 		return &report_markdown;
-	err_set(err, "cannot write '%s': the name of a report must end in .md or .json", path);
+	err_set(err, "cannot write '%s': the name of a report must end in .md, .html or .json",
+		path);
 	return NULL;
 }
 

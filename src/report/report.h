@@ -2,7 +2,7 @@
  * Writing an analysis down.  The format follows from the file's name; each
  * format is one entry in a table and one file.
  *
- * Markdown and JSON are pure functions of the analysis and the detail: the same
+ * All are pure functions of the analysis and the detail: the same
  * trace gives the same bytes, whoever writes them, whenever and wherever.
  */
 #ifndef REPORT_REPORT_H
@@ -21,7 +21,6 @@ enum report_detail { DETAIL_SHORT, DETAIL_NORMAL, DETAIL_FULL };
 struct report_backend {
 	const char *name;      /* "Markdown" */
 	const char *extension; /* ".md" */
-	/* NULL: known, and not supported in this version. */
 	void (*render)(struct buf *out, const struct analysis *a, enum report_detail detail);
 };
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 import jsonschema
 import pytest
@@ -40,3 +41,23 @@ def refused(inferscope):
         assert lines[0].startswith("inferscope: ")
         return lines[0][len("inferscope: "):]
     return run
+
+
+@pytest.fixture
+def story(binary, work):
+    """Writes a story as a trace into the working directory; returns its name."""
+    tool = os.path.join(os.path.dirname(binary), "../../tests/unit/story_trace")
+
+    def write(text, name="run.isc"):
+        (work / "story").write_text(text)
+        subprocess.run([tool, "story", name], cwd=str(work), check=True)
+        return name
+    return write
+
+
+@pytest.fixture
+def golden(story, root):
+    def write(name):
+        with open(os.path.join(root, "tests/golden", name + ".story")) as f:
+            return story(f.read(), name + ".isc")
+    return write

@@ -24,26 +24,6 @@ def schema(root):
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.fixture
-def story(binary, work):
-    """Writes a story as a trace into the working directory; returns its name."""
-    tool = os.path.join(os.path.dirname(binary), "../../tests/unit/story_trace")
-
-    def write(text, name="run.isc"):
-        (work / "story").write_text(text)
-        subprocess.run([tool, "story", name], cwd=str(work), check=True)
-        return name
-    return write
-
-
-@pytest.fixture
-def golden(story):
-    def write(name):
-        with open(os.path.join(GOLDEN, name + ".story")) as f:
-            return story(f.read(), name + ".isc")
-    return write
-
-
 SMALL = """\
 info command python3
 info command app.py
@@ -266,8 +246,7 @@ def test_every_truncation_and_flip_ends_well(inferscope, golden, work):
 @pytest.mark.parametrize("arguments, text", [
     ((), "which trace"),
     (("run.isc", "other.isc"), "'other.isc'"),
-    (("run.isc", "--report", "r.html"), "HTML reports are not supported yet"),
-    (("run.isc", "--report", "r.txt"), "must end in .md or .json"),
+    (("run.isc", "--report", "r.txt"), "must end in .md, .html or .json"),
     (("run.isc", "--report", "none/r.md"), "none/r.md': No such file or directory"),
     (("run.isc", "--report", "home.md"), "home.md': it is a directory"),
     (("run.isc", "--report", "r.md", "--report", "r.md"), "'r.md' is given twice"),

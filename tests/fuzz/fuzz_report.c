@@ -3,8 +3,8 @@
  * Any texts, wherever a program can leave one: command line, names of processes,
  * threads, functions, files, scopes, metadata, kernels, devices, notes, rules.  The
  * input is these texts, with 0xff between them; the events around them are always
- * the same.  Whatever the texts say, JSON must be JSON, a row of a Markdown table
- * must have the cells of its head, and nothing may reach a terminal that it would
+ * the same.  Whatever the texts say, JSON must be JSON, a page have only its own elements, a row of
+ * a Markdown table must have the cells of its head, and nothing may reach a terminal that it would
  * obey.
  */
 #include <stdint.h>
@@ -258,6 +258,64 @@ static void check_markdown(const struct buf *text)
 	}
 }
 
+/* Only elements that a page has, up to our script; whatever a text says is none. */
+static void check_page(struct buf *text)
+{
+	static const char *const ours[] = {
+		"!DOCTYPE html>",
+		"html ",
+		"head>",
+		"meta ",
+		"title>",
+		"style>",
+		"body>",
+		"nav ",
+		"a href=\"#",
+		"main>",
+		"header>",
+		"section id=\"",
+		"h1>",
+		"h2>",
+		"h3>",
+		"p>",
+		"ul>",
+		"li>",
+		"strong>",
+		"code>",
+		"wbr>",
+		"table>",
+		"thead>",
+		"tbody>",
+		"tr>",
+		"th scope=\"col\"",
+		"td>",
+		"td class=\"n\">",
+		"div class=\"",
+		"figure>",
+		"figcaption>",
+		"svg ",
+		"text x=\"",
+		"line class=\"",
+		"text class=\"",
+		"path class=\"",
+		"circle cx=\"",
+		"rect class=\"",
+		"p class=\"more\">",
+	};
+	const char *p = buf_string(text), *body = strstr(p, "<body>"), *end = strstr(p, "<script>");
+
+	require(body && end > body);
+	check_harmless(body, (size_t)(end - body));
+	while ((p = strchr(p, '<')) < end) {
+		bool known = *++p == '/' &&
+			     strspn(p + 1, "abcdefghijklmnopqrstuvwxyz123") == strcspn(p + 1, ">");
+
+		for (size_t i = 0; !known && i < sizeof(ours) / sizeof(*ours); i++)
+			known = !strncmp(p, ours[i], strlen(ours[i]));
+		require(known);
+	}
+}
+
 static void check_json(const char *data, size_t n)
 {
 	struct strict_json j;
@@ -328,6 +386,10 @@ static void check_reports(const struct trace *t, struct input *in)
 	report_markdown.render(&text, a, DETAIL_FULL);
 	require(!text.failed);
 	check_markdown(&text);
+	buf_clear(&text);
+	report_html.render(&text, a, DETAIL_FULL);
+	require(!text.failed);
+	check_page(&text);
 	buf_clear(&text);
 	report_json.render(&text, a, DETAIL_FULL);
 	require(!text.failed);

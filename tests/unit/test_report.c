@@ -56,11 +56,11 @@ static void the_name_decides_the_format(void **state)
 	assert_ptr_equal(report_backend_for("dir/A.JSON", &err), &report_json);
 	assert_ptr_equal(report_backend_for("-", &err), &report_markdown);
 	assert_ptr_equal(report_backend_for("/dev/null", &err), &report_markdown);
-	assert_null(report_backend_for("a.html", &err));
-	assert_string_equal(err.text, "cannot write 'a.html': HTML reports are not supported yet");
+	assert_ptr_equal(report_backend_for("a.html", &err), &report_html);
 	assert_null(report_backend_for("a.txt", &err));
-	assert_string_equal(err.text,
-			    "cannot write 'a.txt': the name of a report must end in .md or .json");
+	assert_string_equal(
+		err.text,
+		"cannot write 'a.txt': the name of a report must end in .md, .html or .json");
 	assert_null(report_backend_for(".md", &err));
 	assert_null(report_backend_for("", &err));
 }

@@ -119,6 +119,25 @@ static void compare_rendered(const struct golden *g, const struct report_backend
 	buf_release(&out);
 }
 
+/* What is the page's own: its style and script are not of the trace. */
+static void compare_page(const struct golden *g)
+{
+	const char *begin, *end;
+	struct buf out, body;
+
+	buf_init(&out);
+	buf_init(&body);
+	report_html.render(&out, g->analysis, DETAIL_NORMAL);
+	begin = strstr(buf_string(&out), "<body>");
+	end = begin ? strstr(begin, "<script>") : NULL;
+	assert_non_null(end);
+	buf_add(&body, begin, (size_t)(end - begin));
+	buf_add_byte(&body, '\n');
+	compare(g, report_html.extension, buf_string(&body));
+	buf_release(&body);
+	buf_release(&out);
+}
+
 static void compare_summary(const struct golden *g)
 {
 	static const char *const written[] = { "inferscope-report.md", "out.json" };
@@ -153,21 +172,38 @@ static void reports_are_as_agreed(void **state)
 	close_golden(&g);
 }
 
+/* A page is the Markdown report and plots: a few are enough. */
+static void the_page_is_as_agreed(void **state)
+{
+	struct golden g;
+
+	open_golden(&g, *state);
+	compare_page(&g);
+	close_golden(&g);
+}
+
 #define GOLDEN(story)                                                \
 	{                                                            \
 		.name = (story), .test_func = reports_are_as_agreed, \
 		.initial_state = (void *)(uintptr_t)(story)          \
 	}
 
+#define GOLDEN_PAGE(story)                                                   \
+	{                                                                    \
+		.name = (story ".html"), .test_func = the_page_is_as_agreed, \
+		.initial_state = (void *)(uintptr_t)(story)                  \
+	}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN("plain_script"), GOLDEN("paused"),         GOLDEN("waiting"),
-		GOLDEN("contention"),   GOLDEN("asyncio_server"), GOLDEN("warm_up"),
-		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
-		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("left_out"),
-		GOLDEN("decoder"),      GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
-		GOLDEN("unmarked"),     GOLDEN("memory"),
+		GOLDEN("plain_script"),     GOLDEN("paused"),         GOLDEN("waiting"),
+		GOLDEN("contention"),       GOLDEN("asyncio_server"), GOLDEN("warm_up"),
+		GOLDEN("gpu_service"),      GOLDEN("losses"),         GOLDEN("hostile_names"),
+		GOLDEN("many_rows"),        GOLDEN("native_server"),  GOLDEN("left_out"),
+		GOLDEN("decoder"),          GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
+		GOLDEN("unmarked"),         GOLDEN("memory"),         GOLDEN_PAGE("hostile_names"),
+		GOLDEN_PAGE("gpu_service"), GOLDEN_PAGE("memory"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,115 @@
+"""The HTML report: one file, only its own elements, nothing of the user's but text."""
+
+import base64
+import hashlib
+import html.parser
+import os
+import re
+
+import pytest
+
+GOLDEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden")
+STORIES = sorted(name[:-len(".story")] for name in os.listdir(GOLDEN) if name.endswith(".story"))
+VOID = {"meta", "wbr", "line", "path"}
+ELEMENTS = {
+    "html": {"lang"}, "head": set(), "meta": {"charset", "http-equiv", "content", "name"},
+    "title": set(), "style": set(), "body": set(), "nav": {"aria-label"}, "a": {"href"},
+    "main": set(), "header": set(), "section": {"id"}, "h1": set(), "h2": set(), "h3": set(),
+    "p": {"class"}, "ul": set(), "li": set(), "strong": set(), "code": set(), "wbr": set(),
+    "table": set(), "thead": set(), "tbody": set(), "tr": set(), "th": {"scope", "class"},
+    "td": {"class"}, "div": {"class", "tabindex"}, "figure": set(), "figcaption": set(),
+    "svg": {"class", "viewbox", "role", "aria-label", "x", "width", "height"},
+    "rect": {"class", "x", "y", "width", "height"}, "path": {"class", "d"},
+    "line": {"class", "x1", "x2", "y1", "y2"}, "circle": {"cx", "cy", "r"},
+    "text": {"class", "x", "y", "text-anchor"}, "script": set(),
+}
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page and insists on its grammar; text: what it says, chapters: their headings."""
+
+    def __init__(self, source):
+        super().__init__(convert_charrefs=True)
+        self.open, self.texts, self.ids, self.links, self.rows = [], {}, [], [], []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        names = {name for name, _ in attrs}
+        assert names <= ELEMENTS[tag], (tag, attrs)
+        values = dict(attrs)
+        if "id" in values:
+            self.ids.append(values["id"])
+        if "href" in values:
+            assert re.fullmatch("#[a-z0-9-]*", values["href"])
+            self.links.append(values["href"][1:])
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in ("td", "th"):
+            self.rows[-1] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def text(self, tag):
+        return "".join(self.texts.get(tag, []))
+
+
+@pytest.fixture
+def page(inferscope, work):
+    def render(trace, *options):
+        done = inferscope("analyze", trace, "--quiet", "--report", "r.html", *options)
+        assert done.returncode == 0
+        return (work / "r.html").read_bytes().decode()
+    return render
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_every_page_is_well_formed_and_asks_for_nothing(name, golden, page):
+    source = page(golden(name), "--detail", "full")
+    parsed = Page(source)
+    assert set(parsed.links) <= set(parsed.ids)
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert not re.search(r"src=|url\(|@import|http:|//[a-z]", source.split("<script>")[0])
+    assert parsed.text("title").startswith("InferScope")
+
+
+def test_the_policy_lets_only_our_script_run(golden, page):
+    source = page(golden("plain_script"))
+    script = re.search("<script>(.*)</script>", source, re.S).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', source).group(1)
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-%s'" % digest in policy, "SCRIPT_HASH in report_html.c: " + digest
+
+
+def test_the_page_says_what_the_markdown_says(golden, inferscope, work):
+    trace = golden("gpu_service")
+    inferscope("analyze", trace, "--quiet", "--report", "r.html", "--report", "r.md")
+    markdown = (work / "r.md").read_text()
+    source = (work / "r.html").read_text()
+    headings = re.findall("^##+ (.*)$", markdown, re.M)
+    shown = [re.sub("<[^>]*>", "", text) for text in re.findall("<h[23]>(.*?)</h[23]>", source)]
+    assert shown == [re.sub("`", "", text) for text in headings]
+    body = re.sub(r"\|[-:|]+\|\n", "", markdown)
+    assert source.count("<tr>") == len(re.findall(r"^\|", body, re.M))
+    for chapter, plots in (("timeline-breakdown", 1), ("steps", 1), ("memory", 0)):
+        section = re.search('<section id="%s">.*?</section>' % chapter, source, re.S)
+        assert (section.group().count("<svg ") >= plots) if section else not plots
+
+
+def test_rows_have_the_cells_of_their_head_whatever_names_say(golden, page):
+    source = page(golden("hostile_names"), "--detail", "full")
+    for table in re.findall("<table>.*?</table>", source, re.S):
+        assert len(set(Page(table).rows)) == 1
