@@ -1,0 +1,118 @@
+"""A headless Chromium, told what to do over a pipe (the DevTools protocol), and what it saw."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def find():
+    """The program, or None."""
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+class Chromium:
+    """One tab.  errors: what its console and its policy complained of; requests: all addresses."""
+
+    def __init__(self, program, profile):
+        commands, self.to = os.pipe()
+        self.answers, replies = os.pipe()
+
+        def arrange():
+            # Moved out of the way first: 3 and 4 may be any of them.
+            high = [os.dup2(commands, 30), os.dup2(replies, 31)]
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--disable-extensions", "--disable-background-networking", "--disable-dev-shm-usage",
+             "--remote-debugging-pipe", "--user-data-dir=%s" % profile, "about:blank"],
+            close_fds=False, preexec_fn=arrange, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(commands)
+        os.close(replies)
+        self.number, self.rest, self.session = 0, b"", None
+        self.errors, self.requests, self.loaded = [], [], False
+        target = next(t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self.session = self.ask("Target.attachToTarget", targetId=target["targetId"],
+                                flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(domain + ".enable")
+
+    def next_message(self, seconds):
+        while b"\0" not in self.rest:
+            if not select.select([self.answers], [], [], seconds)[0]:
+                raise TimeoutError("Chromium says nothing for %d s" % seconds)
+            data = os.read(self.answers, 1 << 20)
+            if not data:
+                raise EOFError("Chromium has ended")
+            self.rest += data
+        message, self.rest = self.rest.split(b"\0", 1)
+        message = json.loads(message)
+        self.note(message.get("method"), message.get("params", {}))
+        return message
+
+    def note(self, method, params):
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"].get("text"))
+        elif method == "Runtime.consoleAPICalled":
+            self.errors.append(str(params["args"]))
+        elif method == "Log.entryAdded":
+            self.errors.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif method == "Page.loadEventFired":
+            self.loaded = True
+
+    def ask(self, method, seconds=30, **params):
+        self.number += 1
+        request = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            request["sessionId"] = self.session
+        os.write(self.to, json.dumps(request).encode() + b"\0")
+        while True:
+            message = self.next_message(seconds)
+            if message.get("id") == self.number:
+                if "error" in message:
+                    raise RuntimeError("%s: %s" % (method, message["error"]))
+                return message["result"]
+
+    def open(self, path):
+        self.errors, self.requests, self.loaded = [], [], False
+        self.ask("Page.navigate", url="file://%s" % path)
+        end = time.monotonic() + 30
+        while not self.loaded and time.monotonic() < end:
+            self.next_message(30)
+
+    def value(self, expression):
+        """Of a JavaScript expression."""
+        result = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(result["exceptionDetails"])
+        return result["result"].get("value")
+
+    def resize(self, width, height=900):
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                 deviceScaleFactor=1, mobile=width < 600)
+
+    def prefer(self, scheme):
+        self.ask("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screenshot(self, path):
+        """Of the whole page."""
+        image = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(image["data"]))
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(30)
+        os.close(self.to)
+        os.close(self.answers)
