@@ -138,6 +138,12 @@ static void note_clocks(struct notes *n, const struct analysis_gpu *gpu, const s
 				n,
 				"the GPU's clock%s was corrected by %.1f \xc2\xb5s, drift %.2f ppm",
 				of, clock->offset_ns / 1e3, clock->drift_ppm);
+		if (clock && clock->cut)
+			notes_add(n,
+				  "%" PRIu64 " GPU activit%s%s, as CUPTI says, after a wait for "
+				  "that had returned: taken to end when the next of the stream "
+				  "began",
+				  clock->cut, clock->cut == 1 ? "y ends" : "ies end", of);
 	}
 }
 

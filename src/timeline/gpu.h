@@ -96,6 +96,7 @@ struct gpu_clock {
 	int64_t farthest_ns;
 	uint64_t violations_before,
 		violations_after; /* activities before their launch or after their wait */
+	uint64_t cut;             /* activities that were said to end after that, see gpu_clock.c */
 	bool corrected;
 	double offset_ns, drift_ppm; /* added: at the first activity, and from there on */
 };

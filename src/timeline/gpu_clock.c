@@ -11,6 +11,10 @@
  * c(t) is fitted and applied to all activities of the process; no event is ever
  * moved by itself.
  *
+ * A few ends are wrong whatever the clock: CUPTI 13.0 says of a copy right before a graph's
+ * first launch that it lasts until the second.  Work of a stream runs in order, so what
+ * ends after a wait for it had ended when the next of its stream began, and is cut there.
+ *
  * What counts as a wait for an activity:
  *   - its own call, if that is a copy to the host that is not asynchronous or goes
  *     to pageable memory: such a call returns when the copy is done
@@ -252,6 +256,37 @@ static int correct(struct merge *m)
 	return 0;
 }
 
+/* Few violations are wrong pairs; many mean that the times are wrong, and are the bound. */
+static bool are_few(const struct gpu_clock *c)
+{
+	return c->violations_after * OUTLIER_SHARE <= c->pairs_below + c->pairs_above;
+}
+
+/* When the next of its stream began; INT64_MAX: there is none. */
+static int64_t next_start(const struct merge *m, size_t i)
+{
+	const struct gpu_activity *a = &m->activities[i];
+
+	for (i++; i < m->count; i++)
+		if (m->activities[i].stream == a->stream && m->activities[i].context == a->context)
+			return m->activities[i].start_ns;
+	return INT64_MAX;
+}
+
+static void cut_ends(struct merge *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct gpu_activity *a = &m->activities[i];
+
+		if (m->until_ns[i] == INT64_MAX || a->end_ns <= m->until_ns[i] ||
+		    next_start(m, i) > m->until_ns[i])
+			continue;
+		a->end_ns = next_start(m, i);
+		m->clock->cut++;
+	}
+	m->clock->violations_after -= m->clock->cut;
+}
+
 /* The tightest bounds of each cell of time; INT64_MIN and INT64_MAX where there are none. */
 struct windows {
 	size_t count;
@@ -271,9 +306,7 @@ static size_t window_cell(const struct windows *w, int64_t t_ns)
 
 static void windows_fill(const struct merge *m, struct windows *w)
 {
-	const struct gpu_clock *c = m->clock;
-	/* Few violations are wrong pairs; many mean that the times are wrong, and are the bound. */
-	bool sift = c->violations_after * OUTLIER_SHARE <= c->pairs_below + c->pairs_above;
+	bool sift = are_few(m->clock);
 	int64_t first_ns = m->activities[0].start_ns;
 	int64_t span_ns = m->activities[m->count - 1].start_ns - first_ns;
 
@@ -429,6 +462,8 @@ static int merge_process(struct merge m, size_t first, size_t count)
 	m.clock->violations_before = m.clock->violations_after = count_violations(&m, &none);
 	if (m.clock->violations_before && correct(&m))
 		return -1;
+	if (m.clock->violations_after && are_few(m.clock))
+		cut_ends(&m);
 	return measure(&m);
 }
 

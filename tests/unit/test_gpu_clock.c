@@ -27,6 +27,8 @@ struct simulation {
 	int64_t step_ns;    /* ... the clock is that much ahead; 0: never */
 	unsigned lie_every; /* kernels whose time is off by lie_ns; 0: none */
 	int64_t lie_ns;
+	unsigned late_every; /* kernels whose end alone is off by late_ns; 0: none */
+	int64_t late_ns;
 	enum cuda_call wait;  /* CUDA_CALL_OTHER: none */
 	uint64_t wait_stream; /* + 1; 0: not told */
 	unsigned streams;     /* that the kernels alternate between */
@@ -63,7 +65,7 @@ static void simulate(struct simulated *r, const struct simulation *s)
 	r->kernels = 0;
 	for (unsigned step = 0; step < s->steps; step++) {
 		for (unsigned i = 0; i < LAUNCHES; i++, correlation++) {
-			int64_t start_ns, end_ns, lie_ns = 0;
+			int64_t start_ns, end_ns, lie_ns = 0, late_ns = 0;
 
 			random = random * 1664525u + 1013904223u;
 			gpu_trace_call(&r->t, &(struct call_spec){ .thread = 1,
@@ -79,6 +81,8 @@ static void simulate(struct simulated *r, const struct simulation *s)
 			r->true_start_ns[r->kernels++] = start_ns;
 			if (s->lie_every && correlation % s->lie_every == 0)
 				lie_ns = s->lie_ns;
+			if (s->late_every && correlation % s->late_every == 0)
+				late_ns = s->late_ns;
 			gpu_trace_activity(
 				&r->t, &(struct activity_spec){
 					       .thread = 2,
@@ -88,7 +92,8 @@ static void simulate(struct simulated *r, const struct simulation *s)
 					       .context = 1,
 					       .stream = 7 + (s->streams ? i % s->streams : 0),
 					       .start_ns = device_time(s, step, start_ns) + lie_ns,
-					       .end_ns = device_time(s, step, end_ns) + lie_ns });
+					       .end_ns = device_time(s, step, end_ns) + lie_ns +
+							 late_ns });
 			now_ns += 10000;
 		}
 		if (s->blocking_copy) {
@@ -340,6 +345,35 @@ static void a_few_wrong_pairs_do_not_move_the_clock(void **state)
 	}
 }
 
+static void an_end_after_the_wait_is_cut_where_the_next_of_the_stream_began(void **state)
+{
+	struct simulation s = { .steps = 1000,
+				.pause_ns = 9000000,
+				.wait = CUDA_CALL_SYNC_DEVICE,
+				.late_every = 4001,
+				.late_ns = 5000000 };
+	struct simulated r;
+	const struct gpu_clock *c;
+
+	(void)state;
+	simulate(&r, &s);
+	c = clock_of(&r);
+	assert_in_range(c->violations_before, 1, 1000 * (LAUNCHES + 1) / 4001);
+	assert_int_equal(c->cut, c->violations_before);
+	assert_int_equal(c->violations_after, 0);
+	assert_false(c->corrected);
+	for (size_t i = 0; i + 1 < gpu_activity_count(r.t.gpu); i++)
+		assert_true(gpu_activity(r.t.gpu, i)->end_ns <=
+			    gpu_activity(r.t.gpu, i + 1)->start_ns);
+	release(&r);
+	/* So many are no exceptions: it is the clock that is wrong, and that is said. */
+	s.late_every = 97;
+	simulate(&r, &s);
+	assert_int_equal(clock_of(&r)->cut, 0);
+	assert_true(clock_of(&r)->violations_after > 0);
+	release(&r);
+}
+
 static void a_step_leaves_the_larger_part_right_and_the_rest_told(void **state)
 {
 	struct simulation s = { .steps = 1000,
@@ -427,6 +461,7 @@ int main(void)
 		cmocka_unit_test(waits_for_a_stream_bound_the_work_of_that_stream),
 		cmocka_unit_test(without_waits_there_is_no_bound),
 		cmocka_unit_test(a_few_wrong_pairs_do_not_move_the_clock),
+		cmocka_unit_test(an_end_after_the_wait_is_cut_where_the_next_of_the_stream_began),
 		cmocka_unit_test(a_step_leaves_the_larger_part_right_and_the_rest_told),
 		cmocka_unit_test(kernels_without_calls_are_kept_as_they_are),
 		cmocka_unit_test(each_process_has_its_own_correction),
