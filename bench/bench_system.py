@@ -65,7 +65,7 @@ def seconds(program, folder, *options):
 def main():
     for name, text in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as folder:
-            program = os.path.join(folder, name + ".py")
+            program = os.path.join(folder, "workload.py")
             with open(program, "w", encoding="utf-8") as file:
                 file.write(text)
             times = paired.interleave(lambda: seconds(program, folder, "--no-memory"),
