@@ -172,7 +172,7 @@ int thread_states_collect(struct analysis *a, const struct trace *t, struct err 
 {
 	struct sample_walk walk; /* what is damaged is counted by the census of the samples */
 	struct collector c;
-	const struct sample_visitor visitor = { &c, take_sample, take_native };
+	const struct sample_visitor visitor = { &c, take_sample, take_native, NULL };
 	int rc = -1;
 
 	collector_init(&c, a, t);

@@ -81,10 +81,28 @@ static int write_absence(void *ctx, const struct native_absence *a)
 	return sample.thread ? trace_write_sample(d->writer, a->process, &sample, c->err) : 0;
 }
 
+static int write_fault(void *ctx, const struct native_fault *f)
+{
+	struct context *c = ctx;
+	struct drain *d = c->drain;
+	int64_t time_ns = f->at.monotonic_ns - trace_writer_start(d->writer)->monotonic_ns;
+	const struct sample sample = {
+		.thread = thread_id(d, f->at.process, (uint32_t)f->at.tid),
+		.stack = f->at.place,
+		.flags = SAMPLE_NATIVE | SAMPLE_FAULT | SAMPLE_RUNNING |
+			 (f->major ? SAMPLE_MAJOR : 0),
+		.count = f->count,
+		.first_ns = time_ns,
+		.last_ns = time_ns,
+	};
+
+	return trace_write_sample(d->writer, f->at.process, &sample, c->err);
+}
+
 static int read_all(struct drain *d, struct err *err)
 {
 	struct context c = { d, err };
-	const struct native_reader reader = { &c, write_sample, write_absence };
+	const struct native_reader reader = { &c, write_sample, write_absence, write_fault };
 	const struct native_definitions definitions = { &c, next_id, define };
 
 	return native_read(d->native, ticks_now_ns(d->ticks), &reader, &definitions);

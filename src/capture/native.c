@@ -19,11 +19,14 @@
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
+#define FAULTS_MAX 16u     /* threads whose page faults are told: two more files each */
+#define FAULTS_ONE_IN 4u   /* of so many readings: counting costs 50 ns a fault */
 
 struct native_thread {
 	pid_t tid;
 	bool there;          /* in the last look at its process */
 	bool turns;          /* it is told when the thread loses and gets a CPU */
+	bool faults;         /* and where it has page faults */
 	unsigned turn_count; /* since the last reading */
 	int64_t lost_cpu_ns; /* 0: it has one, or it is not known */
 	bool preempted;
@@ -46,6 +49,9 @@ struct native {
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
 	uint32_t hz, interrupt_ns;
+	bool faults;
+	size_t fault_count; /* threads */
+	unsigned readings;
 	int refused;
 	uint64_t lost;
 };
@@ -63,7 +69,7 @@ static void choose_rate(struct native *n, uint32_t budget_ppm)
 		n->hz = NATIVE_HZ_LEAST;
 }
 
-struct native *native_new(uint32_t budget_ppm)
+struct native *native_new(uint32_t budget_ppm, bool faults)
 {
 	struct native *n = calloc(1, sizeof(*n));
 
@@ -73,14 +79,17 @@ struct native *native_new(uint32_t budget_ppm)
 		free(n);
 		n = NULL;
 	}
-	if (n)
+	if (n) {
 		choose_rate(n, budget_ppm);
+		n->faults = faults;
+	}
 	return n;
 }
 
 static void thread_close(struct native *n, struct native_thread *t)
 {
 	n->lost += t->events.lost;
+	n->fault_count -= t->faults;
 	perf_events_close(&t->events);
 	n->thread_count--;
 }
@@ -125,6 +134,21 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 	return &grown[n->count++];
 }
 
+static bool faults_are_on(const struct native *n)
+{
+	return n->readings % FAULTS_ONE_IN == 0;
+}
+
+static void add_faults(struct native *n, struct native_thread *t)
+{
+	if (!n->faults || t->faults || n->fault_count >= spare_files(FAULTS_MAX))
+		return;
+	(void)perf_events_add_faults(&t->events, t->tid);
+	t->faults = true;
+	n->fault_count++;
+	perf_events_switch_faults(&t->events, faults_are_on(n));
+}
+
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 {
 	struct native_thread t = { .tid = tid, .there = true, .turns = true };
@@ -144,6 +168,7 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	}
 	n->works = true;
 	n->thread_count++;
+	add_faults(n, &t);
 	grown[p->count++] = t;
 }
 
@@ -217,6 +242,24 @@ static void take_sample(void *ctx, int64_t monotonic_ns, uint64_t address)
 		r->failed = true;
 }
 
+static void take_fault(void *ctx, int64_t monotonic_ns, uint64_t address, uint32_t count,
+		       bool major)
+{
+	struct reading *r = ctx;
+	const struct native_fault f = {
+		.at.process = r->process->id,
+		.at.tid = r->thread->tid,
+		.at.monotonic_ns = monotonic_ns,
+		.at.place = native_places_find(r->native->places, &r->process->maps,
+					       r->process->pid, address, r->now_ns, r->definitions),
+		.count = count,
+		.major = major,
+	};
+
+	if (!r->failed && r->reader->fault(r->reader->ctx, &f))
+		r->failed = true;
+}
+
 static void take_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
 {
 	struct reading *r = ctx;
@@ -238,17 +281,21 @@ static void take_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
 }
 
 /* False: the thread is gone. */
-static bool stop_turns(const struct native *n, struct native_thread *t)
+static bool stop_turns(struct native *n, struct native_thread *t)
 {
 	perf_events_close(&t->events); /* what was lost were such records */
-	t->turns = false;
+	n->fault_count -= t->faults;
+	t->turns = t->faults = false;
 	t->lost_cpu_ns = 0;
-	return !perf_events_open(&t->events, t->tid, n->hz, false);
+	if (perf_events_open(&t->events, t->tid, n->hz, false))
+		return false;
+	add_faults(n, t);
+	return true;
 }
 
 static int read_process(struct reading *r)
 {
-	const struct perf_visitor visitor = { r, take_sample, take_turn };
+	const struct perf_visitor visitor = { r, take_sample, take_turn, take_fault };
 	struct native_process *p = r->process;
 	size_t left = 0;
 
@@ -258,6 +305,8 @@ static int read_process(struct reading *r)
 		r->thread = t;
 		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
+		if (t->faults && r->native->readings % FAULTS_ONE_IN < 2)
+			perf_events_switch_faults(&t->events, faults_are_on(r->native));
 		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
 		    !stop_turns(r->native, t))
 			t->there = false;
@@ -275,6 +324,7 @@ int native_read(struct native *n, int64_t now_ns, const struct native_reader *re
 {
 	size_t left = 0;
 
+	n->readings++;
 	for (size_t i = 0; i < n->count; i++) {
 		struct reading r = { n, &n->processes[i], NULL, now_ns, reader, d, false };
 

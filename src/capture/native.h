@@ -27,6 +27,13 @@ struct native_sample {
 	uint32_t place; /* id that native_define() defines; 0: unknown */
 };
 
+/* A page fault of a thread, one of `count` that it stands for. */
+struct native_fault {
+	struct native_sample at;
+	uint32_t count;
+	bool major;
+};
+
 /* A thread had no CPU for a millisecond or longer. */
 struct native_absence {
 	uint32_t process;
@@ -40,10 +47,14 @@ struct native_reader {
 	void *ctx;
 	int (*sample)(void *ctx, const struct native_sample *s);
 	int (*absence)(void *ctx, const struct native_absence *a);
+	int (*fault)(void *ctx, const struct native_fault *f);
 };
 
-/* Measures what samples cost, in a millisecond.  budget_ppm: of shm_header.  NULL: no memory. */
-struct native *native_new(uint32_t budget_ppm);
+/*
+ * Measures what samples cost, in a millisecond.  budget_ppm: of shm_header.  faults: page faults
+ * are sampled too.  NULL: no memory.
+ */
+struct native *native_new(uint32_t budget_ppm, bool faults);
 void native_free(struct native *n); /* NULL is a no-op */
 
 /* Takes in the threads that a process has now.  Again and again while it lives. */

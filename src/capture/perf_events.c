@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,11 +22,14 @@
 #define COST_ROUNDS 5
 #define COST_MOST_NS 100000000u /* per sample; what is above was something else */
 
+#define MINOR_PERIOD 64u /* of so many minor faults one is noted; of major ones each */
+
 #define RECORD_MAX 256u /* longer ones are not of a kind that was asked for */
 
 /* What we asked for, in the kernel's order. */
 struct sample_record {
 	struct perf_event_header header;
+	uint64_t id; /* which of the events */
 	uint64_t address;
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -47,16 +51,18 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int event_open(pid_t tid, uint32_t hz, bool turns)
+static int event_open(pid_t tid, uint64_t what, uint64_t period, bool turns, bool disabled)
 {
 	struct perf_event_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_TASK_CLOCK;
-	attr.sample_period = 1000000000u / hz;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	attr.config = what;
+	attr.sample_period = period;
+	attr.sample_type =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	attr.disabled = disabled;
 	attr.exclude_kernel = 1; /* permitted to more users; what a system call does is its own */
 	attr.exclude_hv = 1;
 	attr.context_switch = turns;
@@ -71,7 +77,8 @@ int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns)
 	int why;
 
 	memset(p, 0, sizeof(*p));
-	p->fd = event_open(tid, hz, turns);
+	p->minor_faults = p->major_faults = -1;
+	p->fd = event_open(tid, PERF_COUNT_SW_TASK_CLOCK, 1000000000u / hz, turns, false);
 	if (p->fd < 0)
 		return -1;
 	p->memory = mmap(NULL, (1 + DATA_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -85,14 +92,53 @@ int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns)
 	return -1;
 }
 
+/* -1: none. */
+static int fault_event(const struct perf_events *p, pid_t tid, uint64_t what, uint64_t period,
+		       uint64_t *id)
+{
+	int fd = event_open(tid, what, period, false, true);
+
+	if (fd >= 0 &&
+	    (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, p->fd) || ioctl(fd, PERF_EVENT_IOC_ID, id))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int perf_events_add_faults(struct perf_events *p, pid_t tid)
+{
+	p->minor_faults =
+		fault_event(p, tid, PERF_COUNT_SW_PAGE_FAULTS_MIN, MINOR_PERIOD, &p->minor_id);
+	p->major_faults = fault_event(p, tid, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, &p->major_id);
+	return p->minor_faults < 0 || p->major_faults < 0 ? -1 : 0;
+}
+
+void perf_events_switch_faults(struct perf_events *p, bool on)
+{
+	unsigned long how = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+
+	if (p->minor_faults >= 0)
+		(void)ioctl(p->minor_faults, how, 0);
+	if (p->major_faults >= 0)
+		(void)ioctl(p->major_faults, how, 0);
+}
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 void perf_events_close(struct perf_events *p)
 {
 	if (p->memory)
 		munmap(p->memory, (1 + DATA_PAGES) * page_bytes());
-	if (p->fd >= 0)
-		close(p->fd);
 	p->memory = NULL;
-	p->fd = -1;
+	close_one(&p->minor_faults);
+	close_one(&p->major_faults);
+	close_one(&p->fd);
 }
 
 /* Out of the ring, where a record may be in two pieces. */
@@ -107,6 +153,18 @@ static void copy_out(const struct perf_events *p, uint64_t at, void *to, size_t 
 	memcpy((char *)to + first, data, bytes - first);
 }
 
+static void hand_over_sample(const struct perf_events *p, const struct sample_record *s,
+			     const struct perf_visitor *v)
+{
+	bool minor = p->minor_faults >= 0 && s->id == p->minor_id;
+	bool major = p->major_faults >= 0 && s->id == p->major_id;
+
+	if (minor || major)
+		v->fault(v->ctx, (int64_t)s->time_ns, s->address, major ? 1 : MINOR_PERIOD, major);
+	else
+		v->sample(v->ctx, (int64_t)s->time_ns, s->address);
+}
+
 static void hand_over(struct perf_events *p, const void *record, const struct perf_visitor *v)
 {
 	const struct perf_event_header *h = record;
@@ -116,7 +174,7 @@ static void hand_over(struct perf_events *p, const void *record, const struct pe
 
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		v->sample(v->ctx, (int64_t)sample->time_ns, sample->address);
+		hand_over_sample(p, sample, v);
 		break;
 	case PERF_RECORD_SWITCH:
 		v->turn(v->ctx, (int64_t)turn->time_ns, !(h->misc & PERF_RECORD_MISC_SWITCH_OUT),
@@ -205,7 +263,7 @@ static void ignore_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted
 uint32_t perf_events_cost_ns(void)
 {
 	int64_t costs[COST_ROUNDS], samples;
-	const struct perf_visitor counter = { &samples, count_sample, ignore_turn };
+	const struct perf_visitor counter = { &samples, count_sample, ignore_turn, NULL };
 	int n = 0;
 
 	work_ns(); /* a first time for code and caches */

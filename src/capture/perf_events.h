@@ -15,7 +15,9 @@
 
 /* One thread's events and the memory that the kernel writes them to. */
 struct perf_events {
-	int fd; /* -1: none */
+	int fd;                         /* -1: none */
+	int minor_faults, major_faults; /* -1: none; they write to the same memory */
+	uint64_t minor_id, major_id;
 	void *memory;
 	uint64_t lost; /* records that found no room */
 };
@@ -27,6 +29,9 @@ struct perf_visitor {
 	/* Where they were asked for: it lost (on: got) its CPU.  preempted: it would have gone on.
 	 */
 	void (*turn)(void *ctx, int64_t monotonic_ns, bool on, bool preempted);
+	/* Likewise: an instruction there had a page fault, one of `count`. */
+	void (*fault)(void *ctx, int64_t monotonic_ns, uint64_t address, uint32_t count,
+		      bool major);
 };
 
 /*
@@ -39,6 +44,13 @@ uint32_t perf_events_cost_ns(void);
 /* -1 with errno: the kernel refuses.  The thread may be anybody's whom we may trace. */
 int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns);
 void perf_events_close(struct perf_events *p); /* may be called again */
+
+/*
+ * Page faults of the thread as well, from perf_events_switch_faults() on; every fault costs 50 ns
+ * more while they are on.  -1: the kernel refuses, and the rest works.
+ */
+int perf_events_add_faults(struct perf_events *p, pid_t tid);
+void perf_events_switch_faults(struct perf_events *p, bool on);
 
 /* Hands over what came since the last call, oldest first. */
 void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor);

@@ -75,7 +75,7 @@ static int sampler_start(struct recording *r, struct err *err)
 			trace_writer_start(r->writer)->monotonic_ns, err))
 		return -1;
 	drain_sample(r->drain, r->sampler);
-	r->native = native_new(h->budget_ppm);
+	r->native = native_new(h->budget_ppm, r->memory);
 	if (!r->native)
 		return err_set(err, "out of memory");
 	drain_sample_native(r->drain, r->native);

@@ -95,7 +95,7 @@ int export_json_states(struct exported *x, struct err *err)
 {
 	size_t threads = trace_thread_count(x->trace);
 	struct states s = { x, calloc(threads + 1, sizeof(*s.newest)) };
-	const struct sample_visitor visitor = { &s, take_sample, take_native };
+	const struct sample_visitor visitor = { &s, take_sample, take_native, NULL };
 	struct sample_walk walk;
 	int rc = -1;
 

@@ -49,6 +49,16 @@ static void tell_native(const struct sample_visitor *v, uint32_t process, size_t
 		v->native(v->ctx, &n);
 }
 
+static void tell_fault(const struct sample_visitor *v, uint32_t process, size_t thread,
+		       const struct sample *s)
+{
+	const struct fault_at f = { process,  thread,   (s->flags & SAMPLE_MAJOR) != 0,
+				    s->stack, s->count, s->first_ns };
+
+	if (v->fault)
+		v->fault(v->ctx, &f);
+}
+
 int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
 		struct err *err)
 {
@@ -71,7 +81,9 @@ int sample_walk(struct sample_walk *w, const struct trace *t, const struct sampl
 		for (size_t n = 0; n < b.count; n++) {
 			size_t thread = trace_thread_find(t, b.samples[n].thread);
 
-			if (b.samples[n].flags & SAMPLE_NATIVE)
+			if (b.samples[n].flags & SAMPLE_FAULT)
+				tell_fault(v, b.process, thread, &b.samples[n]);
+			else if (b.samples[n].flags & SAMPLE_NATIVE)
 				tell_native(v, b.process, thread, &b.samples[n]);
 			else if (thread < threads)
 				next(v, thread, &latest[thread], &b.samples[n]);

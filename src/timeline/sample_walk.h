@@ -30,10 +30,21 @@ struct native_sample_at {
 	int64_t end_ns; /* SAMPLE_AWAY: when it got a CPU again */
 };
 
+/* A page fault (SAMPLE_FAULT). */
+struct fault_at {
+	uint32_t process; /* id */
+	size_t thread;    /* position; trace_thread_count(): one without Python */
+	bool major;       /* it waited for a disk */
+	uint32_t place;   /* id, as in trace_native() */
+	uint32_t count;   /* of faults that it stands for */
+	int64_t time_ns;
+};
+
 struct sample_visitor {
 	void *ctx;
 	void (*sample)(void *ctx, const struct timed_sample *s);
 	void (*native)(void *ctx, const struct native_sample_at *n); /* may be NULL */
+	void (*fault)(void *ctx, const struct fault_at *f);          /* may be NULL */
 };
 
 struct sample_walk {

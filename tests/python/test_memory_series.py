@@ -98,6 +98,31 @@ def test_page_faults_are_counted(watch, killed):
     assert pages <= series.grown("minor_faults") < 1.02 * pages + 1000
 
 
+def test_page_faults_have_their_place(watch, read_trace):
+    """By the kernel's perf events, a quarter of the time: nearly all are in the one function."""
+    series = watch("""
+def touch_much():
+    touch(16 << 20)
+def touch_nothing():
+    end = time.perf_counter() + 0.02
+    while time.perf_counter() < end: pass
+end = time.perf_counter() + 2
+while time.perf_counter() < end: touch_much(); touch_nothing()
+""", cpu="auto")
+    if any(text.startswith("refused") for text in series.info("native")):
+        pytest.skip("perf events are not permitted here")
+    recording = read_trace("t.isc")
+    spans = [(1000 * call["start_us"], 1000 * call["end_us"])
+             for call in recording.functions("touch_much")]
+    faults = [sample for sample in series.trace.samples if sample.flags & isc.FAULT_FLAG]
+    assert {sample.flags & isc.MAJOR_FLAG for sample in faults} <= {0}
+    times = [sample.first_ns for sample in faults if sample.first_ns > spans[0][0]]
+    inside = [time for time in times if any(start <= time <= end for start, end in spans)]
+    assert len(times) > 50 and len(inside) > 0.9 * len(times)
+    told = sum(sample.count for sample in faults)
+    assert 0.1 < told / series.grown("minor_faults") < 0.6
+
+
 def test_a_cold_file_is_read_from_storage(watch, work):
     """The program's own account, taken where it reads, is the truth."""
     path = work / "weights.bin"

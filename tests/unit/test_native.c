@@ -9,10 +9,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -148,9 +150,9 @@ static unsigned samples_in(const struct seen *s, const char *symbol)
 static void test_functions_of_a_child(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave };
+	const struct native_reader reader = { s, count, leave, NULL };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new(WHATEVER_IT_COSTS);
+	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 	pid_t child = start_child();
 
 	(void)state;
@@ -206,7 +208,7 @@ static pid_t start_sleeper(bool restless)
 
 static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 {
-	const struct native_reader reader = { s, count, leave };
+	const struct native_reader reader = { s, count, leave, NULL };
 	const struct native_definitions definitions = { s, next_id, define };
 
 	for (int i = 0; i < ms; i += 50) {
@@ -224,7 +226,7 @@ static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 static void test_times_without_a_cpu(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	struct native *n = native_new(WHATEVER_IT_COSTS);
+	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 	int64_t begin_ns = (int64_t)stamp_monotonic(), elapsed_ns;
 
 	(void)state;
@@ -248,13 +250,98 @@ static void test_times_without_a_cpu(void **state)
 	free(s);
 }
 
+struct faults {
+	uint64_t minor, major;
+	int64_t last_ns;
+};
+
+static int take_fault(void *ctx, const struct native_fault *f)
+{
+	struct faults *all = ctx;
+
+	assert_int_equal(f->at.process, PROCESS);
+	assert_true(f->at.monotonic_ns >= all->last_ns);
+	all->last_ns = f->at.monotonic_ns;
+	*(f->major ? &all->major : &all->minor) += f->count;
+	return 0;
+}
+
+static int ignore_sample(void *ctx, const struct native_sample *s)
+{
+	(void)ctx;
+	(void)s;
+	return 0;
+}
+
+static int ignore_absence(void *ctx, const struct native_absence *a)
+{
+	(void)ctx;
+	(void)a;
+	return 0;
+}
+
+/* Touches the same memory again and again, some 25 pages in a millisecond; tells how many. */
+static pid_t start_toucher(_Atomic uint64_t *touched)
+{
+	const size_t bytes = 25 * 4096;
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			volatile char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+						     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			for (size_t at = 0; at < bytes; at += 4096)
+				memory[at] = 1;
+			munmap((void *)memory, bytes);
+			atomic_fetch_add(touched, bytes / 4096);
+			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+		}
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+/* In one of four readings; the kernel counts to 64 over the pauses. */
+static void page_faults_are_told_a_quarter_of_the_time(void **state)
+{
+	_Atomic uint64_t *touched =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct native *n = native_new(WHATEVER_IT_COSTS, true);
+	pid_t child = start_toucher(touched);
+	struct faults all = { 0 };
+	struct seen *s = calloc(1, sizeof(*s));
+	const struct native_reader reader = { &all, ignore_sample, ignore_absence, take_fault };
+	const struct native_definitions definitions = { s, next_id, define };
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		native_watch(n, PROCESS, child);
+		nanosleep(&(struct timespec){ 0, 25000000 }, NULL);
+		assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions),
+				 0);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (native_refused(n)) {
+		printf("skipped: perf_event_open: %s\n", strerror(native_refused(n)));
+	} else {
+		assert_in_range(all.minor, *touched / 8, *touched / 2);
+		assert_int_equal(all.major, 0);
+	}
+	native_free(n);
+	free(s);
+	munmap((void *)touched, 4096);
+}
+
 /* A child that nobody may look into, and one that never was. */
 static void test_processes_that_are_not_there(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave };
+	const struct native_reader reader = { s, count, leave, NULL };
 	const struct native_definitions definitions = { s, next_id, define };
-	struct native *n = native_new(WHATEVER_IT_COSTS);
+	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 
 	(void)state;
 	native_watch(n, 1, 0x3fffffff);
@@ -273,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions_of_a_child),
 		cmocka_unit_test(test_times_without_a_cpu),
+		cmocka_unit_test(page_faults_are_told_a_quarter_of_the_time),
 		cmocka_unit_test(test_processes_that_are_not_there),
 	};
 

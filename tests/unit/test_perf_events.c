@@ -84,7 +84,7 @@ static void on_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
 
 static void read_for(struct perf_events *p, struct seen *s, int ms)
 {
-	const struct perf_visitor visitor = { s, on_sample, on_turn };
+	const struct perf_visitor visitor = { s, on_sample, on_turn, NULL };
 
 	for (int i = 0; i < ms; i += 10) {
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
