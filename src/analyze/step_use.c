@@ -231,11 +231,7 @@ static void use_gap(struct user *u, int64_t idle_ns, const struct gpu_activity *
 	}
 	wait = waited(u, a->call, idle_ns);
 	if (wait) {
-		int64_t wait_ns = gpu_length(wait->start_ns, wait->end_ns);
-
 		add_gap(u, &u->out->after_wait, USE_AFTER_WAIT, wait->stack, ns);
-		u->out->after_wait_hidden_ns =
-			stats_add(u->out->after_wait_hidden_ns, ns < wait_ns ? ns : wait_ns);
 	} else if (a->start_ns - idle_ns <= USE_SHORT_GAP_NS) {
 		add_gap(u, &u->out->short_late, USE_SHORT_LATE, launch->stack, ns);
 	} else {

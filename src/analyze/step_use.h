@@ -72,8 +72,6 @@ struct step_use {
 	struct use_sum waits;                            /* calls that wait, together */
 	/* Began while the thread waited for the device: what followed could not be ahead. */
 	struct use_gaps after_wait;
-	/* Of it, what the host could have done during those waits: each as long as its own. */
-	int64_t after_wait_hidden_ns;
 	/*
 	 * The thread was late without having waited: up to USE_SHORT_GAP_NS long, and longer.
 	 * The top of the short ones is where the model is called.

@@ -257,9 +257,12 @@ double draft_quality(const struct analysis *a, const struct metrics *m)
 
 	/* One step may be like no other; with ten of them a stray one counts for little. */
 	quality = 1 - 0.5 / steps;
-	/* Means of steps of which a few are far longer than the rest say little of any of them. */
-	if (m->p50_time > 0 && m->total_time > 2 * m->p50_time)
-		quality *= 2 * m->p50_time / m->total_time;
+	/* Where one step takes as long as all others, means say little of any of them. */
+	if (steps > 1 && m->longest_share > 0.5)
+		quality *= 2 * (1 - m->longest_share);
+	/* A GPU was used and not recorded: what was hidden behind its work is not known. */
+	if (a->gpu.change_count && !(a->use.gpu && a->use.busy_ns))
+		quality *= 0.5;
 	quality *= 1 - within(m->dropped_share, 0, 0.5);
 	if (m->unattributed_time > 0 && m->total_time > 0)
 		quality *= 1 - within(m->unattributed_time / m->total_time, 0, 0.5);

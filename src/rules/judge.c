@@ -53,7 +53,8 @@ static int look(struct judged *j, const struct rule *rule, struct err *err)
 		return 0;
 	draft_init(&d, j->a, &j->metrics, rule, &j->a->findings.texts);
 	d.explained_ms = j->explained_ms;
-	if (!rule->look(&d))
+	/* Of a program that neither marks steps nor calls a model there is no step to speak of. */
+	if (!draft_is_inference(&d) || !rule->look(&d))
 		return d.failed ? err_set(err, "out of memory") : 0;
 	if (draft_finish(&d))
 		return err_set(err, "out of memory");

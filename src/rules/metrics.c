@@ -66,6 +66,23 @@ static void measure_parts(struct metrics *m, const struct step_breakdown *b)
 		m->slow_excess_time = (b->slow.mean_ns - b->slow.typical_mean_ns) / 1e6;
 }
 
+/* By the loop that has fewest of them, and more than one round of its own. */
+static double steps_per_outer(const struct analysis *a)
+{
+	const struct analysis_step *s = &a->steps[0];
+	double least = 0;
+
+	for (size_t i = 1; i < a->step_count; i++) {
+		const struct analysis_step *o = &a->steps[i];
+		double ratio = (double)s->count / (double)o->count;
+
+		if (o->has_steps && o->pid == s->pid && o->count > 1 && ratio > 1 &&
+		    (least == 0 || ratio < least))
+			least = ratio;
+	}
+	return least > 0 ? least : 1;
+}
+
 static void measure_steps(struct metrics *m, const struct analysis *a)
 {
 	const struct analysis_step *s = &a->steps[0];
@@ -75,6 +92,8 @@ static void measure_steps(struct metrics *m, const struct analysis *a)
 	m->p50_time = (double)s->p50_ns / 1e6;
 	m->p95_time = (double)s->p95_ns / 1e6;
 	m->p99_time = (double)s->p99_ns / 1e6;
+	m->longest_share = share((double)s->max_ns, s->mean_ns * m->steps);
+	m->steps_per_outer = steps_per_outer(a);
 	measure_parts(m, &s->breakdown);
 }
 
@@ -118,6 +137,20 @@ static void measure_copies(struct metrics *m, const struct step_use *u)
 	m->d2h_gb_per_s = gb_per_s(&u->d2h.large);
 }
 
+/*
+ * With waits a step takes the host's own time and the waits; without them the longer of the
+ * host's and the device's.  One wait is needed: for the result of a step, or, of a loop
+ * inside a step, for that of the whole loop.
+ */
+static double avoidable_ms(const struct metrics *m, const struct step_use *u)
+{
+	double waits_ms = per_step_ms((double)u->waits.ns + (double)u->d2h.call_ns, u->steps);
+	double idle_ms = m->idle_share * m->total_time - fmax(m->idle_time, 0);
+	double needed = 1 / m->steps_per_outer, count = m->sync_count_per_step;
+
+	return count > needed ? fmax(0, fmin(waits_ms, idle_ms)) * (1 - needed / count) : 0;
+}
+
 static void measure_gpu(struct metrics *m, const struct step_use *u)
 {
 	double n = (double)u->steps, covered_ns = (double)u->covered_ns;
@@ -127,7 +160,6 @@ static void measure_gpu(struct metrics *m, const struct step_use *u)
 	m->idle_share = 1 - m->gpu_busy_share;
 	m->gpu_busy_time = per_step_ms((double)u->busy_ns, u->steps);
 	m->sync_gap_time = per_step_ms((double)u->after_wait.ns, u->steps);
-	m->sync_hidden_time = per_step_ms((double)u->after_wait_hidden_ns, u->steps);
 	m->launch_gap_time = per_step_ms((double)u->short_late.ns, u->steps);
 	m->late_gap_time = per_step_ms((double)u->long_late.ns, u->steps);
 	m->latency_gap_time = per_step_ms((double)u->latency.ns, u->steps);
@@ -144,6 +176,7 @@ static void measure_gpu(struct metrics *m, const struct step_use *u)
 	m->alloc_count_per_step = sum_count(u, CUDA_CALL_ALLOC, CUDA_CALL_HOST_FREE) / n;
 	m->alloc_call_time = per_step_ms(sum_ns(u, CUDA_CALL_ALLOC, CUDA_CALL_HOST_FREE), u->steps);
 	measure_copies(m, u);
+	m->sync_avoidable_time = avoidable_ms(m, u);
 }
 
 static void measure_blame(struct metrics *m, const struct analysis *a)
@@ -164,7 +197,7 @@ static void measure_models(struct metrics *m, const struct analysis *a)
 		return;
 	for (size_t i = 0; i < a->layers.count; i++)
 		if (a->layers.items[i].parent == LAYER_NONE && a->layers.items[i].pid == s->pid)
-			calls += (double)a->layers.items[i].sum.calls;
+			calls = fmax(calls, (double)a->layers.items[i].sum.calls);
 	m->model_calls_per_step = share(calls, (double)s->count);
 }
 
@@ -220,6 +253,11 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 		m->major_faults_per_step = mean_of(&s->major_faults);
 		m->io_bytes_per_step = mean_of(&s->read_bytes);
 		m->rss_growth_per_step = s->rss_growth_bytes;
+		if (s->minor_faults.known)
+			m->fault_time = memory_minor_faults_ns(s) / 1e6;
+		if (s->major_faults.known)
+			m->fault_time = fmax(m->fault_time, 0) +
+					s->major_faults.mean * MEMORY_MAJOR_FAULT_NS / 1e6;
 	}
 	if (p && p->rss.known)
 		m->rss_peak_bytes =

@@ -20,6 +20,7 @@
 	M(p50_time, "ms", "median step") \
 	M(p95_time, "ms", "95th percentile of the steps") \
 	M(p99_time, "ms", "99th percentile of the steps") \
+	M(longest_share, "", "share of the time of all steps that the longest of them takes") \
 	M(slow_excess_time, "ms", "what the slowest 5 % of the steps last longer than typical ones") \
 	M(gpu_compute_time, "ms", "part of the step: kernels, graphs and memsets ran for it") \
 	M(h2d_time, "ms", "part of the step: copies to the device, which no kernel hid") \
@@ -41,7 +42,7 @@
 	M(idle_share, "", "share of the steps in which the device did nothing") \
 	M(gpu_busy_time, "ms", "gpu_busy_share of a step") \
 	M(sync_gap_time, "ms", "the device was idle because its queue ran empty while the host waited for it") \
-	M(sync_hidden_time, "ms", "of sync_gap_time, what the host could have done during those waits") \
+	M(sync_avoidable_time, "ms", "what steps would be shorter by without waits for the device but for their result: no more than the waits, no more than the device is idle") \
 	M(launch_gap_time, "ms", "the device was idle for up to 0.1 ms at a time because launches came late") \
 	M(late_gap_time, "ms", "the device was idle for longer because launches came late") \
 	M(latency_gap_time, "ms", "the device was idle although the launch had been made") \
@@ -53,7 +54,8 @@
 	M(few_blocks_share, "", "share of the kernels' time in kernels with fewer blocks than the device has multiprocessors") \
 	M(plain_matrix_share, "", "share of the kernels' time in matrix kernels that use no tensor cores, by their names") \
 	M(tensor_matrix_share, "", "share of the kernels' time in matrix kernels on tensor cores, by their names") \
-	M(model_calls_per_step, "", "calls of the outermost layers of the models") \
+	M(model_calls_per_step, "", "calls of the model that is called most often") \
+	M(steps_per_outer, "", "of these steps in one of the loop around them; 1 where there is none") \
 	M(h2d_bytes_per_step, "B", "bytes that were copied to the device") \
 	M(d2h_bytes_per_step, "B", "bytes that were copied from the device") \
 	M(pageable_bytes_per_step, "B", "of both, from or to pageable memory") \
@@ -75,6 +77,7 @@
 	M(queued_share, "", "share of the threads' CPU time that they had to wait for a CPU") \
 	M(rss_peak_bytes, "B", "largest resident memory of a process") \
 	M(rss_growth_per_step, "B", "growth of resident memory") \
+	M(fault_time, "ms", "what page faults take, by their number and the time in the kernel") \
 	M(minor_faults_per_step, "", "page faults that needed no disk") \
 	M(major_faults_per_step, "", "page faults that did") \
 	M(memory_stall_share, "", "share of the time in which some task waited for memory (PSI)") \

@@ -5,14 +5,11 @@
 /* A healthy step handles its results on the host too: a tenth of it is no reason to act. */
 static bool look(struct draft *d)
 {
-	const struct time_cause *c = host_other_cause(d);
-	/* numpy's part of it is another finding's. */
-	double ms = draft_part(d, TIME_CPU_PREPROCESSING) - host_numpy_ms(d);
-	double top_ms = draft_cause_ms(d, c);
+	const struct time_cause *c = host_top(d, HOST_CODE);
+	double ms = host_ms(d, HOST_CODE), top_ms = fmin(ms, draft_cause_ms(d, c));
 	const char *name;
 
-	/* What never calls a model prepares nothing for one. */
-	if (!c || draft_share(d, ms) <= 0.10 || !draft_is_inference(d))
+	if (!c || draft_share(d, ms) <= 0.10)
 		return false;
 	draft_where(d, &c->where);
 	name = draft_name(d, &c->where);

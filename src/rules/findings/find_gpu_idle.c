@@ -14,7 +14,7 @@ static bool look(struct draft *d)
 	if (draft_share(d, left_ms) <= 0.10)
 		return false;
 	draft_where(d, &top->where);
-	draft_evidence(d, FROM_ACTIVITIES, draft_strength(d->m->idle_share, 0.10),
+	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, left_ms), 0.10),
 		       "the GPU has nothing to do for %s of a step (%.0f %%)", draft_ms(d, idle_ms),
 		       100 * d->m->idle_share);
 	draft_evidence(d, FROM_CUDA_CALLS,

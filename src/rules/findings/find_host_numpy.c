@@ -2,8 +2,8 @@
 
 static bool look(struct draft *d)
 {
-	const struct time_cause *c = host_numpy_cause(d);
-	double ms = host_numpy_ms(d);
+	const struct time_cause *c = host_top(d, HOST_NUMPY);
+	double ms = host_ms(d, HOST_NUMPY);
 	const char *name;
 
 	if (!c || draft_share(d, ms) <= 0.10)

@@ -1,9 +1,10 @@
+#include "rules/findings/host_code.h"
 #include "rules/findings/input_waits.h"
 
 static bool look(struct draft *d)
 {
 	const struct time_cause *c = wait_cause(d, TIME_IO_WAIT, false);
-	double ms = wait_ms(d, TIME_IO_WAIT, false);
+	double ms = wait_ms(d, TIME_IO_WAIT, false) + host_ms(d, HOST_IO);
 	const char *name;
 
 	if (!c || draft_share(d, ms) <= 0.05)
@@ -12,7 +13,7 @@ static bool look(struct draft *d)
 	name = draft_name(d, &c->where);
 	draft_evidence(
 		d, FROM_STATES, draft_strength(draft_share(d, ms), 0.05),
-		"the thread of the steps waits %s of a step (%s) in system calls for data or "
+		"the thread of the steps spends %s of a step (%s) in system calls for data or "
 		"a device, mostly in %s",
 		draft_ms(d, ms), draft_percent(d, ms), name);
 	draft_evidence_idle(d);

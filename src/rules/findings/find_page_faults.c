@@ -1,20 +1,13 @@
 #include <math.h>
 
-#include "rules/draft.h"
-
-/*
- * A minor fault takes the kernel 0.25 us for the page alone and up to 1 us with its
- * clearing; a major one waits for a disk, 100 us at best.
- */
-#define MINOR_MS 0.0005
-#define MAJOR_MS 0.1
+#include "rules/findings/host_code.h"
 
 static bool look(struct draft *d)
 {
 	double minor = fmax(d->m->minor_faults_per_step, 0);
-	double major = fmax(d->m->major_faults_per_step, 0);
-	double ms = minor * MINOR_MS + major * MAJOR_MS;
-	const struct time_cause *c = draft_cause(d, TIME_CPU_PREPROCESSING);
+	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->fault_time;
+	/* Faults are counted for the process; most of the host's own code is where they are. */
+	const struct time_cause *c = host_cause(d);
 	const char *name = draft_name(d, c ? &c->where : NULL);
 
 	draft_where(d, c ? &c->where : NULL);
@@ -46,7 +39,6 @@ static bool look(struct draft *d)
 const struct rule rule_page_faults = {
 	.id = "page-faults",
 	.title = "Steps touch memory that is mapped anew each time",
-	.condition = "(coalesce(minor_faults_per_step, 0) * 0.0005 + "
-		     "coalesce(major_faults_per_step, 0) * 0.1) / total_time > 0.05",
+	.condition = "fault_time / total_time > 0.05",
 	.look = look,
 };

@@ -3,18 +3,22 @@
 #include "rules/draft.h"
 
 /*
- * Several calls of a model in one step, each too small for the GPU, could be one.  With
- * one call a step only its author knows whether there is more to put into it.
+ * Several calls of a model in one step, or in one of the loop around the steps, of which
+ * none waits for the one before it, could be one.  With one call only its author knows
+ * whether there is more to put into it.
  */
 static bool look(struct draft *d)
 {
 	const struct step_use *u = d->use;
-	double n = (double)u->steps, calls = d->m->model_calls_per_step;
-	double unused_ms = u->few_blocks_idle_ns / 1e6 / n;
-	double gaps_ms = d->m->launch_gap_time;
-	/* One call instead of `calls` leaves 1 / calls of the launches and of what they run. */
-	double fewer = calls > 1 ? 1 - 1 / calls : 0;
-	double ms = calls > 1.5 ? fewer * (gaps_ms + unused_ms) : unused_ms / 2;
+	double calls = fmax(fmax(d->m->model_calls_per_step, d->m->steps_per_outer), 1);
+	bool in_turn = calls > 1.5 && d->m->sync_count_per_step < 0.5 * d->m->model_calls_per_step;
+	double few_ms = (double)u->few_blocks.ns / 1e6 / (double)u->steps;
+	/* So much of the multiprocessors such kernels use: that often they can be repeated in it.
+	 */
+	double fill = 1 - u->few_blocks_idle_ns / fmax(1, (double)u->few_blocks.ns);
+	double host_ms = draft_part(d, TIME_FRAMEWORK) + draft_part(d, TIME_LAUNCH);
+	double ms = in_turn ? few_ms * (1 - fmax(fill, 1 / calls)) + host_ms * (1 - 1 / calls)
+			    : few_ms * (1 - fill) / 2;
 	const char *name = draft_name(d, &u->model_top.where);
 
 	if (draft_share(d, ms) <= 0.05)
@@ -24,13 +28,15 @@ static bool look(struct draft *d)
 		       "%.0f %% of the kernels' time is in kernels with fewer blocks than the GPU "
 		       "has multiprocessors (%u)",
 		       100 * d->m->few_blocks_share, u->multiprocessors);
-	if (calls > 1.5)
-		draft_evidence(d, FROM_LAYERS, draft_strength(calls, 1.5),
-			       "%.3g calls of the model a step, one after the other, from %s",
-			       calls, name);
+	if (in_turn)
+		draft_evidence(
+			d, FROM_LAYERS, draft_strength(calls, 1.5),
+			"%.3g calls of the model follow each other in %s, and none waits for "
+			"the one before it",
+			calls, name);
 	draft_saving(d, ms, ms / 2, fmin(d->m->total_time, 2 * ms));
-	draft_suggest(d, "Put several inputs into one batch in %s%s", name,
-		      calls > 1.5 ? ": the model is called several times a step" : "");
+	draft_suggest(d, "Put several inputs into one batch in %s: the model is called %.3g times",
+		      name, calls);
 	draft_suggest(d,
 		      "Collect requests for a few milliseconds and serve them together (dynamic "
 		      "batching) before %s",

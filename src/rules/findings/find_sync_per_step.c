@@ -1,10 +1,12 @@
+#include <math.h>
+
 #include "rules/draft.h"
 
 static bool look(struct draft *d)
 {
 	const struct step_use *u = d->use;
 	const struct use_gaps *gaps = &u->after_wait;
-	double ms = d->m->sync_hidden_time, gap_ms = d->m->sync_gap_time;
+	double ms = d->m->sync_avoidable_time, gap_ms = d->m->sync_gap_time;
 	double count = d->m->sync_count_per_step;
 	const char *name = draft_name(d, &gaps->top.where);
 
@@ -14,12 +16,11 @@ static bool look(struct draft *d)
 		       "times), and then has none for %s (%s)",
 		       (double)gaps->count / (double)u->steps, draft_ms(d, gap_ms),
 		       draft_percent(d, gap_ms));
-	/* One wait in a step may be for its result; more are not. */
-	draft_evidence(d, FROM_CUDA_CALLS, count > 1.5 ? draft_strength(count, 1) : 0.3,
+	draft_evidence(d, FROM_CUDA_CALLS, draft_strength(draft_share(d, ms), 0.05),
 		       "%.3g synchronisations a step, %s in all; most idle time follows those of "
 		       "%s",
 		       count, draft_ms(d, d->m->sync_call_time), name);
-	draft_saving(d, ms, ms / 2, gap_ms);
+	draft_saving(d, ms, ms / 2, fmax(ms, gap_ms));
 	draft_suggest(d,
 		      "Leave out the wait in %s: .item(), .cpu(), bool(tensor), print(tensor) "
 		      "and torch.cuda.synchronize() all wait for the GPU",
@@ -38,6 +39,6 @@ static bool look(struct draft *d)
 const struct rule rule_sync_per_step = {
 	.id = "sync-per-step",
 	.title = "The host waits for the GPU and then the GPU for the host",
-	.condition = "sync_hidden_time / total_time > 0.05",
+	.condition = "sync_avoidable_time / total_time > 0.05",
 	.look = look,
 };

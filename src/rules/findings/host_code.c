@@ -1,6 +1,17 @@
 #include "rules/findings/host_code.h"
 
+#include <math.h>
 #include <string.h>
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+static bool same_function(const struct analysis_place *a, const struct analysis_place *b)
+{
+	return same_text(a->name, b->name) && same_text(a->file, b->file);
+}
 
 static bool is_of_numpy(const char *file)
 {
@@ -14,54 +25,110 @@ static bool native_is_numpy(const struct draft *d, const struct analysis_place *
 	uint64_t all = 0, numpy = 0;
 
 	for (size_t i = 0; i < n->count; i++) {
-		const struct analysis_native_row *r = &n->rows[i];
-
-		if (!r->python.name || !p->name || strcmp(r->python.name, p->name) != 0 ||
-		    !p->file || !r->python.file || strcmp(r->python.file, p->file) != 0)
+		if (!same_function(&n->rows[i].python, p))
 			continue;
-		all += r->samples;
-		if (is_of_numpy(r->library))
-			numpy += r->samples;
+		all += n->rows[i].samples;
+		if (is_of_numpy(n->rows[i].library))
+			numpy += n->rows[i].samples;
 	}
 	return numpy * 2 > all;
 }
 
-bool host_is_numpy(const struct draft *d, const struct time_cause *c)
-{
-	return is_of_numpy(c->inner.file) || native_is_numpy(d, &c->where);
-}
-
-static const struct time_cause *first(const struct draft *d, bool numpy)
+/* A third of the time on a line is enough: what it runs for is the same system call. */
+static bool waits_for_data(const struct draft *d, const struct time_cause *c)
 {
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
-		const struct time_cause *c = &d->parts->causes[i];
+		const struct time_cause *w = &d->parts->causes[i];
 
-		if (c->what == TIME_CPU_PREPROCESSING && c->where.name &&
-		    host_is_numpy(d, c) == numpy)
-			return c;
+		if (w->what == TIME_IO_WAIT && same_function(&w->where, &c->where) &&
+		    w->where.line == c->where.line && 2 * w->ns > c->ns)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
-double host_numpy_ms(const struct draft *d)
+static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
+{
+	if (waits_for_data(d, c))
+		return HOST_IO;
+	return is_of_numpy(c->inner.file) || native_is_numpy(d, &c->where) ? HOST_NUMPY : HOST_CODE;
+}
+
+static bool is_host(const struct time_cause *c)
+{
+	return c->what == TIME_CPU_PREPROCESSING && c->where.name;
+}
+
+double host_ms(const struct draft *d, enum host_kind kind)
 {
 	double ms = 0;
 
-	for (size_t i = 0; i < d->parts->cause_count; i++) {
-		const struct time_cause *c = &d->parts->causes[i];
-
-		if (c->what == TIME_CPU_PREPROCESSING && host_is_numpy(d, c))
-			ms += draft_cause_ms(d, c);
-	}
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (d->parts->causes[i].what == TIME_CPU_PREPROCESSING &&
+		    kind_of(d, &d->parts->causes[i]) == kind)
+			ms += draft_cause_ms(d, &d->parts->causes[i]);
+	if (kind == HOST_CODE && draft_share(d, d->m->fault_time) > 0.05)
+		ms = fmax(0, ms - d->m->fault_time);
 	return ms;
 }
 
-const struct time_cause *host_numpy_cause(const struct draft *d)
+static int64_t function_ns(const struct draft *d, const struct analysis_place *p, int kind)
 {
-	return first(d, true);
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (is_host(c) && same_function(&c->where, p) &&
+		    (kind < 0 || (int)kind_of(d, c) == kind))
+			ns += c->ns;
+	}
+	return ns;
 }
 
-const struct time_cause *host_other_cause(const struct draft *d)
+/* Where the line is not known, a cause has the function's first one. */
+static bool has_line(const struct draft *d, const struct time_cause *c)
 {
-	return first(d, false);
+	for (size_t i = 0; i < d->a->function_count; i++) {
+		const struct analysis_function *f = &d->a->functions[i];
+
+		if (f->line == c->where.line && same_text(f->name, c->where.name) &&
+		    same_text(f->file, c->where.file))
+			return false;
+	}
+	return true;
+}
+
+/* kind < 0: any. */
+static const struct time_cause *top(const struct draft *d, int kind)
+{
+	const struct time_cause *best = NULL;
+	int64_t best_ns = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+		int64_t ns;
+
+		if (!is_host(c) || (kind >= 0 && (int)kind_of(d, c) != kind))
+			continue;
+		/* Causes come with most time first: of equal functions the first line stays. */
+		ns = function_ns(d, &c->where, kind);
+		if (!best || ns > best_ns ||
+		    (same_function(&c->where, &best->where) && !has_line(d, best) &&
+		     has_line(d, c))) {
+			best = c;
+			best_ns = ns;
+		}
+	}
+	return best;
+}
+
+const struct time_cause *host_top(const struct draft *d, enum host_kind kind)
+{
+	return top(d, (int)kind);
+}
+
+const struct time_cause *host_cause(const struct draft *d)
+{
+	return top(d, -1);
 }

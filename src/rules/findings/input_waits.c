@@ -24,8 +24,17 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-bool wait_is_for_input(const struct time_cause *c)
+/* In a loader's wait the innermost function is the one that polls. */
+static bool is_loader_wait(const struct draft *d, const struct time_cause *c)
 {
+	return d->a->torch.waits.count && c->what == TIME_IO_WAIT && c->inner.file &&
+	       ends_with(c->inner.file, "/selectors.py");
+}
+
+bool wait_is_for_input(const struct draft *d, const struct time_cause *c)
+{
+	if (is_loader_wait(d, c))
+		return true;
 	for (size_t i = 0; c->inner.file && i < sizeof(consumers) / sizeof(*consumers); i++)
 		if (ends_with(c->inner.file, consumers[i].file) &&
 		    (!consumers[i].name ||
@@ -40,7 +49,7 @@ double wait_ms(const struct draft *d, enum time_class what, bool for_input)
 
 	for (size_t i = 0; i < d->parts->cause_count; i++)
 		if (d->parts->causes[i].what == what &&
-		    wait_is_for_input(&d->parts->causes[i]) == for_input)
+		    wait_is_for_input(d, &d->parts->causes[i]) == for_input)
 			ms += draft_cause_ms(d, &d->parts->causes[i]);
 	return ms;
 }
@@ -50,7 +59,7 @@ const struct time_cause *wait_cause(const struct draft *d, enum time_class what,
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
 
-		if (c->what == what && c->where.name && wait_is_for_input(c) == for_input)
+		if (c->what == what && c->where.name && wait_is_for_input(d, c) == for_input)
 			return c;
 	}
 	return NULL;

@@ -4,7 +4,7 @@
 
 #include "rules/draft.h"
 
-bool wait_is_for_input(const struct time_cause *c);
+bool wait_is_for_input(const struct draft *d, const struct time_cause *c);
 
 /* The time of the causes of a class that are, or are not, for input; per step. */
 double wait_ms(const struct draft *d, enum time_class what, bool for_input);
