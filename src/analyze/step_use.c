@@ -293,6 +293,11 @@ static bool is_for_memory(enum cuda_call what)
 	       what == CUDA_CALL_HOST_FREE;
 }
 
+static bool frees(enum cuda_call what)
+{
+	return what == CUDA_CALL_FREE || what == CUDA_CALL_HOST_FREE;
+}
+
 static void use_calls(struct user *u)
 {
 	struct step_use *out = u->out;
@@ -308,7 +313,8 @@ static void use_calls(struct user *u)
 		if (gpu_call_waits(c->what))
 			add(&out->waits, ns, 0);
 		if (is_for_memory(c->what))
-			use_tops_add(&u->tops, USE_ALLOC, c->stack, ns, c->bytes);
+			use_tops_add(&u->tops, frees(c->what) ? USE_FREE : USE_ALLOC, c->stack, ns,
+				     c->bytes);
 	}
 }
 
@@ -324,6 +330,7 @@ static void take_tops(struct user *u)
 	out->launch_top = tops[USE_LAUNCH];
 	out->model_top = tops[USE_MODEL];
 	out->alloc_top = tops[USE_ALLOC];
+	out->free_top = tops[USE_FREE];
 	out->after_wait.top = tops[USE_AFTER_WAIT];
 	out->short_late.top = tops[USE_SHORT_LATE];
 	out->long_late.top = tops[USE_LONG_LATE];

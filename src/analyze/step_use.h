@@ -80,7 +80,7 @@ struct step_use {
 	struct use_gaps latency;   /* the launch had been made before the device was idle */
 	struct use_top launch_top; /* most device time */
 	struct use_top model_top;  /* ... where the model is called: outside of all layers */
-	struct use_top alloc_top;  /* most time in calls for memory */
+	struct use_top alloc_top, free_top; /* most time in calls for memory */
 };
 
 /*

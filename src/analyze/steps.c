@@ -12,6 +12,7 @@
 
 #define WARMUP_SERIES 5
 #define WARMUP_FACTOR 3
+#define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
 
 static const char *domain_of(const struct scope *s)
 {
@@ -330,6 +331,25 @@ out:
 	return rc;
 }
 
+/*
+ * Of loops inside loops the innermost is the step, unless a tenth or more of the time of the
+ * one around it is outside of it: what happens there belongs to a step as well.
+ */
+static void prefer_outer(struct analysis *a)
+{
+	for (size_t i = 1; i < a->step_count; i++) {
+		struct analysis_step outer = a->steps[i], inner = a->steps[0];
+
+		if (!outer.has_steps || outer.pid != inner.pid || outer.depth >= inner.depth ||
+		    outer.count < OUTER_COUNT ||
+		    0.9 * (double)outer.total_ns <= (double)inner.total_ns)
+			continue;
+		memmove(&a->steps[1], &a->steps[0], i * sizeof(*a->steps));
+		a->steps[0] = outer;
+		return;
+	}
+}
+
 int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
 		  const struct step_sources *from, const struct trace *t, struct step_items *items)
 {
@@ -340,5 +360,6 @@ int steps_collect(struct analysis *a, const struct timeline *tl, struct step_fin
 	if (!a->step_count)
 		return whole_run(a, from, t, items);
 	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
+	prefer_outer(a);
 	return 0;
 }

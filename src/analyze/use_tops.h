@@ -13,6 +13,7 @@ enum use_role {
 	USE_LAUNCH,
 	USE_MODEL, /* its place: where the model is called */
 	USE_ALLOC,
+	USE_FREE,
 	USE_AFTER_WAIT,
 	USE_SHORT_LATE, /* likewise */
 	USE_LONG_LATE,

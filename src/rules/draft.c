@@ -29,6 +29,12 @@ void draft_init(struct draft *d, const struct analysis *a, const struct metrics 
 	};
 }
 
+bool place_same_function(const struct analysis_place *a, const struct analysis_place *b)
+{
+	return a->name && b->name && !strcmp(a->name, b->name) && a->file && b->file &&
+	       !strcmp(a->file, b->file);
+}
+
 static const char *vtext(struct arena *to, const char *fmt, va_list ap)
 {
 	va_list again;
@@ -86,9 +92,43 @@ void draft_suggest(struct draft *d, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* The function of a place whose line is its first: where only the function is known. */
+static const struct analysis_function *only_function(const struct draft *d,
+						     const struct analysis_place *p)
+{
+	for (size_t i = 0; i < d->a->function_count; i++) {
+		const struct analysis_function *f = &d->a->functions[i];
+
+		if (f->line == p->line &&
+		    place_same_function(&(struct analysis_place){ f->name, f->file, 0 }, p))
+			return f;
+	}
+	return NULL;
+}
+
+/* The line of that function which most time is known of: in steps, else by all samples. */
+static uint32_t heaviest_line(const struct draft *d, const struct analysis_place *p)
+{
+	const struct analysis_function *f = only_function(d, p);
+
+	if (!f)
+		return p->line;
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+		const struct analysis_place *places[] = { &c->where, &c->waited_for };
+
+		for (size_t k = 0; k < 2; k++)
+			if (places[k]->line != f->line && place_same_function(places[k], p))
+				return places[k]->line;
+	}
+	return f->line_count ? f->lines[0].line : f->line;
+}
+
 void draft_where(struct draft *d, const struct analysis_place *p)
 {
 	d->finding.where = p && p->name ? *p : (struct analysis_place){ 0 };
+	if (d->finding.where.name)
+		d->finding.where.line = heaviest_line(d, p);
 }
 
 static double within(double value, double low, double high)
@@ -158,7 +198,7 @@ const char *draft_name(struct draft *d, const struct analysis_place *p)
 		text = draft_text(d->texts, "%s", p->name);
 	else
 		text = draft_text(d->texts, "%s (%s:%u)", p->name, slash ? slash + 1 : p->file,
-				  p->line);
+				  heaviest_line(d, p));
 	d->failed |= !text;
 	return text ? text : p->name;
 }
@@ -261,14 +301,18 @@ double draft_quality(const struct analysis *a, const struct metrics *m)
 	if (steps > 1 && m->longest_share > 0.5)
 		quality *= 2 * (1 - m->longest_share);
 	/* A GPU was used and not recorded: what was hidden behind its work is not known. */
-	if (a->gpu.change_count && !(a->use.gpu && a->use.busy_ns))
+	if (a->gpu.change_count && !a->use.gpu)
 		quality *= 0.5;
 	quality *= 1 - within(m->dropped_share, 0, 0.5);
 	if (m->unattributed_time > 0 && m->total_time > 0)
 		quality *= 1 - within(m->unattributed_time / m->total_time, 0, 0.5);
-	/* By so much host and device may be on the wrong side of each other. */
+	/*
+	 * By so much host and device may be on the wrong side of each other.  A wide bound says
+	 * that few pairs bind them, not that they are apart: that only contradictions show.
+	 */
 	if (m->clock_error_us > 0 && m->total_time > 0)
-		quality *= 1 - within(m->clock_error_us / 1e3 / m->total_time, 0, 0.3);
+		quality *= 1 - within(m->clock_error_us / 1e3 / m->total_time, 0,
+				      a->trust.causality_violations ? 0.3 : 0.1);
 	if (a->trust.partial)
 		quality *= 0.9;
 	return quality;

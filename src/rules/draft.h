@@ -63,7 +63,12 @@ void draft_init(struct draft *d, const struct analysis *a, const struct metrics 
 void draft_evidence(struct draft *d, enum evidence_kind kind, double strength, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void draft_suggest(struct draft *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void draft_where(struct draft *d, const struct analysis_place *p); /* NULL: nowhere */
+/*
+ * The place; NULL: nowhere.  Where only its function is known (the line is its first), the
+ * line of that function with most time takes its place.
+ */
+void draft_where(struct draft *d, const struct analysis_place *p);
+bool place_same_function(const struct analysis_place *a, const struct analysis_place *b);
 
 /* Milliseconds of a step; kept within 0 and the step. */
 void draft_saving(struct draft *d, double ms, double low_ms, double high_ms);

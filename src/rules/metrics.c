@@ -270,6 +270,16 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 		m->memory_stall_share = machine->memory.some_share;
 }
 
+/* Faults are counted for a process: no more of them can be a step's than host code runs in it. */
+static void bound_faults(struct metrics *m)
+{
+	double host_ms = fmax(m->cpu_preprocessing_time, 0) + fmax(m->cpu_compute_time, 0) +
+			 fmax(m->framework_time, 0) + fmax(m->d2h_time, 0);
+
+	if (m->fault_time > host_ms)
+		m->fault_time = host_ms;
+}
+
 /*
  * GB/s of a lane of each generation of PCIe, with its line code; what headers of packets
  * take is left to the bound of the rule that compares.
@@ -324,6 +334,7 @@ void metrics_measure(struct metrics *m, const struct analysis *a)
 		measure_gpu(m, &a->use);
 	measure_blame(m, a);
 	measure_memory(m, a);
+	bound_faults(m);
 	measure_devices(m, a);
 	measure_models(m, a);
 }

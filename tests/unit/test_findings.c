@@ -282,7 +282,8 @@ static void tell_allocation(struct made *m, double ms)
 
 	take(m, TIME_ALLOCATION, ms);
 	m->a->use.calls[CUDA_CALL_FREE] = calls;
-	m->a->use.alloc_top = (struct use_top){ user, calls };
+	m->a->use.free_top = (struct use_top){ user, calls };
+	m->a->use.alloc_top = (struct use_top){ launch, calls };
 }
 
 static void tell_compilation(struct made *m, double ms)
@@ -634,6 +635,11 @@ static void confidence_falls_with_the_quality_of_the_data(void **state)
 	m = make(true);
 	tell_preprocessing(m, 40);
 	m->a->trust.clock_error_ns = 20000000;
+	assert_true(confidence_of(m) < 0.95 * good);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	m->a->trust.clock_error_ns = 20000000;
+	m->a->trust.causality_violations = 1;
 	assert_true(confidence_of(m) < 0.85 * good);
 	m = make(true);
 	tell_preprocessing(m, 40);

@@ -4,7 +4,9 @@
 
 static bool look(struct draft *d)
 {
-	const struct use_top *top = &d->use->alloc_top;
+	const struct use_top *frees = &d->use->free_top, *allocs = &d->use->alloc_top;
+	/* What frees makes the next allocation necessary. */
+	const struct use_top *top = 2 * frees->sum.count > allocs->sum.count ? frees : allocs;
 	const struct time_cause *c = draft_cause(d, TIME_ALLOCATION);
 	double ms = fmax(d->m->allocation_time, 0), count = d->m->alloc_count_per_step;
 	const struct analysis_place *where = top->where.name ? &top->where : c ? &c->where : NULL;

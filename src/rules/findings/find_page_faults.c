@@ -6,10 +6,16 @@ static bool look(struct draft *d)
 {
 	double minor = fmax(d->m->minor_faults_per_step, 0);
 	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->fault_time;
-	/* Faults are counted for the process; most of the host's own code is where they are. */
-	const struct time_cause *c = host_cause(d);
-	const char *name = draft_name(d, c ? &c->where : NULL);
+	/*
+	 * Faults are counted for the process; they are where the host writes most: its own code,
+	 * or a copy into memory of the host.
+	 */
+	const struct time_cause *copy = draft_cause(d, TIME_D2H), *c = host_cause(d);
+	const char *name;
 
+	if (copy && (!c || copy->ns > c->ns))
+		c = copy;
+	name = draft_name(d, c ? &c->where : NULL);
 	draft_where(d, c ? &c->where : NULL);
 	draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
 		       "%.0f page faults a step, %.0f of them from disk: about %s (%s)",

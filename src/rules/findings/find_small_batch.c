@@ -5,7 +5,8 @@
 /*
  * Several calls of a model in one step, or in one of the loop around the steps, of which
  * none waits for the one before it, could be one.  With one call only its author knows
- * whether there is more to put into it.
+ * whether there is more to put into it.  Where the GPU's own work is not most of the step,
+ * something else is in the way first.
  */
 static bool look(struct draft *d)
 {
@@ -51,7 +52,7 @@ static bool look(struct draft *d)
 const struct rule rule_small_batch = {
 	.id = "small-batch",
 	.title = "Each call gives the GPU too little to do",
-	.condition = "few_blocks_share > 0.5 AND gpu_compute_time / total_time > 0.05",
+	.condition = "few_blocks_share > 0.5 AND gpu_compute_time / total_time > 0.5",
 	.look = look,
 	.of_device = true,
 };

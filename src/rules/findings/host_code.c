@@ -3,16 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
-
-static bool same_function(const struct analysis_place *a, const struct analysis_place *b)
-{
-	return same_text(a->name, b->name) && same_text(a->file, b->file);
-}
-
 static bool is_of_numpy(const char *file)
 {
 	return file && (strstr(file, "/numpy/") || strstr(file, "/numpy.libs/"));
@@ -25,7 +15,7 @@ static bool native_is_numpy(const struct draft *d, const struct analysis_place *
 	uint64_t all = 0, numpy = 0;
 
 	for (size_t i = 0; i < n->count; i++) {
-		if (!same_function(&n->rows[i].python, p))
+		if (!place_same_function(&n->rows[i].python, p))
 			continue;
 		all += n->rows[i].samples;
 		if (is_of_numpy(n->rows[i].library))
@@ -40,7 +30,7 @@ static bool waits_for_data(const struct draft *d, const struct time_cause *c)
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *w = &d->parts->causes[i];
 
-		if (w->what == TIME_IO_WAIT && same_function(&w->where, &c->where) &&
+		if (w->what == TIME_IO_WAIT && place_same_function(&w->where, &c->where) &&
 		    w->where.line == c->where.line && 2 * w->ns > c->ns)
 			return true;
 	}
@@ -79,24 +69,11 @@ static int64_t function_ns(const struct draft *d, const struct analysis_place *p
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
 
-		if (is_host(c) && same_function(&c->where, p) &&
+		if (is_host(c) && place_same_function(&c->where, p) &&
 		    (kind < 0 || (int)kind_of(d, c) == kind))
 			ns += c->ns;
 	}
 	return ns;
-}
-
-/* Where the line is not known, a cause has the function's first one. */
-static bool has_line(const struct draft *d, const struct time_cause *c)
-{
-	for (size_t i = 0; i < d->a->function_count; i++) {
-		const struct analysis_function *f = &d->a->functions[i];
-
-		if (f->line == c->where.line && same_text(f->name, c->where.name) &&
-		    same_text(f->file, c->where.file))
-			return false;
-	}
-	return true;
 }
 
 /* kind < 0: any. */
@@ -111,11 +88,9 @@ static const struct time_cause *top(const struct draft *d, int kind)
 
 		if (!is_host(c) || (kind >= 0 && (int)kind_of(d, c) != kind))
 			continue;
-		/* Causes come with most time first: of equal functions the first line stays. */
+		/* Causes come with most time first: of one function the heaviest line stays. */
 		ns = function_ns(d, &c->where, kind);
-		if (!best || ns > best_ns ||
-		    (same_function(&c->where, &best->where) && !has_line(d, best) &&
-		     has_line(d, c))) {
+		if (!best || ns > best_ns) {
 			best = c;
 			best_ns = ns;
 		}
