@@ -85,8 +85,8 @@ class Generator:
 
 
 def main():
-    args = options(__doc__, steps=40, cpu_steps=15)
-    batch, width, layers, count = (32, 2048, 12, 48) if args.on_gpu else (4, 64, 2, 24)
+    args = options(__doc__, steps=30, cpu_steps=15)
+    batch, width, layers, count = (32, 2048, 12, 32) if args.on_gpu else (4, 64, 2, 24)
     model = build(lambda: Decoder(VOCABULARY, batch, width, 16, layers, 256), args.device,
                   args.dtype)
     with torch.inference_mode():

@@ -149,6 +149,11 @@ static void fold_layer(void *ctx, size_t thread, uint32_t id)
 	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
 }
 
+static void count_graph_launch(void *ctx, size_t thread, int64_t time_ns)
+{
+	step_finder_graph_launch(&((struct census *)ctx)->finder, thread, time_ns);
+}
+
 static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
 			 int64_t time_ns)
 {
@@ -208,6 +213,7 @@ struct timeline_visitor census_visitor(struct census *c, const struct timeline *
 		v.function = follow_function;
 		v.gc = follow_gc;
 		v.left_out = follow_left_out;
+		v.graph_launch = count_graph_launch;
 	}
 	return v;
 }

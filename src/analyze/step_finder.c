@@ -119,9 +119,10 @@ static size_t find_around(const struct step_finder *f, size_t unit, uint32_t fun
 	return unit;
 }
 
-void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns)
+/* A unit in the functions that are open, each of which is one from now on. */
+static size_t unit_begin(struct step_finder *f, uint64_t kind, size_t thread, int64_t time_ns)
 {
-	size_t parent = UNIT_NONE, around;
+	size_t parent = UNIT_NONE, around, unit;
 	uint64_t through = 0;
 
 	for (size_t i = 0; i < f->depth; i++) {
@@ -141,10 +142,30 @@ void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, 
 			parent = o->unit;
 		through = 0;
 	}
-	/* A layer is always called through its library. */
-	f->layer = unit_add(f, UNIT_LAYER | id, parent, thread, 0);
+	/* It is always called through its library. */
+	unit = unit_add(f, kind, parent, thread, 0);
+	if (unit != UNIT_NONE)
+		f->units[unit].start_ns = time_ns;
+	return unit;
+}
+
+void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns)
+{
+	f->layer = unit_begin(f, UNIT_LAYER | id, thread, time_ns);
+}
+
+/* How long the call takes is of no interest: what it starts runs on. */
+void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns)
+{
+	size_t unit;
+
 	if (f->layer != UNIT_NONE)
-		f->units[f->layer].start_ns = time_ns;
+		return;
+	unit = unit_begin(f, UNIT_GRAPH, thread, time_ns);
+	if (unit == UNIT_NONE)
+		return;
+	f->units[unit].end_ns = time_ns;
+	f->units[unit].known = true;
 }
 
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s)

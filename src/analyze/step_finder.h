@@ -1,8 +1,9 @@
 /*
  * Steps without marks: what repeats around the outermost layer calls.
  *
- * While the timeline is walked, each outermost call of a layer is noted with the user's
- * functions that are open around it.  A function with more than two such things in it, on
+ * While the timeline is walked, each outermost call of a layer, and each launch of a CUDA graph
+ * outside of layers (a model that was captured), is noted with the user's functions that are
+ * open around it.  A function with more than two such things in it, on
  * average, is a loop: calls of layers, or of functions that lead to one.  Its iterations
  * begin with the one that is most frequent in it, and last until the next: what happens
  * between two calls belongs to the step.  Functions that one call of a library calls again and
@@ -21,9 +22,10 @@
 
 #define UNIT_NONE SIZE_MAX
 
-/* A call of a layer that no other is around, or of a user's function that leads to one. */
+/* A call of a layer that no other is around, a graph's launch, or a function of the user's that
+ * leads to one. */
 struct step_unit {
-	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER */
+	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH */
 	size_t parent; /* the innermost function around it; UNIT_NONE */
 	uint32_t thread;
 	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
@@ -36,6 +38,7 @@ struct step_unit {
 };
 
 #define UNIT_LAYER ((uint64_t)1 << 32)
+#define UNIT_GRAPH ((uint64_t)1 << 33)
 
 struct step_frame {
 	uint32_t function;
@@ -78,6 +81,7 @@ void step_finder_left_out(struct step_finder *f, uint32_t function);
 void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns);
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s);
 void step_finder_layer_dropped(struct step_finder *f);
+void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns);
 
 /* After the walk.  -1: out of memory; release the result nevertheless. */
 int step_finder_find(struct step_finder *f, struct found_steps *out);

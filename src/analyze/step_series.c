@@ -49,6 +49,11 @@ static bool is_layer(const struct step_unit *u)
 	return u->kind & UNIT_LAYER;
 }
 
+static bool is_function(uint64_t kind)
+{
+	return !(kind & (UNIT_LAYER | UNIT_GRAPH));
+}
+
 static const struct step_unit *parent_of(const struct search *s, const struct step_unit *u)
 {
 	return u->parent == UNIT_NONE ? NULL : &s->f->units[u->parent];
@@ -125,7 +130,7 @@ static int count_unit(struct search *s, const struct step_unit *u, size_t index)
 	if (!n)
 		return -1;
 	n->count++;
-	if (!is_layer(u)) {
+	if (is_function(u->kind)) {
 		c = caller_of(s, u);
 		if (!c)
 			return -1;
@@ -181,7 +186,7 @@ static void mark_loops(struct search *s)
 
 		if (!u->known)
 			continue;
-		if (!is_layer(u) && caller_of(s, u)->series != UNIT_NONE)
+		if (is_function(u->kind) && caller_of(s, u)->series != UNIT_NONE)
 			u->has_loop = true;
 		if (u->has_loop) {
 			series_of(s, u, i - 1)->has_loop = true;
@@ -310,6 +315,8 @@ static int name_series(struct search *s, struct series *n)
 		const struct trace_layer *l = trace_layer(s->f->trace, (uint32_t)n->kind);
 
 		buf_add_str(&b, l ? l->class_name : "(unknown)");
+	} else if (n->kind & UNIT_GRAPH) {
+		buf_add_str(&b, "CUDA graph");
 	} else {
 		add_function_name(&b, s, n->kind);
 	}
@@ -351,7 +358,7 @@ static bool stands_alone(struct search *s, const struct series *n)
 	if (n->count < REPEATS)
 		return false;
 	if (!parent)
-		return !(n->kind & UNIT_LAYER);
+		return is_function(n->kind);
 	if (c->series == UNIT_NONE || &s->series_items[c->series] == n)
 		return false;
 	return 2 * n->between < n->count;
@@ -361,7 +368,7 @@ static int add_steps(struct search *s, int64_t *room)
 {
 	for (size_t i = 0; i < s->f->count; i++) {
 		const struct step_unit *u = &s->f->units[i];
-		const struct caller *c = u->known && !is_layer(u) ? caller_of(s, u) : NULL;
+		const struct caller *c = u->known && is_function(u->kind) ? caller_of(s, u) : NULL;
 
 		if (c && c->series != UNIT_NONE)
 			count_between(s, u, s->series_items[c->series].kind);
@@ -370,7 +377,7 @@ static int add_steps(struct search *s, int64_t *room)
 		return -1;
 	for (size_t i = 0; i < s->f->count; i++) {
 		const struct step_unit *u = &s->f->units[i];
-		const struct caller *c = u->known && !is_layer(u) ? caller_of(s, u) : NULL;
+		const struct caller *c = u->known && is_function(u->kind) ? caller_of(s, u) : NULL;
 		const struct series *own = u->known ? series_of(s, u, i) : NULL;
 
 		if (c && c->series != UNIT_NONE && s->series_items[c->series].count >= REPEATS &&

@@ -109,6 +109,18 @@ static void handle_counter(struct walk *w, size_t i, int64_t now_ns)
 		w->visitor->annotation(w->visitor->ctx, &a);
 }
 
+static void handle_cuda_call(struct walk *w, size_t i, int64_t now_ns)
+{
+	const struct event_batch *b = &w->batch;
+	uint64_t what = CUDA_CALL_OTHER;
+
+	if (!w->visitor->graph_launch)
+		return;
+	varint_get(b->payload + b->payload_at[i], b->payload + b->payload_at[i + 1], &what);
+	if (what == CUDA_CALL_GRAPH_LAUNCH)
+		w->visitor->graph_launch(w->visitor->ctx, w->thread, now_ns);
+}
+
 static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 {
 	const struct event_batch *b = &w->batch;
@@ -126,6 +138,9 @@ static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
 		return handle_annotation(w, i, now_ns);
 	case RECORD_COUNTER:
 		handle_counter(w, i, now_ns);
+		return 0;
+	case RECORD_CUDA_ENTER:
+		handle_cuda_call(w, i, now_ns);
 		return 0;
 	default: /* a kind of a later version */
 		return 0;

@@ -97,6 +97,28 @@ static void a_decorator_of_a_library_is_in_the_loop_around_it(void **state)
 		     "infer in main: loop 3 300 100 0\n");
 }
 
+/* Class 2 is CUDA_CALL_GRAPH_LAUNCH, 1 a launch. */
+static void a_graph_that_is_launched_again_and_again_is_a_step(void **state)
+{
+	(void)state;
+	/* As a layer it was called while it was captured. */
+	expect_steps(HEAD "1: +main@10 <1@20 {cudaLaunchKernel#1:1/0@25 }1@26 </1@30\n"
+			  "1: +infer@100 {cudaGraphLaunch#2:2/0@105 }2@120 -infer@130\n"
+			  "1: +infer@200 {cudaGraphLaunch#3:2/0@205 }3@220 -infer@230\n"
+			  "1: +infer@300 {cudaGraphLaunch#4:2/0@305 }4@320 -infer@330\n"
+			  "1: {cudaLaunchKernel#5:1/0@340 }5@341 -main@900\n" END,
+		     "infer in main: loop 3 300 100 0\n");
+	expect_steps(HEAD "1: +main@10 <1@20 </1@30\n"
+			  "1: {cudaGraphLaunch#2:2/0@105 }2@120 {cudaGraphLaunch#3:2/0@205 }3@220\n"
+			  "1: {cudaGraphLaunch#4:2/0@305 }4@320 -main@900\n" END,
+		     "CUDA graph in main: loop 3 300 100 0\n");
+	/* In a layer it is the layer's. */
+	expect_steps(HEAD "1: +main@10 <1@100 {cudaGraphLaunch#2:2/0@105 }2@120 </1@150 "
+			  "<1@200 {cudaGraphLaunch#3:2/0@205 }3@220 </1@250 "
+			  "<1@300 {cudaGraphLaunch#4:2/0@305 }4@320 </1@350 -main@900\n" END,
+		     "Net in main: loop 3 300 100 0\n");
+}
+
 static void loops_in_loops_are_kinds_of_steps(void **state)
 {
 	(void)state;
@@ -184,6 +206,7 @@ int main(void)
 			functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not),
 		cmocka_unit_test(what_a_library_calls_ends_with_itself),
 		cmocka_unit_test(a_decorator_of_a_library_is_in_the_loop_around_it),
+		cmocka_unit_test(a_graph_that_is_launched_again_and_again_is_a_step),
 		cmocka_unit_test(loops_in_loops_are_kinds_of_steps),
 		cmocka_unit_test(two_models_in_turn_are_one_step),
 		cmocka_unit_test(recursion_is_a_loop),
