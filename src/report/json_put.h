@@ -3,6 +3,16 @@
 #define REPORT_JSON_PUT_H
 
 #include "base/json.h"
+#include "report/report.h"
+
+#define REPORT_SCHEMA 1
+#define JSON_ROWS 1000 /* of lists whose length the user's program decides */
+
+/* How many rows of a list: all with --detail full, else at most `limit`. */
+static inline size_t json_rows(enum report_detail detail, size_t n, size_t limit)
+{
+	return detail == DETAIL_FULL || n < limit ? n : limit;
+}
 
 static inline void put_string(struct json *j, const char *key, const char *value)
 {

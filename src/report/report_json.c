@@ -9,10 +9,9 @@
 #include "report/report_json_gpu.h"
 #include "report/report_json_layers.h"
 #include "report/report_json_memory.h"
+#include "report/report_json_short.h"
 #include "report/report_json_torch.h"
 #include "report/report_json_waits.h"
-
-#define REPORT_SCHEMA 1
 
 static void put_inferscope(struct json *j, const struct analysis *a)
 {
@@ -70,7 +69,7 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		[STEP_SCOPE] = "scope",   [STEP_NVTX] = "nvtx",           [STEP_LOOP] = "loop",
 		[STEP_MODULE] = "module", [STEP_WHOLE_RUN] = "whole-run",
 	};
-	size_t rows = report_rows(detail, a->step_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, a->step_count, JSON_ROWS);
 
 	put_uint(j, "step_count", a->step_count);
 	begin_array(j, "steps");
@@ -103,7 +102,7 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 
 static void put_lines(struct json *j, const struct analysis_function *f, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, f->line_count, 3, 10);
+	size_t rows = json_rows(detail, f->line_count, 10);
 
 	begin_array(j, "lines");
 	for (size_t i = 0; i < rows; i++) {
@@ -118,7 +117,7 @@ static void put_lines(struct json *j, const struct analysis_function *f, enum re
 
 static void put_functions(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->function_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, a->function_count, JSON_ROWS);
 	double all_ns = 0;
 
 	for (size_t i = 0; i < a->working_count; i++)
@@ -192,7 +191,7 @@ static void put_gc(struct json *j, const struct analysis *a)
 
 static void put_marks(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->mark_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, a->mark_count, JSON_ROWS);
 
 	put_uint(j, "mark_count", a->mark_count);
 	begin_array(j, "marks");
@@ -209,7 +208,7 @@ static void put_marks(struct json *j, const struct analysis *a, enum report_deta
 
 static void put_nvtx(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->nvtx_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, a->nvtx_count, JSON_ROWS);
 
 	begin_object(j, "nvtx");
 	put_uint(j, "range_count", a->nvtx_count);
@@ -239,7 +238,7 @@ static void put_nvtx(struct json *j, const struct analysis *a, enum report_detai
 
 static void put_counters(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->counter_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, a->counter_count, JSON_ROWS);
 
 	put_uint(j, "counter_count", a->counter_count);
 	begin_array(j, "counters");
@@ -335,6 +334,10 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 {
 	struct json j;
 
+	if (detail == DETAIL_SHORT) {
+		json_short_render(out, a);
+		return;
+	}
 	json_init(&j, out, JSON_PRETTY);
 	json_object_begin(&j);
 	put_inferscope(&j, a);
@@ -342,9 +345,9 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_processes(&j, a);
 	put_steps(&j, a, detail);
 	json_put_verdict(&j, &a->verdict);
-	json_put_findings(&j, &a->findings, detail);
+	json_put_findings(&j, &a->findings);
 	json_put_gpu(&j, &a->gpu, detail);
-	json_put_layers(&j, &a->layers, detail);
+	json_put_layers(&j, &a->layers);
 	begin_object(&j, "cpu");
 	put_functions(&j, a, detail);
 	put_threads(&j, a);

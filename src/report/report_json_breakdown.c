@@ -57,7 +57,7 @@ static void put_parts(struct json *j, const struct step_breakdown *b)
 
 static void put_slow(struct json *j, const struct slow_steps *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->cause_count, 5, 20);
+	size_t rows = json_rows(detail, s->cause_count, 20);
 
 	begin_object(j, "slow");
 	put_uint(j, "steps", s->steps);
@@ -78,7 +78,7 @@ static void put_slow(struct json *j, const struct slow_steps *s, enum report_det
 
 void json_put_breakdown(struct json *j, const struct step_breakdown *b, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, b->cause_count, 10, 30);
+	size_t rows = json_rows(detail, b->cause_count, 30);
 
 	put_parts(j, b);
 	if (!b->steps)
@@ -99,7 +99,7 @@ void json_put_breakdown(struct json *j, const struct step_breakdown *b, enum rep
 
 void json_put_blame(struct json *j, const struct idle_blame *b, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, b->count, 10, 30);
+	size_t rows = json_rows(detail, b->count, 30);
 
 	put_ms(j, "no_load_ms", b->no_load_ns);
 	put_ms(j, "unexplained_ms", b->unexplained_ns);

@@ -1,7 +1,6 @@
 #include "report/report_json_findings.h"
 
 #include "report/json_put.h"
-#include "report/report_json_gpu.h"
 
 void json_put_verdict(struct json *j, const struct analysis_verdict *v)
 {
@@ -33,13 +32,10 @@ static void put_texts(struct json *j, const char *key, const char *const *texts,
 	json_array_end(j);
 }
 
-void json_put_findings(struct json *j, const struct analysis_findings *all,
-		       enum report_detail detail)
+void json_put_findings(struct json *j, const struct analysis_findings *all)
 {
-	size_t rows = report_rows(detail, all->count, JSON_SHORT_ROWS, all->count);
-
 	begin_array(j, "findings");
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < all->count; i++) {
 		const struct analysis_finding *f = &all->items[i];
 
 		json_object_begin(j);

@@ -32,7 +32,7 @@ static void put_devices(struct json *j, const struct gpu_section *s)
 
 static void put_kernels(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->kernel_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, s->kernel_count, JSON_ROWS);
 
 	put_uint(j, "kernel_count", s->kernel_count);
 	begin_array(j, "kernels");
@@ -93,7 +93,7 @@ static void put_sum(struct json *j, const char *key, const struct gpu_sum *sum, 
 
 static void put_streams(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->stream_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, s->stream_count, JSON_ROWS);
 
 	begin_array(j, "streams");
 	for (size_t i = 0; i < rows; i++) {
@@ -128,7 +128,7 @@ static void put_graph_place(struct json *j, const char *key, const struct gpu_pl
 
 static void put_graphs(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->graph_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, s->graph_count, JSON_ROWS);
 
 	put_uint(j, "cuda_graph_count", s->graph_count);
 	begin_array(j, "cuda_graphs");
@@ -156,7 +156,7 @@ static void put_graphs(struct json *j, const struct gpu_section *s, enum report_
 
 static void put_calls(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->call_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, s->call_count, JSON_ROWS);
 
 	begin_array(j, "calls");
 	for (size_t i = 0; i < rows; i++) {
@@ -181,7 +181,7 @@ static void put_place(struct json *j, const struct gpu_line_figures *l)
 
 static void put_lines(struct json *j, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->line_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, s->line_count, JSON_ROWS);
 
 	begin_array(j, "lines");
 	for (size_t i = 0; i < rows; i++) {
@@ -194,7 +194,7 @@ static void put_lines(struct json *j, const struct gpu_section *s, enum report_d
 		json_object_end(j);
 	}
 	json_array_end(j);
-	rows = report_rows(detail, s->sync_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	rows = json_rows(detail, s->sync_count, JSON_ROWS);
 	begin_array(j, "syncs");
 	for (size_t i = 0; i < rows; i++) {
 		json_object_begin(j);

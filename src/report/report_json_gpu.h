@@ -5,10 +5,6 @@
 #include "base/json.h"
 #include "report/report.h"
 
-/* Of lists whose length the user's program decides; --detail full has no limit. */
-#define JSON_SHORT_ROWS 50
-#define JSON_NORMAL_ROWS 1000
-
 void json_put_run_gpu(struct json *j, const struct analysis_gpu *gpu); /* "gpu" in "run" */
 void json_put_step_gpu(struct json *j,
 		       const struct gpu_step_figures *g); /* in a step; perhaps none */

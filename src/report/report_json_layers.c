@@ -24,13 +24,11 @@ static void put_layer(struct json *j, const struct analysis_layer *l)
 }
 
 /* Their number is the models', not the run's; without some their sum would not be the total. */
-void json_put_layers(struct json *j, const struct analysis_layers *l, enum report_detail detail)
+void json_put_layers(struct json *j, const struct analysis_layers *l)
 {
-	size_t rows = report_rows(detail, l->count, JSON_SHORT_ROWS, l->count);
-
 	put_uint(j, "layer_count", l->count);
 	begin_array(j, "layers");
-	for (size_t i = 0; i < rows; i++)
+	for (size_t i = 0; i < l->count; i++)
 		put_layer(j, &l->items[i]);
 	json_array_end(j);
 	begin_object(j, "layers_outside");

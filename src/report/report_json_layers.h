@@ -6,6 +6,6 @@
 #include "report/report.h"
 
 /* "layer_count", "layers" and "layers_outside". */
-void json_put_layers(struct json *j, const struct analysis_layers *l, enum report_detail detail);
+void json_put_layers(struct json *j, const struct analysis_layers *l);
 
 #endif

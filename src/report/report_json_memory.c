@@ -254,7 +254,7 @@ static void put_gpu(struct json *j, const struct memory_gpu *g)
 void json_put_memory(struct json *j, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_memory *m = &a->memory;
-	size_t rows = report_rows(detail, m->process_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, m->process_count, JSON_ROWS);
 
 	begin_object(j, "memory");
 	put_bool(j, "recorded", m->recorded);

@@ -40,7 +40,7 @@ static void put_process(struct json *j, const struct torch_process *p)
 
 void json_put_torch(struct json *j, const struct analysis_torch *t, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, t->compiled_count, JSON_SHORT_ROWS, JSON_NORMAL_ROWS);
+	size_t rows = json_rows(detail, t->compiled_count, JSON_ROWS);
 
 	begin_object(j, "pytorch");
 	put_sum(j, "compilations", &t->compilations);

@@ -2,7 +2,6 @@
 
 #include "report/json_put.h"
 
-#define SHORT_ROWS 10
 #define NORMAL_ROWS 50
 
 static const char *const state_keys[SAMPLE_STATES] = {
@@ -56,7 +55,7 @@ static void put_place(struct json *j, const char *key, const struct analysis_pla
 static void put_waits(struct json *j, const char *key, const struct analysis_waits *w,
 		      int64_t wall_ns, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, w->count, SHORT_ROWS, NORMAL_ROWS);
+	size_t rows = json_rows(detail, w->count, NORMAL_ROWS);
 
 	begin_object(j, key);
 	put_ms(j, "wait_ms", w->total_ns);
@@ -77,7 +76,7 @@ static void put_waits(struct json *j, const char *key, const struct analysis_wai
 
 static void put_native(struct json *j, const struct analysis_native *n, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, n->count, SHORT_ROWS, NORMAL_ROWS);
+	size_t rows = json_rows(detail, n->count, NORMAL_ROWS);
 
 	put_uint(j, "native_samples", n->samples);
 	begin_array(j, "native");

@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
+#include "report/report_json_short.h"
 #include "rules/judge.h"
 #include "strict_json.h"
 
@@ -393,6 +394,10 @@ static void check_reports(const struct trace *t, struct input *in)
 	buf_clear(&text);
 	report_json.render(&text, a, DETAIL_FULL);
 	require(!text.failed);
+	check_json(text.data, text.len);
+	buf_clear(&text);
+	report_json.render(&text, a, DETAIL_SHORT);
+	require(!text.failed && text.len <= JSON_SHORT_BYTES);
 	check_json(text.data, text.len);
 	check_terminal(a, 0);
 	check_terminal(a, 40);

@@ -13,6 +13,7 @@
 #include "report/html_markdown.h"
 #include "report/markdown.h"
 #include "report/report.h"
+#include "report/report_json_short.h"
 #include "report/svg_plot.h"
 
 static void note_chapter(struct buf *out, const char *heading, size_t n, void *context)
@@ -315,7 +316,62 @@ static void a_large_analysis_makes_a_small_page(void **state)
 	buf_clear(&out);
 	report_json.render(&out, &a, DETAIL_FULL);
 	assert_non_null(strstr(buf_string(&out), names[MANY_FUNCTIONS - 1]));
+	buf_clear(&out);
+	report_json.render(&out, &a, DETAIL_SHORT);
+	assert_in_range(out.len, 1, JSON_SHORT_BYTES);
 	buf_release(&out);
+}
+
+/* As long as they come, of the widest characters, and as many as there are: it is cut to fit. */
+static void a_short_report_fits_whatever_it_is_about(void **state)
+{
+	static struct analysis_function functions[50];
+	static struct analysis_finding findings[30];
+	static struct analysis_step steps[20];
+	static struct analysis a = {
+		.functions = functions,
+		.function_count = 50,
+		.working_count = 50,
+		.steps = steps,
+		.step_count = 20,
+		.findings = { .count = 30, .items = findings, .sure_count = 30 },
+	};
+	const char *texts[9];
+	char *name = test_malloc(4 * 4096 + 1);
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < 4096; i++)
+		memcpy(name + 4 * i, "\xf0\x9f\x90\x8d", 4);
+	name[4 * 4096] = '\0';
+	for (size_t i = 0; i < 9; i++)
+		texts[i] = name;
+	for (size_t i = 0; i < 50; i++)
+		functions[i] = (struct analysis_function){ .name = name,
+							   .file = name,
+							   .calls = UINT64_MAX };
+	for (size_t i = 0; i < 20; i++)
+		steps[i] =
+			(struct analysis_step){ .name = name, .mean_ns = 9e18, .count = SIZE_MAX };
+	for (size_t i = 0; i < 30; i++)
+		findings[i] = (struct analysis_finding){
+			.id = name,
+			.title = name,
+			.step = name,
+			.where = { .name = name, .file = name },
+			.evidence = texts,
+			.evidence_count = 9,
+			.suggestions = texts,
+			.suggestion_count = 9,
+		};
+	a.verdict.bound = "unknown";
+	a.verdict.because = a.run.python = name;
+	buf_init(&out);
+	report_json.render(&out, &a, DETAIL_SHORT);
+	assert_in_range(out.len, 1, JSON_SHORT_BYTES);
+	assert_non_null(strstr(buf_string(&out), "\"finding_count\":30"));
+	buf_release(&out);
+	test_free(name);
 }
 
 int main(void)
@@ -332,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_histogram_counts_everything_once),
 		cmocka_unit_test(extremes_are_drawn_as_numbers),
 		cmocka_unit_test(a_large_analysis_makes_a_small_page),
+		cmocka_unit_test(a_short_report_fits_whatever_it_is_about),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
