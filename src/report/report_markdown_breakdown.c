@@ -1,4 +1,4 @@
-/* The chapter about what steps spent their time on, and the table of why the GPU was idle. */
+/* The chapters about what steps spent their time on, and the table of why the GPU was idle. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -58,9 +58,7 @@ static void add_causes(struct buf *out, const struct step_breakdown *b, const ch
 	size_t rows = report_rows(detail, b->cause_count, 5, 15);
 	char f[2][TEXT_FIGURE];
 
-	if (!rows)
-		return;
-	buf_add_str(out, "\n| what | function | where | | per step | share |\n"
+	buf_add_str(out, "| what | function | where | | per step | share |\n"
 			 "|---|---|---|---|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct time_cause *c = &b->causes[i];
@@ -100,7 +98,7 @@ static void add_slow(struct buf *out, const struct slow_steps *s, const char *cw
 	markdown_more(out, rows, s->cause_count);
 }
 
-void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_detail detail)
+void markdown_breakdown(struct buf *out, const struct analysis *a)
 {
 	const struct analysis_step *s = &a->steps[0];
 	const struct step_breakdown *b = &s->breakdown;
@@ -124,6 +122,15 @@ void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_d
 	if (b->shared)
 		buf_add_str(out, "Steps of several asyncio tasks interleave: what others did "
 				 "meanwhile on their thread is in these figures too.\n");
+}
+
+void markdown_causes(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	const struct step_breakdown *b = &a->steps[0].breakdown;
+
+	if (!b->steps || !b->cause_count)
+		return;
+	buf_add_str(out, "\n## Where the time went\n\n");
 	add_causes(out, b, a->run.cwd, detail);
 	add_slow(out, &b->slow, a->run.cwd, detail);
 }
