@@ -50,6 +50,7 @@ void analysis_memory_release(struct analysis_memory *m)
 		free(m->processes[i].nodes);
 	free(m->processes);
 	free(m->gpus);
+	free(m->lines);
 	free(m->missing);
 	memset(m, 0, sizeof(*m));
 }

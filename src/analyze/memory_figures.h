@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "analyze/trend.h"
+#include "analyze/wait_figures.h"
 
 /* A level that was looked at now and then. */
 struct memory_level {
@@ -158,15 +159,22 @@ enum memory_concern {
 	MEMORY_MAJOR_FAULTS, /* about: a step, as the next two */
 	MEMORY_MINOR_FAULTS,
 	MEMORY_CUDA_CHURN,
+	MEMORY_NUMA_REMOTE, /* about: a process */
+	/* From here on it is not the memory, but what the same sources tell. */
 	MEMORY_CPU_THROTTLED,
 	MEMORY_GPU_THROTTLED, /* about: a GPU */
-	MEMORY_NUMA_REMOTE,   /* about: a process */
 	MEMORY_CONCERNS,
 };
 
 struct memory_worry {
 	enum memory_concern what;
 	size_t about; /* position in the analysis' steps, processes or GPUs; 0 */
+};
+
+/* Page faults of a line of the user's code, of those that were seen where they happened. */
+struct memory_line {
+	struct analysis_place place; /* name NULL: in no Python function */
+	uint64_t minor, major;
 };
 
 struct analysis_memory {
@@ -178,6 +186,9 @@ struct analysis_memory {
 	struct memory_machine machine;
 	size_t gpu_count;
 	struct memory_gpu *gpus;
+	uint64_t seen_minor, seen_major; /* faults: a part of all, of which shares are told */
+	size_t line_count;
+	struct memory_line *lines; /* most faults first */
 	size_t missing_count;
 	const char **missing; /* sources that could not be read: "SOURCE: why" */
 	bool cost_known;
@@ -185,8 +196,13 @@ struct analysis_memory {
 	bool held_back;    /* it looked less often to keep that small */
 };
 
-/* What the minor faults of a step took at least, as far as the figures tell. */
+/* CPU time that the minor faults of a step took, as far as the figures tell. */
 double memory_minor_faults_ns(const struct memory_step_figures *m);
+
+static inline bool memory_concern_is_memory(enum memory_concern concern)
+{
+	return concern < MEMORY_CPU_THROTTLED;
+}
 
 const char *memory_concern_name(enum memory_concern concern); /* "cuda-churn" */
 

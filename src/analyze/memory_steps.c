@@ -104,7 +104,7 @@ static double rss_error(const struct series_table *st, uint32_t process)
 /* As many values as there is something new in. */
 static size_t value_count(const struct series *s, size_t units, int64_t start_ns, int64_t end_ns)
 {
-	size_t n = series_looks(s, start_ns, end_ns) / 2;
+	size_t n = series_looks(s, start_ns, end_ns);
 
 	if (n > units)
 		n = units;

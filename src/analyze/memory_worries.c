@@ -108,9 +108,14 @@ double memory_minor_faults_ns(const struct memory_step_figures *m)
 		       : faults_ns;
 }
 
+/* By what is likely, and by what is certain at least something. */
 static bool step_minor(const struct analysis_step *s)
 {
-	return s->mean_ns > 0 && memory_minor_faults_ns(&s->memory) >= STEP_TIME * s->mean_ns;
+	const struct memory_per_step *f = &s->memory.minor_faults;
+
+	return f->known && s->mean_ns > 0 &&
+	       f->least * MEMORY_MINOR_FAULT_NS >= LOST_TIME * s->mean_ns &&
+	       memory_minor_faults_ns(&s->memory) >= STEP_TIME * s->mean_ns;
 }
 
 static size_t minor_faults(const struct analysis *a)
@@ -179,9 +184,9 @@ static const struct {
 	[MEMORY_MAJOR_FAULTS] = { "major-faults", major_faults },
 	[MEMORY_MINOR_FAULTS] = { "minor-faults", minor_faults },
 	[MEMORY_CUDA_CHURN] = { "cuda-churn", cuda_churn },
+	[MEMORY_NUMA_REMOTE] = { "numa-remote", numa_remote },
 	[MEMORY_CPU_THROTTLED] = { "cpu-throttled", cpu_throttled },
 	[MEMORY_GPU_THROTTLED] = { "gpu-throttled", gpu_throttled },
-	[MEMORY_NUMA_REMOTE] = { "numa-remote", numa_remote },
 };
 
 const char *memory_concern_name(enum memory_concern concern)

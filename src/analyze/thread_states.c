@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/fault_lines.h"
 #include "analyze/gil_waits.h"
 #include "analyze/lock_waits.h"
 #include "analyze/native_code.h"
@@ -25,10 +26,13 @@ struct collector {
 	struct idmap window_of; /* process id -> position */
 	struct native_sample_at *natives;
 	size_t native_count, native_cap;
+	struct fault_at *faults;
+	size_t fault_count, fault_cap;
 	size_t kept;
 	bool failed; /* no memory */
 	struct wait_pairs gil, locks;
 	struct native_code native;
+	struct fault_lines fault_lines;
 };
 
 static void collector_init(struct collector *c, struct analysis *a, const struct trace *t)
@@ -40,6 +44,7 @@ static void collector_init(struct collector *c, struct analysis *a, const struct
 	wait_pairs_init(&c->gil);
 	wait_pairs_init(&c->locks);
 	native_code_init(&c->native);
+	fault_lines_init(&c->fault_lines);
 }
 
 static void collector_release(struct collector *c)
@@ -48,10 +53,12 @@ static void collector_release(struct collector *c)
 		look_window_release(&c->windows[i]);
 	free(c->windows);
 	free(c->natives);
+	free(c->faults);
 	idmap_release(&c->window_of);
 	wait_pairs_release(&c->gil);
 	wait_pairs_release(&c->locks);
 	native_code_release(&c->native);
+	fault_lines_release(&c->fault_lines);
 }
 
 static struct look_window *window_find(const struct collector *c, uint32_t process)
@@ -94,9 +101,15 @@ static int settle_windows(struct collector *c)
 		if (native_code_add(&c->native, n, window_find(c, n->process), c->trace))
 			return -1;
 	}
+	for (size_t i = 0; i < c->fault_count; i++) {
+		const struct fault_at *f = &c->faults[i];
+
+		if (fault_lines_add(&c->fault_lines, f, window_find(c, f->process)))
+			return -1;
+	}
 	for (size_t i = 0; i < c->window_count; i++)
 		look_window_clear(&c->windows[i]);
-	c->native_count = c->kept = 0;
+	c->native_count = c->fault_count = c->kept = 0;
 	return 0;
 }
 
@@ -168,11 +181,26 @@ static void take_native(void *ctx, const struct native_sample_at *n)
 	grown[c->native_count++] = *n;
 }
 
+static void take_fault(void *ctx, const struct fault_at *f)
+{
+	struct collector *c = ctx;
+	struct fault_at *grown;
+
+	keep_another(c);
+	grown = array_grow(c->faults, &c->fault_cap, c->fault_count + 1, sizeof(*grown));
+	if (!grown) {
+		c->failed = true;
+		return;
+	}
+	c->faults = grown;
+	grown[c->fault_count++] = *f;
+}
+
 int thread_states_collect(struct analysis *a, const struct trace *t, struct err *err)
 {
 	struct sample_walk walk; /* what is damaged is counted by the census of the samples */
 	struct collector c;
-	const struct sample_visitor visitor = { &c, take_sample, take_native, NULL };
+	const struct sample_visitor visitor = { &c, take_sample, take_native, take_fault };
 	int rc = -1;
 
 	collector_init(&c, a, t);
@@ -181,7 +209,7 @@ int thread_states_collect(struct analysis *a, const struct trace *t, struct err 
 	err_set(err, "out of memory");
 	if (c.failed || settle_windows(&c) || wait_pairs_finish(&c.gil, t, &a->gil) ||
 	    wait_pairs_finish(&c.locks, t, &a->locks) ||
-	    native_code_finish(&c.native, t, &a->native))
+	    native_code_finish(&c.native, t, &a->native) || fault_lines_finish(&c.fault_lines, a))
 		goto out;
 	rc = 0;
 out:

@@ -7,8 +7,8 @@
 #define Z_95 1.959964
 #define PAIRS_MAX (TREND_VALUES_MAX * (TREND_VALUES_MAX - 1) / 2)
 
-/* It is steady if what the interval leaves open is less than this part of the level. */
-#define STEADY_SHARE 0.1
+/* It is steady if the values differ by less than this part of the level. */
+#define STEADY_SHARE 0.05
 
 static int ascending(const void *a, const void *b)
 {
@@ -130,12 +130,20 @@ static bool lies_beyond(const double *y, size_t n, double direction)
 	return sorted[half + late / 4] > median;
 }
 
-/* What the values leave open is little. */
-static bool is_steady(const struct stretch *s, double level, double error)
+/* Of a half that shows no direction: differences within the error or a share of the level are none.
+ */
+static enum trend_kind judge_level(const double *y, size_t n, double error, double share)
 {
-	double open = fmax(fabs(s->line.low), fabs(s->line.high)) * s->length;
+	double least = y[n / 2], most = y[n / 2], little;
 
-	return s->line.known && open <= fmax(error, STEADY_SHARE * fabs(level));
+	for (size_t i = n / 2; i < n; i++) {
+		least = fmin(least, y[i]);
+		most = fmax(most, y[i]);
+	}
+	little = fmax(error, share * fabs(most));
+	if (most - least > little)
+		return TREND_UNKNOWN;
+	return least - y[0] > little ? TREND_SETTLED : TREND_STEADY;
 }
 
 void trend_judge(struct trend *out, const double *x, const double *y, size_t n, double error)
@@ -144,8 +152,12 @@ void trend_judge(struct trend *out, const double *x, const double *y, size_t n, 
 	struct stretch early, late;
 
 	*out = (struct trend){ 0 };
-	if (half < TREND_VALUES_MIN || n > TREND_VALUES_MAX)
+	if (n < TREND_VALUES_MIN || n > TREND_VALUES_MAX)
 		return;
+	if (half < TREND_VALUES_MIN) { /* a direction would not show */
+		out->kind = judge_level(y, n, error, 0);
+		return;
+	}
 	fit(&early, x, y, half);
 	fit(&late, x + half, y + half, n - half);
 	out->late = late.line;
@@ -154,8 +166,8 @@ void trend_judge(struct trend *out, const double *x, const double *y, size_t n, 
 										    : TREND_GROWS;
 	else if (moves(&late, -1, error) && lies_beyond(y, n, -1))
 		out->kind = TREND_SHRINKS;
-	else if (is_steady(&late, y[n - 1], error))
-		out->kind = moves(&early, 1, error) ? TREND_SETTLED : TREND_STEADY;
+	else
+		out->kind = judge_level(y, n, error, STEADY_SHARE);
 }
 
 const char *trend_name(enum trend_kind kind)

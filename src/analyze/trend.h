@@ -30,9 +30,9 @@ struct trend_line {
 void trend_fit(struct trend_line *out, const double *x, const double *y, size_t n);
 
 enum trend_kind {
-	TREND_UNKNOWN, /* too few values, or it may be anything */
-	TREND_STEADY,
-	TREND_SETTLED, /* it grew in the first half, not in the second */
+	TREND_UNKNOWN, /* too few values, or they differ and show no direction */
+	TREND_STEADY,  /* in the second half they differ by little and show no direction */
+	TREND_SETTLED, /* likewise, and lie higher than the first one */
 	TREND_SLOWS,   /* it grows to the end, less than half as fast as in the beginning */
 	TREND_GROWS,
 	TREND_SHRINKS,

@@ -172,10 +172,11 @@ static void say_minor_faults(struct buf *out, const struct analysis *a, size_t a
 	char f[2][TEXT_FIGURE];
 
 	add_subject(out, s);
-	buf_printf(out,
-		   " gets new memory from the kernel: %s page faults, which take about %s or more",
-		   memory_text_count(f[0], n),
-		   text_duration(f[1], memory_minor_faults_ns(&s->memory)));
+	buf_printf(
+		out,
+		" gets new memory from the kernel: %s page faults, which take about %s of CPU time",
+		memory_text_count(f[0], n),
+		text_duration(f[1], memory_minor_faults_ns(&s->memory)));
 }
 
 static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t about)
@@ -255,7 +256,7 @@ void memory_text_meaning(struct buf *out, const struct analysis *a)
 	const struct memory_machine *m = &a->memory.machine;
 	char f[2][TEXT_FIGURE];
 
-	if (a->memory.worry_count) {
+	if (a->memory.worry_count && memory_concern_is_memory(a->memory.worries[0].what)) {
 		memory_text_worry(out, a, &a->memory.worries[0]);
 	} else if (!a->memory.recorded) {
 		buf_add_str(out, "memory was not recorded");

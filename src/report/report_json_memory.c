@@ -126,6 +126,27 @@ static void put_worries(struct json *j, const struct analysis *a)
 	buf_release(&text);
 }
 
+static void put_lines(struct json *j, const struct analysis_memory *m, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, m->line_count, 10, 50);
+
+	if (!m->line_count)
+		return;
+	begin_array(j, "fault_lines");
+	for (size_t i = 0; i < rows; i++) {
+		const struct memory_line *l = &m->lines[i];
+
+		json_object_begin(j);
+		put_string(j, "function", l->place.name);
+		put_string(j, "file", l->place.file);
+		put_uint(j, "line", l->place.line);
+		put_share(j, "minor_share", (double)l->minor, (double)m->seen_minor);
+		put_share(j, "major_share", (double)l->major, (double)m->seen_major);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_nodes(struct json *j, const struct memory_process *p)
 {
 	if (!p->node_count)
@@ -264,6 +285,7 @@ void json_put_memory(struct json *j, const struct analysis *a, enum report_detai
 	for (size_t i = 0; i < rows; i++)
 		put_process(j, &m->processes[i]);
 	json_array_end(j);
+	put_lines(j, m, detail);
 	put_machine(j, &m->machine);
 	begin_array(j, "gpus");
 	for (size_t i = 0; i < m->gpu_count; i++)

@@ -14,14 +14,18 @@ static void add_sentence(struct buf *out, struct buf *text, const char *before, 
 static void add_meaning(struct buf *out, const struct analysis *a)
 {
 	struct buf text;
+	bool first = true;
 
 	buf_init(&text);
 	memory_text_meaning(&text, a);
 	add_sentence(out, &text, "In short: ", ".\n");
-	for (size_t i = 1; i < a->memory.worry_count; i++) {
+	for (size_t i = 0; i < a->memory.worry_count; i++) {
+		if (!i && memory_concern_is_memory(a->memory.worries[i].what))
+			continue; /* that was it */
 		buf_clear(&text);
 		memory_text_worry(&text, a, &a->memory.worries[i]);
-		add_sentence(out, &text, i == 1 ? "\n- " : "- ", "\n");
+		add_sentence(out, &text, first ? "\n- " : "- ", "\n");
+		first = false;
 	}
 	out->failed |= text.failed;
 	buf_release(&text);
@@ -161,6 +165,35 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 		    "edges. In the second half: whether resident memory still grows, by the least "
 		    "of several steps, and its 95 % interval. Memory of CUDA: allocations, their "
 		    "bytes, and calls that free.\n");
+}
+
+static void add_lines(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	const struct analysis_memory *m = &a->memory;
+	size_t rows = report_rows(detail, m->line_count, 3, 15);
+	char f[2][TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out, "\n### Lines with page faults\n\n"
+			 "| line | function | minor faults | major faults |\n|---|---|--:|--:|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct memory_line *l = &m->lines[i];
+
+		buf_add_str(out, "| ");
+		markdown_place(out, l->place.name ? l->place.file : "", l->place.line, a->run.cwd);
+		buf_add_str(out, " | ");
+		if (l->place.name)
+			markdown_cell(out, l->place.name);
+		else
+			buf_add_str(out, "no Python function");
+		buf_printf(out, " | %s | %s |\n",
+			   text_share(f[0], (double)l->minor, (double)m->seen_minor),
+			   text_share(f[1], (double)l->major, (double)m->seen_major));
+	}
+	markdown_more(out, rows, m->line_count);
+	buf_add_str(out, "\nShares of the faults that were seen where they happened, which are not "
+			 "all: the totals are above.\n");
 }
 
 static void add_pressure(struct buf *out, const char *what, const struct memory_pressure *p,
@@ -312,5 +345,6 @@ void markdown_memory(struct buf *out, const struct analysis *a, enum report_deta
 	add_meaning(out, a);
 	add_processes(out, m, detail);
 	add_steps(out, a, detail);
+	add_lines(out, a, detail);
 	add_limits(out, m, detail);
 }

@@ -426,16 +426,17 @@ static void add_native(struct screen *s, const struct analysis_native *n)
 	buf_release(&text);
 }
 
-/* What may be wrong with it: else there is nothing to say here. */
+/* What may be wrong, the worst of it: else there is nothing to say here. */
 static void add_memory(struct screen *s, const struct analysis *a)
 {
+	const struct memory_worry *w = a->memory.worries;
 	struct buf text;
 
 	if (!a->memory.worry_count)
 		return;
 	buf_init(&text);
-	memory_text_meaning(&text, a);
-	add_text(s, "memory", &text);
+	memory_text_worry(&text, a, w);
+	add_text(s, memory_concern_is_memory(w->what) ? "memory" : "limits", &text);
 	buf_release(&text);
 }
 

@@ -41,6 +41,7 @@
  *   look ID S FIRST LAST N FLAGS [LOCK]   N looks at a thread that found stack S (0: none);
  *                              enum sample_flag, hexadecimal
  *   native ID T SYMBOL FILE    the kernel's sample of a thread (0: one without Python)
+ *   fault ID T N SYMBOL FILE   a page fault of a thread, one of N; majorfault: one that waited
  *   series PROCESS NAME[/I] V@T...   points of a series (format/series.h) of a process (0: the
  *                              machine), instance I
  *   gpu ID STATE T TEXT        the GPU recording changed (enum gpu_state), told by thread ID
@@ -358,6 +359,28 @@ static void story_native(struct story *s, const char *line)
 	buf_release(&b);
 }
 
+static void story_fault(struct story *s, const char *line)
+{
+	struct sample l = { .flags = SAMPLE_NATIVE | SAMPLE_FAULT };
+	char word[16], symbol[128], library[128];
+	struct buf b;
+
+	story_require(sscanf(line, "%15s %u %" SCNd64 " %u %127s %127s", word, &l.thread,
+			     &l.first_ns, &l.count, symbol, library) == 6 &&
+			      l.thread < 64,
+		      line);
+	l.flags |= word[0] == 'm' ? SAMPLE_MAJOR : 0;
+	buf_init(&b);
+	buf_add_varint(&b, story_string(s, symbol));
+	buf_add_varint(&b, story_string(s, library));
+	l.last_ns = l.first_ns;
+	l.stack = STORY_PLACES + s->places++;
+	story_check(s, trace_write_def(s->writer, DEF_NATIVE, l.stack, b.data, b.len, &s->err));
+	story_check(s, trace_write_sample(s->writer, l.thread ? s->process_of[l.thread] : 1, &l,
+					  &s->err));
+	buf_release(&b);
+}
+
 static void story_series(struct story *s, char *line)
 {
 	char *save, *token = strtok_r(line + strlen("series "), " ", &save);
@@ -411,6 +434,8 @@ static void story_line(struct story *s, char *line)
 		story_series(s, line);
 	else if (!strncmp(line, "native ", 7))
 		story_native(s, line);
+	else if (!strncmp(line, "fault ", 6) || !strncmp(line, "majorfault ", 11))
+		story_fault(s, line);
 	else if (story_gpu_line(s, line))
 		return;
 	else if (sscanf(line, "end %" SCNd64 " %d", &end.wall_ns, &end.exit_status) == 2)

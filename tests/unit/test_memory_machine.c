@@ -182,6 +182,46 @@ static void levels_of_the_kernel(void **state)
 	end(&s);
 }
 
+/* By the looks around them: 60 faults in f, 40 in g, of which the library's h is a part. */
+static void faults_by_line(void **state)
+{
+	struct told told;
+	const struct analysis *a = tell(&told, "process 1 100 app.py 0 9000000\n"
+					       "thread 1 1 100 MainThread 0 9000000 0\n"
+					       "thread 2 1 101 pool 0 9000000 0\n"
+					       "code f app.py 10\ncode g app.py 20\n"
+					       "code h /usr/lib/python3.12/site-packages/x/y.py 5\n"
+					       "stack 1 f:12\nstack 2 h:6 g:24\nstack 3 g:24\n"
+					       "look 1 1 1000000 2900000 20 1\n"
+					       "look 1 2 3000000 4900000 20 1\n"
+					       "look 1 3 5000000 6900000 20 1\n"
+					       "fault 1 1500000 30 memset libc.so\n"
+					       "fault 1 2500000 30 memset libc.so\n"
+					       "fault 1 3500000 20 memset libc.so\n"
+					       "fault 1 5500000 20 memset libc.so\n"
+					       "majorfault 1 6000000 2 read libc.so\n"
+					       "fault 2 6000000 25 memset libc.so\n"
+					       "end 9000000 0\n");
+	const struct memory_line *l = a->memory.lines;
+
+	(void)state;
+	assert_int_equal(a->memory.line_count, 3);
+	assert_int_equal(a->memory.seen_minor, 125);
+	assert_int_equal(a->memory.seen_major, 2);
+	assert_string_equal(l[0].place.name, "f");
+	assert_int_equal(l[0].place.line, 12);
+	assert_int_equal(l[0].minor, 60);
+	assert_string_equal(l[1].place.name, "g");
+	assert_int_equal(l[1].place.line, 24);
+	assert_int_equal(l[1].minor, 40);
+	assert_int_equal(l[1].major, 2);
+	assert_null(l[2].place.name);
+	assert_int_equal(l[2].minor, 25);
+	/* None of this is CPU time. */
+	assert_int_equal(a->native.samples, 0);
+	forget(&told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +230,7 @@ int main(void)
 		cmocka_unit_test(devices_and_nodes),
 		cmocka_unit_test(allocations_on_the_gpu),
 		cmocka_unit_test(levels_of_the_kernel),
+		cmocka_unit_test(faults_by_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
