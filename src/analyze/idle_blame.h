@@ -31,7 +31,7 @@ struct idle_blame {
 	int64_t unexplained_ns; /* the launch, or what its thread did, is unknown */
 	size_t steps; /* of the process' most important kind, in the time of the section */
 	size_t count;
-	struct idle_cause *items; /* most time first */
+	struct idle_cause *items; /* most time in steps first, then most time */
 };
 
 /* "cpu_preprocessing", "launch_latency": as in report.json. */

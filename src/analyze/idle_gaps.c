@@ -209,10 +209,13 @@ static int identity(const void *a, const void *b)
 	return time_cause_identity(&p, &q);
 }
 
+/* What steps wait for is seen again and again; the rest is the start of a program, mostly. */
 static int most_first(const void *a, const void *b)
 {
 	const struct idle_cause *x = a, *y = b;
 
+	if (x->in_steps_ns != y->in_steps_ns)
+		return x->in_steps_ns > y->in_steps_ns ? -1 : 1;
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
 	return identity(a, b);

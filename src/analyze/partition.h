@@ -7,8 +7,8 @@
  *   1. the device worked for the step: kernels before copies
  *   2. the step's thread collected garbage
  *   3. it was in a CUDA call, whose class it has
- *   4. it waited, by samples: for the GIL, a lock, data or a time
- *   5. it compiled, or waited for a DataLoader
+ *   4. it compiled, or waited for a DataLoader
+ *   5. it waited, by samples: for the GIL, a lock, data or a time
  *   6. it ran Python code: by calls, by samples where calls were not recorded
  * So host time is what the device did not hide.
  */

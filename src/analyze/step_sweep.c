@@ -26,9 +26,9 @@ struct sweep {
 
 	int64_t now_ns, next_ns; /* when a track changes */
 	struct device_tracks device;
-	struct track calls, ways, gaps, holders, running, steps;
+	struct track calls, ways, framework, gaps, holders, running, steps;
 	struct track *looks;
-	const struct piece *on_device, *call, *way, *look, *gap, *covered, *holder, *runs;
+	const struct piece *on_device, *call, *way, *at_work, *look, *gap, *covered, *holder, *runs;
 	struct stack_class look_class, way_class;
 	struct idle_section *section; /* of the process; NULL */
 
@@ -181,6 +181,9 @@ static struct moment decide_host(struct sweep *w)
 	} else if (w->call) {
 		m.what = (enum time_class)w->call->more;
 		m.place = place_of(w, m.what, w->call->id, &stack_class_empty, 0);
+	} else if (w->at_work) {
+		m.what = (enum time_class)w->at_work->more;
+		m.place = place_of(w, m.what, line_of_look(w, calls), calls, 0);
 	} else if (!w->look || !decide_wait(w, &m)) {
 		decide_code(w, &m);
 	}
@@ -336,6 +339,7 @@ static void turn(struct sweep *w)
 	w->way = track_turn(&w->ways, w->now_ns, &w->next_ns);
 	if (w->way && w->way != way)
 		w->way_class = *stack_classes_of(w->s->classes, w->way->id);
+	w->at_work = track_turn(&w->framework, w->now_ns, &w->next_ns);
 	w->gap = track_turn(&w->gaps, w->now_ns, &w->next_ns);
 	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
 	w->holder = track_turn(&w->holders, w->now_ns, &w->next_ns);
@@ -490,6 +494,7 @@ static int fill(struct sweep *w, bool own)
 	w->holders = borrowed(&w->s->looks->holders);
 	w->running = borrowed(&w->s->looks->running);
 	return fill_gaps(w) || call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
+	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
 	       device_tracks_fill(&w->device, g, w->process,
 				  own && w->calls.count ? w->thread : EVERY_THREAD);
 }
@@ -499,6 +504,7 @@ static void release(struct sweep *w)
 	device_tracks_release(&w->device);
 	track_release(&w->calls);
 	track_release(&w->ways);
+	track_release(&w->framework);
 	track_release(&w->gaps);
 	free(w->frames);
 	open_steps_release(&w->open);

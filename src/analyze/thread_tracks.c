@@ -143,6 +143,47 @@ int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_t
 	return 0;
 }
 
+static const struct {
+	const char *name;
+	enum time_class what;
+} told[] = {
+	{ "torch: compile", TIME_COMPILE },
+	{ "torch: DataLoader wait", TIME_IO_WAIT },
+};
+
+/* The first scope of a thread, or of a later one. */
+static size_t first_scope(const struct timeline *tl, size_t thread)
+{
+	size_t low = 0, high = timeline_scope_count(tl);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (timeline_scope(tl, mid)->thread < thread)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread)
+{
+	for (size_t i = first_scope(tl, thread); i < timeline_scope_count(tl); i++) {
+		const struct scope *s = timeline_scope(tl, i);
+
+		if (s->thread != thread)
+			break;
+		for (size_t k = 0; k < sizeof(told) / sizeof(told[0]) && !s->nvtx; k++) {
+			const struct piece p = { s->start_ns, s->end_ns, 0, told[k].what };
+
+			if (!strcmp(s->name, told[k].name) && track_add(t, &p))
+				return -1;
+		}
+	}
+	return 0;
+}
+
 struct collector {
 	struct look_tracks *tracks;
 	const bool *wanted;

@@ -9,6 +9,7 @@
 #include "analyze/track.h"
 #include "base/err.h"
 #include "format/trace.h"
+#include "timeline/timeline.h"
 
 /* Kernels hide copies: that is the order in which the device's tracks are asked. */
 enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
@@ -34,6 +35,12 @@ int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_t
 
 /* The first call of a thread, or of a later one, that does not begin before a time. */
 size_t call_track_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns);
+
+/*
+ * When a thread was compiling, or waiting for a DataLoader's workers, as the agent was told by
+ * PyTorch; more: enum time_class.  -1: no memory.
+ */
+int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread);
 
 #define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
 #define BUSY_GIL 0x80000000u    /* it had the GIL */

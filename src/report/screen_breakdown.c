@@ -91,8 +91,12 @@ void screen_blame(struct screen *s, const struct analysis *a)
 		return;
 	c = g->blame.items;
 	buf_init(&text);
-	buf_printf(&text, "%s of it: %s", text_share(f, (double)c->ns, (double)g->idle_ns),
-		   c->latency ? "launch latency" : time_class_title(c->what));
+	if (g->blame.steps && c->in_steps_ns)
+		buf_printf(&text, "%s of a step: ",
+			   text_duration(f, (double)c->in_steps_ns / (double)g->blame.steps));
+	else
+		buf_printf(&text, "%s of it: ", text_share(f, (double)c->ns, (double)g->idle_ns));
+	buf_add_str(&text, c->latency ? "launch latency" : time_class_title(c->what));
 	if (c->where.name)
 		buf_printf(&text, ", %s", c->where.name);
 	if (c->where.name && c->where.file && *c->where.file)

@@ -16,7 +16,7 @@
  *     |N@T ^f@T                a pause since N us; f runs when it is over
  *     +?99@T                   the code id 99, never defined
  *     (G@T )G@T:N              collection of generation G, N objects freed
- *     [name#I/K@T ]#I@T        scope, instance I in task K
+ *     [name#I/K@T ]#I@T        scope, instance I in task K; "a:_b_c" is "a: b c"
  *     =name/K@T                mark
  *     counter:name=V@T         a counter's value
  *     out:f@T out:@T           f is left out of the trace; nothing is any more
@@ -263,6 +263,8 @@ static void story_event(struct story *s, uint32_t thread, const char *token)
 	} else if (sscanf(token, "[%127[^#]#%" SCNu64 "/%" SCNu64 "@%" SCNd64, name, &instance,
 			  &task, &time_ns) == 4) {
 		kind = RECORD_SCOPE_BEGIN;
+		for (char *at = strstr(name, ":_"); at && *at; at++)
+			*at = *at == '_' ? ' ' : *at;
 		id = story_string(s, name);
 		buf_add_varint(&b, instance);
 		buf_add_varint(&b, task);

@@ -202,6 +202,27 @@ static void who_waits_for_a_queue_waits_for_who_fills_it(void **state)
 	forget(&t);
 }
 
+static void what_the_framework_tells_comes_before_samples(void **state)
+{
+	const struct analysis_step *s;
+	struct told t;
+
+	(void)state;
+	s = tell(&t, HEAD "code infer app.py 10\nstack 1 infer:14\n"
+			  "1: [step#1/0@0 +infer@0 [torch:_compile#2/0@1000000 ]#2@4000000\n"
+			  "1: [torch:_DataLoader_wait#3/0@5000000 ]#3@6000000\n"
+			  "1: -infer@8000000 ]#1@8000000\n"
+			  "look 1 1 500000 7500000 8 3\n"
+			  "look 1 1 8500000 8500000 1 11\n" END)
+		    ->steps;
+	assert_int_equal(part(s, TIME_COMPILE), 3000000);
+	assert_int_equal(cause(s, TIME_COMPILE)->where.line, 14);
+	assert_int_equal(part(s, TIME_IO_WAIT), 1000000);
+	assert_int_equal(part(s, TIME_LOCK_WAIT), 3500000);
+	check_sum(&s->breakdown);
+	forget(&t);
+}
+
 static void steps_of_two_threads_have_their_own_work(void **state)
 {
 	const struct analysis_step *s;
@@ -385,6 +406,7 @@ int main(void)
 		cmocka_unit_test(code_in_a_model_is_the_frameworks),
 		cmocka_unit_test(waits_are_those_that_samples_saw),
 		cmocka_unit_test(who_waits_for_a_queue_waits_for_who_fills_it),
+		cmocka_unit_test(what_the_framework_tells_comes_before_samples),
 		cmocka_unit_test(steps_of_two_threads_have_their_own_work),
 		cmocka_unit_test(steps_inside_steps_are_counted_in_both),
 		cmocka_unit_test(interleaved_tasks_are_said_to_share),
