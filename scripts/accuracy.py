@@ -2,8 +2,9 @@
 
     scripts/accuracy.py --bin build/stage/bin/inferscope --traces FOLDER [--write docs/ACCURACY.md]
 
-FOLDER holds what tests/gpu/record_examples.py left: PROGRAM_VARIANT.isc and said.json.  Reports are
-made anew, so that the table tells of the present program.  The status is 0 whatever the table says.
+FOLDER holds what tests/gpu/record_examples.py left: PROGRAM_VARIANT.isc, and what it said in
+PROGRAM_VARIANT.log.  Reports are made anew, so that the table tells of the present
+program.  The status is 0 whatever the table says.
 """
 
 import argparse
@@ -23,14 +24,17 @@ BINS = [(0.9, 1.01), (HIGH, 0.9), (0.6, HIGH), (0.0, 0.6)]
 
 INTRODUCTION = """# Accuracy
 
-What the findings say of programs whose bottleneck is known: `examples/bottlenecks`, {count} programs with one planted
-bottleneck each, in a slow and a fixed variant, and {healthy} healthy ones. Recorded with default settings on {machine}
-(`tests/gpu/record_examples.py`); `make accuracy` makes this page from the recordings. The right id stands in
-`examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a marked one is wrong.
+What the findings say of programs whose bottleneck is known: `examples/bottlenecks`, {count}
+programs with one planted bottleneck each, in a slow and a fixed variant, and {healthy} healthy ones.
+Recorded with default settings on {machine} (`tests/gpu/record_examples.py`);
+`make accuracy` makes this page from the recordings. The right id stands in
+`examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a
+marked one is wrong. The rules were written with these recordings at hand: of other programs less is right.
 
 - **First finding**: the first of the report, whatever its confidence.
-- **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed variant saves, by the programs' own
-  clocks. A program may be fixed better or worse than the finding assumes.
+- **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed
+  variant saves, by the programs' own clocks. A program may be fixed better or worse than the finding
+  assumes.
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
@@ -42,6 +46,17 @@ def analyze(binary, trace, folder):
     subprocess.run([binary, "analyze", "--quiet", trace, "--report", report], check=True)
     with open(report, encoding="utf-8") as file:
         return json.load(file)
+
+
+def said_in(folder):
+    """What each recorded program said of itself."""
+    said = {}
+    for name in sorted(os.listdir(folder)):
+        base, ending = os.path.splitext(name)
+        if ending == ".log":
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                said[base] = catalogue.said(file.read())
+    return said
 
 
 def predicted(finding):
@@ -104,8 +119,8 @@ def bottleneck_table(rows):
             percent(row.predicted[1]), percent(row.predicted[0])[:-2], percent(row.predicted[2]))
         cells.append([row.program.name, "`%s`" % row.program.finding,
                       "`%s`" % row.finding["id"] if row.finding else "none",
-                      "%.2f" % row.finding["confidence"] if row.finding else "–", place(row.finding),
-                      mark(row.right_id), mark(row.right_function), mark(row.right_line), saving,
+                      "%.2f" % row.finding["confidence"] if row.finding else "–",
+                      place(row.finding), mark(row.right_id), mark(row.right_function), mark(row.right_line), saving,
                       percent(row.actual)])
     return table(["program", "expected", "first finding", "confidence", "where", "id", "function",
                   "line", "predicted", "actual"], cells)
@@ -142,8 +157,8 @@ def page(rows, healthy, every, missing, machine):
     parts.append("## Bottlenecks\n\n" + bottleneck_table(rows))
     within = [row for row in rows if row.right_id and row.predicted and row.actual is not None]
     good = sum(row.predicted[0] <= row.actual <= row.predicted[2] for row in within)
-    parts.append("The actual saving lies within the predicted range in %d of %d cases with the right "
-                 "id.\n" % (good, len(within)))
+    parts.append("The actual saving lies within the predicted range in %d of %d cases with the "
+                 "right id.\n" % (good, len(within)))
     parts.append("## Healthy programs\n\n" + healthy_table(healthy))
     parts.append(
         "## Reliability of the confidences\n\n"
@@ -177,8 +192,7 @@ def main():
     parser.add_argument("--traces", required=True, metavar="FOLDER")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
     args = parser.parse_args()
-    with open(os.path.join(args.traces, "said.json"), encoding="utf-8") as file:
-        said = json.load(file)
+    said = said_in(args.traces)
     rows, healthy, every, missing, machine = [], [], [], [], "?"
     with tempfile.TemporaryDirectory(prefix="inferscope-accuracy-") as folder:
         for program in catalogue.programs():

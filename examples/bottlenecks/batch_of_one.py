@@ -10,7 +10,7 @@ from torch import nn
 from harness import Clock, options
 from models import build
 
-WIDTH, LAYERS = 16384, 4
+WIDTH, LAYERS = 8192, 8
 WAITING = 32
 
 

@@ -82,7 +82,7 @@ def main():
     refresher.start()
     clock = Clock(args)
     while True:
-        ranker.rank(torch.randint(0, PRODUCTS, (64,)))
+        ranker.rank(torch.randint(0, PRODUCTS, (512,)))
         if clock.step(None):
             break
     clock.finish()

@@ -14,7 +14,7 @@ from models import build, classifier
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LABELS = 16
-TOKENS = 128  # in a row
+TOKENS = 256  # in a row
 
 
 class Tokenizer:

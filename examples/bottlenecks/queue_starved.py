@@ -59,8 +59,8 @@ class Mapper:
 
     @torch.inference_mode()
     def classify(self, tiles):
-        thumbnails = tiles[:, :, ::4, ::4].to(self.device).float() / 63
-        return self.model(thumbnails).argmax(dim=-1).tolist()
+        pixels = tiles.to(self.device).float().div_(63)
+        return self.model(pixels).argmax(dim=-1).tolist()
 
 
 def main():

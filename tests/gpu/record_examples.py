@@ -2,11 +2,12 @@
 settings.  Traces, reports and what the programs say of themselves are left in archives, few and
 small enough to be carried: examples-1.tar, examples-2.tar, ...
 
-The slow and the healthy ones come first, so that a run that was cut short has those.
+    record_examples.py                                     slow and healthy ones, then the fixed
+    record_examples.py held_lock fixed                     both variants of one, then all the fixed
+    record_examples.py --seconds 1 gil_fight_slow healthy_balanced
 """
 
 import argparse
-import json
 import os
 import sys
 import tarfile
@@ -21,16 +22,15 @@ import catalogue  # noqa: E402
 
 TRACE_BYTES = 4 << 20  # a larger one is told
 ARCHIVE_BYTES = 15 << 20
-ARCHIVES = 4
+ARCHIVES = 6
 TIMEOUT_S = 60
-SECONDS = "2.5"  # of requests
 
 
-def record(program, variant, folder, options):
+def record(program, variant, folder, seconds, options):
     """(row, what the program said)."""
     name = "%s_%s" % (program.name, variant)
     base = os.path.join(folder, name)
-    command = kit.recorded(program.command(variant, "--seconds", SECONDS), base + ".isc",
+    command = kit.recorded(program.command(variant, "--seconds", str(seconds)), base + ".isc",
                            base + ".md", options, budget=())
     done = kit.execute(command, TIMEOUT_S, cwd=folder)
     with open(base + ".log", "w", encoding="utf-8") as file:
@@ -58,6 +58,19 @@ def compare(program, said):
         rows.append(Row(program.name, "same answers", slow["digest"], fixed["digest"],
                         OK if same else FAIL))
     return rows
+
+
+def chosen(words):
+    """(program, variant) for names of programs, variants and recordings: in this order, once."""
+    every = [(program, variant) for program in catalogue.programs() for variant in program.variants]
+    runs = []
+    for word in words:
+        found = [(program, variant) for program, variant in every
+                 if word in (program.name, variant, "%s_%s" % (program.name, variant))]
+        if not found:
+            raise ValueError(word)
+        runs += [run for run in found if run not in runs]
+    return runs
 
 
 def pack(folder, names, out):
@@ -89,12 +102,13 @@ def main():
     parser.add_argument("--budget", type=float, default=500, metavar="S",
                         help="begin nothing after so many seconds")
     parser.add_argument("--option", action="append", default=[], help="of inferscope run")
-    parser.add_argument("names", nargs="*", help="of programs; all where there are none")
+    parser.add_argument("--seconds", type=float, default=2.5, metavar="S", help="of requests")
+    parser.add_argument("what", nargs="*", help="programs, variants (slow, fixed) or both: a_slow")
     args = parser.parse_args()
-    programs = [program for program in catalogue.programs()
-                if not args.names or program.name in args.names]
-    runs = [(program, variant) for wanted in ("slow", "fixed") for program in programs
-            for variant in program.variants if variant == wanted]
+    try:
+        runs = chosen(args.what or ["slow", "fixed"])
+    except ValueError as error:
+        parser.error("no program, variant or recording '%s'" % error)
     problem = kit.obstacle()
     begin = time.monotonic()
     rows, said = [], {}
@@ -105,17 +119,15 @@ def main():
                 rows.append(Row("%s_%s" % (program.name, variant), "recorded", "",
                                 problem or "no time left", SKIP))
             else:
-                row, words = record(program, variant, folder, args.option)
+                row, words = record(program, variant, folder, args.seconds, args.option)
                 rows.append(row)
                 if words:
                     said[row.workload] = words
             kit.show(rows[-1:])
-        comparisons = [row for program in programs for row in compare(program, said)]
+        comparisons = [row for program in catalogue.programs() for row in compare(program, said)]
         kit.show(comparisons)
-        with open(os.path.join(folder, "said.json"), "w", encoding="utf-8") as file:
-            json.dump(said, file, indent=1)
         if not problem:
-            names = ["said"] + [row.workload for row in rows if row.verdict != SKIP]
+            names = [row.workload for row in rows if row.verdict != SKIP]
             for name in pack(folder, names, args.out):
                 comparisons.append(Row(name, "packed", "", "no room", FAIL))
                 kit.show(comparisons[-1:])

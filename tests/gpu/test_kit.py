@@ -411,6 +411,18 @@ def test_a_tap_says_what_the_program_says(recorded_tap):
     assert failures() == ["tap"]
 
 
+def test_recordings_are_chosen_by_program_variant_or_both():
+    def names(*words):
+        return ["%s_%s" % (program.name, variant)
+                for program, variant in record_examples.chosen(words)]
+    assert names("held_lock", "healthy_balanced", "held_lock_slow") == [
+        "held_lock_slow", "held_lock_fixed", "healthy_balanced_slow"]
+    fixed = names("gil_fight_fixed", "fixed")
+    assert fixed[0] == "gil_fight_fixed" and len(fixed) == len(set(fixed)) >= 16
+    with pytest.raises(ValueError):
+        names("nonsense")
+
+
 def test_recordings_are_packed_in_archives_that_can_be_carried(tmp_path, monkeypatch):
     monkeypatch.setattr(record_examples, "ARCHIVE_BYTES", 100)
     monkeypatch.setattr(record_examples, "ARCHIVES", 2)
