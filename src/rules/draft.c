@@ -227,6 +227,11 @@ const char *draft_bytes(struct draft *d, double bytes)
 				  units[unit]));
 }
 
+const char *draft_number(struct draft *d, double n)
+{
+	return kept(d, draft_text(d->texts, n < 99.5 ? "%.3g" : "%.0f", n));
+}
+
 const char *draft_percent(struct draft *d, double ms)
 {
 	return kept(d, draft_text(d->texts, "%.0f %%", 100 * draft_share(d, ms)));

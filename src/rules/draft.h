@@ -102,6 +102,8 @@ const char *draft_name(struct draft *d, const struct analysis_place *p);
 const char *draft_ms(struct draft *d, double ms);
 const char *draft_bytes(struct draft *d, double bytes); /* "3.1 MB" */
 
+const char *draft_number(struct draft *d, double n); /* "1.5", "230" */
+
 /* "37 %" of the mean step. */
 const char *draft_percent(struct draft *d, double ms);
 

@@ -14,9 +14,9 @@ static bool look(struct draft *d)
 
 	draft_where(d, where);
 	draft_evidence(d, FROM_CUDA_CALLS, draft_strength(count, 1),
-		       "%.3g calls a step allocate or free memory of the GPU or pinned memory, %s "
+		       "%s calls a step allocate or free memory of the GPU or pinned memory, %s "
 		       "in all, most of it from %s",
-		       count, draft_ms(d, d->m->alloc_call_time), name);
+		       draft_number(d, count), draft_ms(d, d->m->alloc_call_time), name);
 	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.05),
 		       "in %s of a step (%s) the GPU does nothing for it meanwhile",
 		       draft_ms(d, ms), draft_percent(d, ms));
@@ -27,9 +27,9 @@ static bool look(struct draft *d)
 		      "the driver again, and freeing waits for the GPU",
 		      name);
 	draft_suggest(d,
-		      "Allocate buffers once and fill them again (out=, copy_()): %s makes %.3g "
+		      "Allocate buffers once and fill them again (out=, copy_()): %s makes %s "
 		      "such calls a step",
-		      name, count);
+		      name, draft_number(d, count));
 	draft_suggest(d, "If memory is short, let the allocator grow in place: "
 			 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or fixed shapes");
 	return true;

@@ -14,7 +14,8 @@ static bool look(struct draft *d)
 		       draft_ms(d, ms), draft_percent(d, ms), name);
 	if (modules > 0)
 		draft_evidence(d, FROM_CUDA_CALLS, draft_strength(modules, 0.2),
-			       "%.3g modules a step are loaded onto the GPU", modules);
+			       "%s modules a step are loaded onto the GPU",
+			       draft_number(d, modules));
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, c && c->inner.name ? &c->inner : NULL);
 	if (d->m->slow_excess_time > 0)

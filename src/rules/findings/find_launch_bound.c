@@ -11,9 +11,10 @@ static bool look(struct draft *d)
 
 	draft_where(d, &gaps->top.where);
 	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, ms), 0.10),
-		       "between kernels of %.3g us on average the GPU waits %.3g times a step for "
+		       "between kernels of %s us on average the GPU waits %s times a step for "
 		       "the next one, %s in all (%s)",
-		       d->m->kernel_mean_us, (double)gaps->count / (double)d->use->steps,
+		       draft_number(d, d->m->kernel_mean_us),
+		       draft_number(d, (double)gaps->count / (double)d->use->steps),
 		       draft_ms(d, ms), draft_percent(d, ms));
 	/* In the gaps the launch had not been made: it is the host that is late. */
 	draft_evidence(d, FROM_CUDA_CALLS,
@@ -34,8 +35,8 @@ static bool look(struct draft *d)
 		      name);
 	draft_suggest(d,
 		      "Give each launch more to do: larger batches in %s make the kernels of "
-		      "%.3g us longer at the same number of launches",
-		      name, d->m->kernel_mean_us);
+		      "%s us longer at the same number of launches",
+		      name, draft_number(d, d->m->kernel_mean_us));
 	return true;
 }
 

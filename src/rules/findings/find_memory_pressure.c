@@ -11,8 +11,8 @@ static bool look(struct draft *d)
 		       "for %.0f %% of the time something waited for memory (PSI)", 100 * share);
 	if (d->m->major_faults_per_step > 0)
 		draft_evidence(d, FROM_KERNEL_TIMES, draft_strength(d->m->major_faults_per_step, 1),
-			       "%.3g page faults a step had to wait for a disk",
-			       d->m->major_faults_per_step);
+			       "%s page faults a step had to wait for a disk",
+			       draft_number(d, d->m->major_faults_per_step));
 	if (d->m->swap_bytes > 0)
 		draft_evidence(d, FROM_KERNEL_TIMES, 0.6, "%s are swapped out",
 			       draft_bytes(d, d->m->swap_bytes));

@@ -30,22 +30,21 @@ static bool look(struct draft *d)
 		       "has multiprocessors (%u)",
 		       100 * d->m->few_blocks_share, u->multiprocessors);
 	if (in_turn)
-		draft_evidence(
-			d, FROM_LAYERS, draft_strength(calls, 1.5),
-			"%.3g calls of the model follow each other in %s, and none waits for "
-			"the one before it",
-			calls, name);
+		draft_evidence(d, FROM_LAYERS, draft_strength(calls, 1.5),
+			       "%s calls of the model follow each other in %s, and none waits for "
+			       "the one before it",
+			       draft_number(d, calls), name);
 	draft_saving(d, ms, ms / 2, fmin(d->m->total_time, 2 * ms));
-	draft_suggest(d, "Put several inputs into one batch in %s: the model is called %.3g times",
-		      name, calls);
+	draft_suggest(d, "Put several inputs into one batch in %s: the model is called %s times",
+		      name, draft_number(d, calls));
 	draft_suggest(d,
 		      "Collect requests for a few milliseconds and serve them together (dynamic "
 		      "batching) before %s",
 		      name);
 	draft_suggest(d,
 		      "If inputs must stay alone, run several of them in streams of their own: "
-		      "kernels of %.3g us with few blocks can share the GPU",
-		      d->m->kernel_mean_us);
+		      "kernels of %s us with few blocks can share the GPU",
+		      draft_number(d, d->m->kernel_mean_us));
 	return true;
 }
 

@@ -12,14 +12,14 @@ static bool look(struct draft *d)
 
 	draft_where(d, &gaps->top.where);
 	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, gap_ms), 0.05),
-		       "in each step the GPU runs out of work while the host waits for it (%.3g "
+		       "in each step the GPU runs out of work while the host waits for it (%s "
 		       "times), and then has none for %s (%s)",
-		       (double)gaps->count / (double)u->steps, draft_ms(d, gap_ms),
+		       draft_number(d, (double)gaps->count / (double)u->steps), draft_ms(d, gap_ms),
 		       draft_percent(d, gap_ms));
 	draft_evidence(d, FROM_CUDA_CALLS, draft_strength(draft_share(d, ms), 0.05),
-		       "%.3g synchronisations a step, %s in all; most idle time follows those of "
+		       "%s synchronisations a step, %s in all; most idle time follows those of "
 		       "%s",
-		       count, draft_ms(d, d->m->sync_call_time), name);
+		       draft_number(d, count), draft_ms(d, d->m->sync_call_time), name);
 	draft_saving(d, ms, ms / 2, fmax(ms, gap_ms));
 	draft_suggest(d,
 		      "Leave out the wait in %s: .item(), .cpu(), bool(tensor), print(tensor) "
@@ -31,8 +31,8 @@ static bool look(struct draft *d)
 		      name);
 	draft_suggest(d,
 		      "Fetch all values of a step in one copy with non_blocking=True and read "
-		      "them in the next step, behind an event: %.3g waits a step become none",
-		      count);
+		      "them in the next step, behind an event: %s waits a step become none",
+		      draft_number(d, count));
 	return true;
 }
 

@@ -29,12 +29,12 @@ static bool look(struct draft *d)
 	draft_evidence(d, FROM_CUDA_CALLS,
 		       draft_strength((double)(up->call_ns + down->call_ns),
 				      (double)(up->all.ns + down->all.ns) / 2),
-		       "%.3g copies a step, most of the time for those of %s",
-		       (double)(up->all.count + down->all.count) / n, name);
+		       "%s copies a step, most of the time for those of %s",
+		       draft_number(d, (double)(up->all.count + down->all.count) / n), name);
 	draft_saving(d, left_ms / 2, left_ms / 4, left_ms);
 	draft_suggest(d, "Keep data on the GPU between the calls of %s", name);
-	draft_suggest(d, "Make one copy of many small ones in %s: %.3g copies a step now", name,
-		      (double)(up->all.count + down->all.count) / n);
+	draft_suggest(d, "Make one copy of many small ones in %s: %s copies a step now", name,
+		      draft_number(d, (double)(up->all.count + down->all.count) / n));
 	draft_suggest(d, "Copy in smaller types (uint8, float16), from pinned memory, beside the "
 			 "kernels of the step before");
 	return true;
