@@ -25,16 +25,18 @@ BINS = [(0.9, 1.01), (HIGH, 0.9), (0.6, HIGH), (0.0, 0.6)]
 INTRODUCTION = """# Accuracy
 
 What the findings say of programs whose bottleneck is known: `examples/bottlenecks`, {count}
-programs with one planted bottleneck each, in a slow and a fixed variant, and {healthy} healthy ones.
-Recorded with default settings on {machine} (`tests/gpu/record_examples.py`);
+programs with one planted bottleneck each, in a slow and a fixed variant, and
+{healthy} healthy ones. Recorded with default settings on {machine}
+(`tests/gpu/record_examples.py`);
 `make accuracy` makes this page from the recordings. The right id stands in
 `examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a
-marked one is wrong. The rules were written with these recordings at hand: of other programs less is right.
+marked one is wrong. The rules were written with these recordings at hand: of other
+programs less is right.
 
 - **First finding**: the first of the report, whatever its confidence.
 - **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed
-  variant saves, by the programs' own clocks. A program may be fixed better or worse than the finding
-  assumes.
+  variant saves, by the programs' own clocks. A program may be fixed better or worse than
+  the finding assumes.
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
@@ -120,7 +122,8 @@ def bottleneck_table(rows):
         cells.append([row.program.name, "`%s`" % row.program.finding,
                       "`%s`" % row.finding["id"] if row.finding else "none",
                       "%.2f" % row.finding["confidence"] if row.finding else "–",
-                      place(row.finding), mark(row.right_id), mark(row.right_function), mark(row.right_line), saving,
+                      place(row.finding), mark(row.right_id), mark(row.right_function),
+                      mark(row.right_line), saving,
                       percent(row.actual)])
     return table(["program", "expected", "first finding", "confidence", "where", "id", "function",
                   "line", "predicted", "actual"], cells)
