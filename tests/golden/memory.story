@@ -72,4 +72,13 @@ series 0 gpu_power_limit_mw/0 700000@10000000 700000@2550000000
 series 0 gpu_throttle_reasons/0 1@10000000 4@1000000000 1@1100000000 1@2550000000
 series 0 gpu_pcie_generation/0 5@10000000 5@2550000000
 series 0 gpu_pcie_width/0 16@10000000 16@2550000000
+code fill /srv/serve.py 20
+stack 1 fill:24 <module>:9
+stack 2 <module>:12
+look 1 1 110000000 129000000 20 1
+look 1 2 131000000 149000000 20 1
+fault 1 115000000 64 memset libc.so.6
+fault 1 120000000 64 memset libc.so.6
+fault 1 140000000 32 memset libc.so.6
+majorfault 1 141000000 1 read libc.so.6
 end 2600000000 0

@@ -1,5 +1,6 @@
 """What reports say of memory, of programs in which that is known."""
 
+import json
 import textwrap
 
 import pytest
@@ -95,6 +96,27 @@ def test_new_memory_in_every_step_is_said_to_take_time(record, report, pythons):
     memory = found["steps"][0]["memory"]
     # Huge pages make it fewer; the kernel's time stays.
     assert memory["kernel_us"]["mean"] > 0
+
+
+def test_the_line_that_faults_is_told(record, report, pythons, inferscope):
+    found = json.loads(inferscope("doctor", "--json").stdout)
+    if not [a for a in found["answers"] if (a["name"], a["status"]) == ("native samples", "ok")]:
+        pytest.skip("the kernel tells nothing by perf events: see inferscope doctor")
+    record(pythons[-1], """
+        import time
+        from inferscope import scope
+
+        def fresh():
+            return b"x" * (64 << 20)  # line 6
+
+        for n in range(40):
+            with scope("step"):
+                fresh()
+                time.sleep(0.01)
+    """, notes=None, env={"INFERSCOPE_CPU": "auto"})
+    line = report()["memory"]["fault_lines"][0]
+    assert (line["function"], line["line"]) == ("fresh", 6)
+    assert line["minor_share"] > 0.5
 
 
 def test_memory_can_be_switched_off(inferscope, write, work, pythons):

@@ -515,6 +515,28 @@ static void page_faults_are_taken_from_the_code_they_are_in(void **state)
 	forget(m);
 }
 
+static void page_faults_that_were_seen_have_their_line(void **state)
+{
+	struct memory_line lines[] = { { .minor = 50 },
+				       { .place = { "grow", "serve.py", 77 }, .minor = 40 } };
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 40);
+	m->a->steps[0].memory.steps = STEPS;
+	m->a->steps[0].memory.minor_faults =
+		(struct memory_per_step){ .known = true, .mean = 140000 };
+	m->a->memory.lines = lines;
+	m->a->memory.line_count = 2;
+	m->a->memory.seen_minor = 90;
+	judge_it(m);
+	assert_string_equal(m->a->findings.items[0].id, "page-faults");
+	assert_string_equal(m->a->findings.items[0].where.name, "grow");
+	assert_int_equal(m->a->findings.items[0].where.line, 77);
+	m->a->memory.lines = NULL; /* not the analysis' own */
+	forget(m);
+}
+
 static void memory_has_findings_without_a_place(void **state)
 {
 	struct made *m = make(true);
@@ -702,6 +724,7 @@ int main(void)
 		cmocka_unit_test(reading_is_no_preprocessing),
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
+		cmocka_unit_test(page_faults_that_were_seen_have_their_line),
 		cmocka_unit_test(memory_has_findings_without_a_place),
 		cmocka_unit_test(a_bus_at_its_limit_is_known_by_its_link),
 		cmocka_unit_test(a_healthy_run_has_nothing_to_fix),

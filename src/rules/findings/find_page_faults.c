@@ -2,29 +2,49 @@
 
 #include "rules/findings/host_code.h"
 
+/* The line with most of the faults that were seen where they happened; NULL: none was. */
+static const struct memory_line *faulting_line(const struct analysis_memory *m)
+{
+	for (size_t i = 0; i < m->line_count; i++) {
+		if (m->lines[i].place.name)
+			return &m->lines[i];
+	}
+	return NULL;
+}
+
 static bool look(struct draft *d)
 {
+	const struct analysis_memory *memory = &d->a->memory;
+	const struct memory_line *line = faulting_line(memory);
 	double minor = fmax(d->m->minor_faults_per_step, 0);
 	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->fault_time;
 	/*
-	 * Faults are counted for the process; they are where the host writes most: its own code,
-	 * or a copy into memory of the host.
+	 * Where the kernel does not tell which code they are of, it is where the host writes most:
+	 * its own code, or a copy into memory of the host.
 	 */
 	const struct time_cause *copy = draft_cause(d, TIME_D2H), *c = host_cause(d);
 	const char *name;
 
 	if (copy && (!c || copy->ns > c->ns))
 		c = copy;
-	name = draft_name(d, c ? &c->where : NULL);
-	draft_where(d, c ? &c->where : NULL);
+	name = draft_name(d, line ? &line->place : c ? &c->where : NULL);
+	draft_where(d, line ? &line->place : c ? &c->where : NULL);
 	draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
 		       "%.0f page faults a step, %.0f of them from disk: about %s (%s)",
 		       minor + major, major, draft_ms(d, ms), draft_percent(d, ms));
-	if (c)
+	if (line) {
+		double seen = (double)(memory->seen_minor + memory->seen_major);
+		double share = (double)(line->minor + line->major) / seen;
+
+		draft_evidence(d, FROM_NATIVE, draft_strength(share, 0.25),
+			       "%.0f %% of the faults that the kernel told the place of are in %s",
+			       100 * share, name);
+	} else if (c) {
 		draft_evidence(d, FROM_TIMES,
 			       draft_strength(draft_share(d, draft_cause_ms(d, c)), 0.10),
 			       "the host is mostly in %s meanwhile, %s a step", name,
 			       draft_ms(d, draft_cause_ms(d, c)));
+	}
 	draft_evidence_idle(d);
 	draft_saving(d, ms, ms / 2, 2 * ms);
 	draft_suggest(d,
