@@ -24,6 +24,7 @@ struct user {
 	struct stretch *stretches; /* in order of time */
 	size_t stretch_count;
 	struct use_tops tops;
+	enum kernel_math *math; /* by the number of a kernel's name */
 };
 
 /* The last stretch that does not begin after a time; NULL: none. */
@@ -118,7 +119,7 @@ static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns,
 		out->few_blocks_idle_ns +=
 			(double)ns * (1 - (double)blocks / (double)out->multiprocessors);
 	}
-	switch (kernel_math(gpu_kernel_name(u->gpu, a->name)->full)) {
+	switch (u->math[a->name]) {
 	case MATH_TENSOR:
 		out->matrix_tensor_ns = stats_add(out->matrix_tensor_ns, ns);
 		break;
@@ -345,6 +346,17 @@ static const struct gpu_section *section_of(const struct analysis *a, uint32_t p
 	return NULL;
 }
 
+/* Kernels are few, what they did is not. */
+static int name_math(struct user *u)
+{
+	size_t n = gpu_kernel_name_count(u->gpu);
+
+	u->math = calloc(n + 1, sizeof(*u->math));
+	for (size_t i = 0; u->math && i < n; i++)
+		u->math[i] = kernel_math(gpu_kernel_name(u->gpu, (uint32_t)i)->full);
+	return u->math ? 0 : -1;
+}
+
 int step_use_collect(struct analysis *a, const struct step_items *items)
 {
 	const struct analysis_step *step = &a->steps[0];
@@ -356,7 +368,7 @@ int step_use_collect(struct analysis *a, const struct step_items *items)
 	use_tops_init(&u.tops);
 	if (step->item_count)
 		a->use.thread = items->items[step->first_item].thread;
-	if (cover(&u, items->items + step->first_item, step->item_count))
+	if (name_math(&u) || cover(&u, items->items + step->first_item, step->item_count))
 		goto out;
 	if (section && u.stretch_count) {
 		u.process = section->process;
@@ -373,5 +385,6 @@ int step_use_collect(struct analysis *a, const struct step_items *items)
 out:
 	use_tops_release(&u.tops);
 	free(u.stretches);
+	free(u.math);
 	return rc;
 }
