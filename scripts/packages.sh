@@ -3,7 +3,7 @@
 # only those whose tool or header is not there yet: a machine that has them
 # from elsewhere, or runs another distribution, is left alone.
 #
-#   scripts/packages.sh GROUP...      build python pytools torch lint coverage clang fuzz newer arm64 browser
+#   scripts/packages.sh GROUP...      build python pytools torch lint coverage clang fuzz newer arm64 markdown browser
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -78,6 +78,11 @@ group_coverage() {
 
 group_clang() {
 	need clang has_tool clang
+}
+
+# For tests/cli/test_injection.py.
+group_markdown() {
+	need cmark-gfm has_tool cmark-gfm
 }
 
 # For tests/browser.

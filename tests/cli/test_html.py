@@ -2,68 +2,15 @@
 
 import base64
 import hashlib
-import html.parser
 import os
 import re
 
 import pytest
 
+from html_page import Page
+
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden")
 STORIES = sorted(name[:-len(".story")] for name in os.listdir(GOLDEN) if name.endswith(".story"))
-VOID = {"meta", "wbr", "line", "path"}
-ELEMENTS = {
-    "html": {"lang"}, "head": set(), "meta": {"charset", "http-equiv", "content", "name"},
-    "title": set(), "style": set(), "body": set(), "nav": {"aria-label"}, "a": {"href"},
-    "main": set(), "header": set(), "section": {"id"}, "h1": set(), "h2": set(), "h3": set(),
-    "p": {"class"}, "ul": set(), "li": set(), "strong": set(), "code": set(), "wbr": set(),
-    "table": set(), "thead": set(), "tbody": set(), "tr": set(), "th": {"scope", "class"},
-    "td": {"class"}, "div": {"class", "tabindex"}, "figure": set(), "figcaption": set(),
-    "svg": {"class", "viewbox", "role", "aria-label", "x", "width", "height"},
-    "rect": {"class", "x", "y", "width", "height"}, "path": {"class", "d"},
-    "line": {"class", "x1", "x2", "y1", "y2"}, "circle": {"cx", "cy", "r"},
-    "text": {"class", "x", "y", "text-anchor"}, "script": set(),
-}
-
-
-class Page(html.parser.HTMLParser):
-    """Reads a page and insists on its grammar; text: what it says, chapters: their headings."""
-
-    def __init__(self, source):
-        super().__init__(convert_charrefs=True)
-        self.open, self.texts, self.ids, self.links, self.rows = [], {}, [], [], []
-        self.feed(source)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        names = {name for name, _ in attrs}
-        assert names <= ELEMENTS[tag], (tag, attrs)
-        values = dict(attrs)
-        if "id" in values:
-            self.ids.append(values["id"])
-        if "href" in values:
-            assert re.fullmatch("#[a-z0-9-]*", values["href"])
-            self.links.append(values["href"][1:])
-        if tag == "tr":
-            self.rows.append(0)
-        if tag in ("td", "th"):
-            self.rows[-1] += 1
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
-
-    def text(self, tag):
-        return "".join(self.texts.get(tag, []))
 
 
 @pytest.fixture
