@@ -171,7 +171,7 @@ class Recording:
         self.timed = [event for event in self.activities if is_timed(event)]
         self.layers = self.events["layer"]
         self.nests = nests_of(((event["pid"], event["tid"]), event["start_us"], event["end_us"],
-                               (event["root"], event["name"])) for event in self.layers)
+                               (event["class"], event["name"])) for event in self.layers)
         self.calls = self.events["cuda_api"]
         self.call_of = {(call.get("pid"), call.get("correlation_id")): call for call in self.calls}
 
@@ -222,7 +222,7 @@ class Recording:
         return late
 
     def layer_of(self, activity):
-        """(model, name) of the layer that launched it, or, of a graph's node, in which it was
+        """(class, name) of the layer that launched it, or, of a graph's node, in which it was
         captured; None: outside of all layers.  Of captures the export names no thread."""
         if "captured_us" in activity:
             places = [(thread, activity["captured_us"]) for thread in self.nests
@@ -234,7 +234,7 @@ class Recording:
         return next((layer for layer in found if layer), None)
 
     def kernels_of_layers(self):
-        """{(model, name): kernels of its own}, "" twice for what is outside."""
+        """{(class, name): kernels of its own}, "" twice for what is outside."""
         return collections.Counter(self.layer_of(event) or ("", "") for event in self.kernels)
 
     def ranges(self):

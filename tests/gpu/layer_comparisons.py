@@ -27,7 +27,7 @@ def layers(o):
                 sum(row["self_kernels"] for row in rows) + outside["kernels"])
     told = collections.Counter()
     for row in rows:
-        told[plain(row["root"]), plain(row["name"])] += row["self_kernels"]
+        told[row["class"], plain(row["name"])] += row["self_kernels"]
     told["", ""] = outside["kernels"]
     yield same_tables("kernels by layer", o.events.kernels_of_layers(), +told)
 

@@ -17,7 +17,7 @@ def layer(name, start, end, root="Net", tid=PID):
 
 
 def row(name, self_ms, kernels, calls=1, root="Net"):
-    return {"name": name, "class": name.title(), "root": root, "self_gpu_ms": self_ms,
+    return {"name": name, "class": m.plain(name).title(), "root": root, "self_gpu_ms": self_ms,
             "self_kernels": kernels, "calls": calls}
 
 
@@ -69,14 +69,14 @@ def test_layers_are_those_of_the_profiler():
     trace = {"traceEvents": [
         span("user_annotation", "layer Attn", 110, 150),
         span("user_annotation", "layer Mlp", 160, 190),
-        span("user_annotation", "layer Net#2", 100, 200), span("user_annotation", "other", 0, 500),
+        span("user_annotation", "layer Net", 100, 200), span("user_annotation", "other", 0, 500),
         span("cpu_op", "aten::mm", 112, 115, **{"External id": 1}),
         span("cpu_op", "aten::mm", 155, 158, **{"External id": 2}),
         span("cpu_op", "aten::mm", 170, 175, **{"External id": 3}),
         span("cpu_op", "aten::mm", 210, 215, **{"External id": 4}),
         *(span("kernel", "k", 400, 500, **{"External id": number}) for number in (1, 2, 3, 4))]}
     layers = gpu_events.layers_of_kineto(trace)
-    assert layers == {"Attn": 1, "Net#2": 1, "Mlp": 1, "": 1}
+    assert layers == {"Attn": 1, "Net": 1, "Mlp": 1, "": 1}
     trace["traceEvents"] += [span("cuda_runtime", "cudaLaunchKernel", 130, 132, correlation=9),
                              span("kernel", "k", 400, 500, correlation=9)]
     assert gpu_events.layers_of_kineto(trace) == {**layers, "Attn": 2}
