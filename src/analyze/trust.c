@@ -9,6 +9,9 @@
 #include "analyze/stats.h"
 #include "analyze/verified.h"
 
+#define QUEUED_LEAST_NS 50000000
+#define QUEUED_SHARE 0.2
+
 static void count_threads(struct analysis *a, const struct timeline *tl)
 {
 	struct analysis_trust *trust = &a->trust;
@@ -255,6 +258,31 @@ static void note_memory(struct notes *n, const struct analysis_memory *m)
 			"memory was looked at less often than usual, so that looking costs little");
 }
 
+/*
+ * A look cannot tell a thread that waits for a CPU from one that has it: what its code takes is
+ * longer by that.  A fifth of it, and figures of a quiet machine are not to be compared with these.
+ */
+static void note_queued(struct notes *n, const struct analysis *a)
+{
+	const struct analysis_thread *worst = NULL;
+
+	for (size_t i = 0; i < a->thread_count; i++) {
+		const struct analysis_thread *t = &a->threads[i];
+
+		if (t->timed && t->queued_ns >= QUEUED_LEAST_NS &&
+		    t->queued_ns >= QUEUED_SHARE * (double)(t->on_cpu_ns + t->queued_ns) &&
+		    (!worst || t->queued_ns > worst->queued_ns))
+			worst = t;
+	}
+	if (worst)
+		notes_add(n,
+			  "%s (thread %" PRIu32 ") had no CPU for %.0f %% of the time in which it "
+			  "could have run: others had them all, and times of code are longer by it",
+			  *worst->name ? worst->name : "a thread", worst->tid,
+			  100 * (double)worst->queued_ns /
+				  (double)(worst->on_cpu_ns + worst->queued_ns));
+}
+
 int trust_collect(struct analysis *a, const struct timeline *tl,
 		  const struct sample_census *samples, const struct series_table *series,
 		  const struct trace *t)
@@ -276,6 +304,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	note_layers(&n, &a->layers);
 	note_losses(&n, &a->trust);
 	note_samples(&n, &a->trust, samples, t);
+	note_queued(&n, a);
 	gpu_trust_collect(a, t, &n);
 	note_memory(&n, &a->memory);
 	a->trust.notes = n.items;
