@@ -6,6 +6,6 @@
 #include "report/report.h"
 
 void json_put_verdict(struct json *j, const struct analysis_verdict *v);
-void json_put_findings(struct json *j, const struct analysis_findings *f);
+void json_put_findings(struct json *j, const struct analysis_findings *all);
 
 #endif

@@ -1,5 +1,6 @@
 #include "rules/draft.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -290,8 +291,8 @@ void draft_evidence_samples(struct draft *d, const struct analysis_place *p)
 			continue;
 		/* Ten looks are no accident. */
 		draft_evidence(d, FROM_STATES, draft_strength((double)f->samples, 10),
-			       "%llu looks at the program found it in %s",
-			       (unsigned long long)f->samples, f->name);
+			       "%" PRIu64 " looks at the program found it in %s", f->samples,
+			       f->name);
 		return;
 	}
 }

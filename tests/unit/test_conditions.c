@@ -123,7 +123,7 @@ static void length_and_depth_are_bounded(void **state)
 	refused(text, "");
 	for (size_t i = 0; i < 500; i++)
 		memcpy(text + 2 * i, "1+", 2);
-	strcpy(text + 1000, "1");
+	memcpy(text + 1000, "1", 2);
 	refused(text, "maximum depth 100");
 	free(text);
 }

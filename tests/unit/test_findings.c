@@ -17,9 +17,9 @@
 #include "rules/draft.h"
 #include "rules/judge.h"
 
-#define STEPS 100
-#define STEP_MS 100
-#define MS (1000000LL * STEPS) /* a millisecond of each step, in ns of all of them */
+#define STEPS 100LL
+#define STEP_MS 100LL
+#define MS (1000000 * STEPS) /* a millisecond of each step, in ns of all of them */
 
 struct made {
 	struct analysis *a;
@@ -393,13 +393,12 @@ static void what_is_clear_is_sure_and_has_its_place(void **state)
 		truths[i].tell(m, truths[i].far_ms);
 		judge_it(m);
 		f = found(m, truths[i].id);
-		if (!f)
-			fail_msg("%s", truths[i].id);
+		assert_non_null(f);
 		/* Without anything that explains it, it stays a likelihood. */
-		if (strcmp(f->id, "transfer-overhead") && strcmp(f->id, "gpu-idle") &&
+		if (strcmp(f->id, "transfer-overhead") != 0 && strcmp(f->id, "gpu-idle") != 0 &&
 		    f->confidence < FINDING_SURE)
 			fail_msg("%s: confidence %.2f", f->id, f->confidence);
-		if (m->a->findings.items[0].id != f->id && strcmp(f->id, "transfer-overhead"))
+		if (m->a->findings.items[0].id != f->id && strcmp(f->id, "transfer-overhead") != 0)
 			fail_msg("%s comes behind %s", f->id, m->a->findings.items[0].id);
 		assert_string_equal(f->where.name, truths[i].where->name);
 		assert_string_equal(f->where.file, truths[i].where->file);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 
 #include "rules/draft.h"
@@ -28,9 +29,9 @@ static bool look(struct draft *d)
 	draft_where(d, c ? &c->where : NULL);
 	name = draft_name(d, c ? &c->where : NULL);
 	draft_evidence(d, FROM_GC, draft_strength(fmax(draft_share(d, ms), 0.05), 0.025),
-		       "%llu garbage collections, %llu of them of all objects; the longest took %s",
-		       (unsigned long long)gc->count,
-		       (unsigned long long)gc->by_generation[GC_GENERATIONS - 1],
+		       "%" PRIu64 " garbage collections, %" PRIu64
+		       " of them of all objects; the longest took %s",
+		       gc->count, gc->by_generation[GC_GENERATIONS - 1],
 		       draft_ms(d, d->m->gc_longest));
 	draft_evidence(d, FROM_TIMES,
 		       draft_strength(fmax(draft_share(d, ms) / 0.05,
@@ -49,8 +50,8 @@ static bool look(struct draft *d)
 		      name);
 	draft_suggest(d,
 		      "Make fewer objects that refer to each other in %s (tensors instead of lists "
-		      "of lists), or raise gc.set_threshold(): %llu collections were made",
-		      name, (unsigned long long)gc->count);
+		      "of lists), or raise gc.set_threshold(): %" PRIu64 " collections were made",
+		      name, gc->count);
 	return true;
 }
 

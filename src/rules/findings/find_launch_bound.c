@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 
 #include "rules/draft.h"
@@ -19,10 +20,9 @@ static bool look(struct draft *d)
 	/* In the gaps the launch had not been made: it is the host that is late. */
 	draft_evidence(d, FROM_CUDA_CALLS,
 		       draft_strength((double)gaps->count, (double)d->use->latency.count + 1),
-		       "%.0f launches a step; in %llu of %llu such gaps the next one had not been "
-		       "made when the GPU was done",
-		       launches, (unsigned long long)gaps->count,
-		       (unsigned long long)(gaps->count + d->use->latency.count));
+		       "%.0f launches a step; in %" PRIu64 " of %" PRIu64 " such gaps the next one "
+		       "had not been made when the GPU was done",
+		       launches, gaps->count, gaps->count + d->use->latency.count);
 	/* A graph does without the latency of each launch as well. */
 	draft_saving(d, 0.8 * ms, 0.4 * ms, ms + fmax(d->m->latency_gap_time, 0));
 	draft_suggest(d,
