@@ -368,7 +368,8 @@ int step_use_collect(struct analysis *a, const struct step_items *items)
 	use_tops_init(&u.tops);
 	if (step->item_count)
 		a->use.thread = items->items[step->first_item].thread;
-	if (name_math(&u) || cover(&u, items->items + step->first_item, step->item_count))
+	if (name_math(&u) ||
+	    (step->item_count && cover(&u, items->items + step->first_item, step->item_count)))
 		goto out;
 	if (section && u.stretch_count) {
 		u.process = section->process;

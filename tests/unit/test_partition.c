@@ -293,6 +293,31 @@ static void what_nothing_explains_is_unattributed(void **state)
 	forget(&t);
 }
 
+/* Neither calls nor samples were recorded: the stacks of the CUDA calls are what is known. */
+static void between_two_cuda_calls_it_is_on_its_way_to_the_next(void **state)
+{
+	const struct analysis_step *s;
+	struct told t;
+
+	(void)state;
+	s = tell(&t,
+		 HEAD GPU "code infer app.py 10\n"
+			  "code linear /usr/lib/python3/dist-packages/torch/nn/functional.py 7\n"
+			  "stack 1 linear:9 infer:14\nstack 2 infer:15\n"
+			  "1: [step#1/0@1000000 {cudaLaunchKernel#1:1/1@2000000 }1@2100000\n"
+			  "1: {cudaStreamSynchronize#2:6.7/2@4000000 }2@4600000 ]#1@5000000\n"
+			  "3: kernel:k#1@6000000:2500000+1000000/7\n" END)
+		    ->steps;
+	check_sum(&s->breakdown);
+	assert_int_equal(part(s, TIME_FRAMEWORK), 1000000);
+	assert_int_equal(cause(s, TIME_FRAMEWORK)->where.line, 14);
+	assert_string_equal(cause(s, TIME_FRAMEWORK)->inner.name, "linear");
+	/* From the launch to the kernel, and from there to the wait, in the user's own line. */
+	assert_int_equal(part(s, TIME_CPU_PREPROCESSING), 900000);
+	assert_int_equal(part(s, TIME_UNATTRIBUTED), 400000); /* there is no next one */
+	forget(&t);
+}
+
 static void without_steps_the_run_is_one(void **state)
 {
 	const struct analysis_step *s;
@@ -411,6 +436,7 @@ int main(void)
 		cmocka_unit_test(steps_inside_steps_are_counted_in_both),
 		cmocka_unit_test(interleaved_tasks_are_said_to_share),
 		cmocka_unit_test(what_nothing_explains_is_unattributed),
+		cmocka_unit_test(between_two_cuda_calls_it_is_on_its_way_to_the_next),
 		cmocka_unit_test(without_steps_the_run_is_one),
 		cmocka_unit_test(functions_that_are_left_out_are_sampled),
 		cmocka_unit_test(slow_steps_tell_what_they_did_more),

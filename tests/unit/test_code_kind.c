@@ -1,0 +1,64 @@
+/* links: is_analyze */
+/* Whose code a function is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/code_kind.h"
+
+#define SITE "/opt/venv/lib/python3.12/site-packages"
+
+static const struct {
+	const char *name, *file;
+	enum code_kind kind;
+} functions[] = {
+	{ "main", "/srv/app/serve.py", CODE_USER },
+	{ "cell", "<ipython-input-3-abc>", CODE_USER },
+	/* A folder of the user's that is called like a framework. */
+	{ "main", "/home/ada/torch_server/main.py", CODE_USER },
+	{ "Module._call_impl", SITE "/torch/nn/modules/module.py", CODE_FRAMEWORK },
+	{ "GPT2Model.forward", SITE "/transformers/models/gpt2/modeling_gpt2.py", CODE_FRAMEWORK },
+	{ "forward", "<eval_with_key>.3", CODE_FRAMEWORK },
+	{ "call", "/tmp/torchinductor_ada/ab/cab.py", CODE_FRAMEWORK },
+	/* What prepares inputs is no overhead. */
+	{ "GPT2Tokenizer.bpe", SITE "/transformers/models/gpt2/tokenization_gpt2.py",
+	  CODE_LIBRARY },
+	{ "default_collate", SITE "/torch/utils/data/_utils/collate.py", CODE_LIBRARY },
+	{ "Resize.forward", SITE "/torchvision/transforms/transforms.py", CODE_LIBRARY },
+	{ "ResNet.forward", SITE "/torchvision/models/resnet.py", CODE_FRAMEWORK },
+	{ "resize", SITE "/numpy/lib/image.py", CODE_LIBRARY },
+	{ "open", "/usr/lib/python3/dist-packages/PIL/Image.py", CODE_LIBRARY },
+	{ "loads", "/usr/lib/python3.12/json/__init__.py", CODE_STANDARD },
+	{ "_find_and_load", "<frozen importlib._bootstrap>", CODE_STANDARD },
+	{ "(unknown)", "", CODE_STANDARD },
+	{ "_compile", SITE "/torch/_dynamo/convert_frame.py", CODE_COMPILES },
+	{ "_compile", "/srv/app/convert_frame.py", CODE_USER },
+	{ "_MultiProcessingDataLoaderIter._get_data", SITE "/torch/utils/data/dataloader.py",
+	  CODE_LOADS },
+	/* Before 3.11 samples know no classes. */
+	{ "_get_data", SITE "/torch/utils/data/dataloader.py", CODE_LOADS },
+	{ "Condition.wait", "/usr/lib/python3.12/threading.py", CODE_WAITS },
+};
+
+static void each_function_is_somebodys(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		enum code_kind kind = code_kind(functions[i].name, functions[i].file);
+
+		if (kind != functions[i].kind)
+			fail_msg("%s in %s: %d", functions[i].name, functions[i].file, (int)kind);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_function_is_somebodys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
