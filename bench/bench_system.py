@@ -2,8 +2,9 @@
 and without it, interleaved, and nothing else recorded.
 
 Each program times itself, from its first loop to its last, by the clock and by its CPU time, which
-is steadier on a busy machine: what starting the recorder takes is not asked here.  The programs are those that have most to lose: one that changes its address space
-all the time, whose lock some of the sources take, and one that needs every CPU there is.
+is steadier on a busy machine: what starting the recorder takes is not asked here.  The programs are
+those that have most to lose: one that changes its address space all the time, whose lock some of
+the sources take, and those that need every CPU there is.
 """
 
 import os
@@ -28,7 +29,7 @@ def timed(work, rounds):
 """
 
 PROGRAMS = {
-    # A quarter of a gigabyte that stays makes looks at all pages dear; the loop maps, faults in and unmaps.
+    # What stays makes looks at all pages dear; the loop maps, faults in and unmaps.
     "mmap": CLOCK + """
 held = mmap.mmap(-1, 1 << 28); held[:] = bytes(1 << 28)
 page = b"x" * (4 << 20)
