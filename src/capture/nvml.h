@@ -14,6 +14,7 @@
 #include "capture/system_source.h"
 
 #define NVML_PERIOD_NS 100000000
+#define NVML_MOST_OF_TIME 0.003 /* some of its calls ask the device: milliseconds */
 #define NVML_DEVICES_MAX 16u
 #define NVML_FIGURES 10u
 

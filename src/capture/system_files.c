@@ -266,13 +266,14 @@ static int64_t next_due(int64_t now_ns, int64_t period_ns)
 	return (now_ns / period_ns + 1) * period_ns;
 }
 
-static int64_t period_of(const struct system_source *s, double stretch, int64_t took_ns)
+/* most_of_time: see struct system_source. */
+static int64_t stretched(int64_t period_ns, double stretch, int64_t took_ns, double most_of_time)
 {
-	double period_ns = (double)s->period_ns * stretch;
+	double longer_ns = (double)period_ns * stretch;
 
-	if (s->most_of_time > 0 && (double)took_ns / s->most_of_time > period_ns)
-		period_ns = (double)took_ns / s->most_of_time;
-	return (int64_t)period_ns;
+	if (most_of_time > 0 && (double)took_ns / most_of_time > longer_ns)
+		longer_ns = (double)took_ns / most_of_time;
+	return (int64_t)longer_ns;
 }
 
 int64_t system_files_look(struct system_files *f, double stretch, struct system_points *out)
@@ -283,24 +284,27 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 		struct system_file *file = &f->files[i];
 
 		if (file->due_ns <= now_ns) {
+			const struct system_source *s = file->source;
 			int64_t began_ns = now_ns;
 
 			look_at(f, file, out);
 			now_ns = (int64_t)stamp_monotonic();
-			file->due_ns = next_due(
-				now_ns, period_of(file->source, stretch, now_ns - began_ns));
+			file->due_ns =
+				next_due(now_ns, stretched(s->period_ns, stretch, now_ns - began_ns,
+							   s->most_of_time));
 		}
 		if (file->due_ns < next_ns)
 			next_ns = file->due_ns;
 	}
-	if (!f->nvml.works)
-		return next_ns;
-	if (f->gpu_due_ns <= now_ns) {
+	if (f->nvml.works && f->gpu_due_ns <= now_ns) {
+		int64_t began_ns = now_ns;
+
 		look_at_gpu(f, out);
-		f->gpu_due_ns = next_due((int64_t)stamp_monotonic(),
-					 (int64_t)((double)NVML_PERIOD_NS * stretch));
+		now_ns = (int64_t)stamp_monotonic();
+		f->gpu_due_ns = next_due(now_ns, stretched(NVML_PERIOD_NS, stretch,
+							   now_ns - began_ns, NVML_MOST_OF_TIME));
 	}
-	return f->gpu_due_ns < next_ns ? f->gpu_due_ns : next_ns;
+	return f->nvml.works && f->gpu_due_ns < next_ns ? f->gpu_due_ns : next_ns;
 }
 
 /* Not those that take long: their last values are not old. */
