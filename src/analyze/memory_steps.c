@@ -193,11 +193,16 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 int memory_steps_measure(const struct memory_sources *m, const struct step_scope *series, size_t n,
 			 size_t skip, struct memory_step_figures *out)
 {
+	uint32_t process = series[0].scope->process;
 	struct spans spans;
-	int rc = spans_init(&spans, series, n, skip);
+	int rc;
 
+	*out = (struct memory_step_figures){ 0 };
+	if (!m->series->count && !gpu_section_find(m->gpu, process))
+		return 0; /* there may be millions of steps */
+	rc = spans_init(&spans, series, n, skip);
 	if (!rc)
-		measure(m, series[0].scope->process, &spans, out);
+		measure(m, process, &spans, out);
 	spans_release(&spans);
 	return rc;
 }
