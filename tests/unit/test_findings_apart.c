@@ -1,0 +1,321 @@
+/* links: is_rules */
+/* What single findings say, what is said of healthy runs, the verdict, and how sure it all is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings_kit.h"
+
+/* One wait in a step is for its result; in a loop inside a step none is needed but the last. */
+static void one_wait_in_a_step_is_needed(void **state)
+{
+	(void)state;
+	for (int outer = 0; outer < 2; outer++) {
+		struct made *m = make(true);
+		struct analysis_step steps[2] = { 0 };
+
+		tell_sync(m, 30);
+		m->a->use.waits.count = STEPS;
+		if (outer) {
+			steps[0] = m->a->steps[0];
+			steps[1] = (struct analysis_step){
+				.name = "request", .count = 10, .pid = 7, .has_steps = true
+			};
+			free(m->a->steps);
+			m->a->steps = malloc(sizeof(steps));
+			memcpy(m->a->steps, steps, sizeof(steps));
+			m->a->step_count = 2;
+		}
+		judge_it(m);
+		assert_int_equal(found(m, "sync-per-step") != NULL, outer);
+		forget(m);
+	}
+}
+
+/* What runs in a call that also waits for data reads them. */
+static void reading_is_no_preprocessing(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 30);
+	take(m, TIME_IO_WAIT, 20);
+	judge_it(m);
+	assert_null(found(m, "cpu-preprocessing"));
+	assert_true(found(m, "io-wait")->saving_high_ns > 45e6);
+	forget(m);
+	m = make(true);
+	take(m, TIME_CPU_PREPROCESSING, 30);
+	take(m, TIME_IO_WAIT, 20);
+	cause(m)->where = other;
+	judge_it(m);
+	assert_non_null(found(m, "cpu-preprocessing"));
+	assert_true(found(m, "io-wait")->saving_high_ns < 25e6);
+	forget(m);
+}
+
+/* The function with most time in all, and in it the heaviest line that is known. */
+static void the_place_is_a_line_of_the_heaviest_function(void **state)
+{
+	struct analysis_function function = { .name = "prepare",
+					      .file = "/srv/app/serve.py",
+					      .line = 40 };
+	struct made *m = make(true);
+	const struct analysis_finding *f;
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 20);
+	cause(m)->where = other;
+	take(m, TIME_CPU_PREPROCESSING, 12);
+	cause(m)->where.line = 40; /* the line is not known: the function's first */
+	take(m, TIME_CPU_PREPROCESSING, 10);
+	take(m, TIME_CPU_PREPROCESSING, 5);
+	cause(m)->where.line = 43;
+	m->a->functions = &function;
+	m->a->function_count = 1;
+	judge_it(m);
+	f = found(m, "cpu-preprocessing");
+	assert_non_null(f);
+	assert_string_equal(f->where.name, "prepare");
+	assert_int_equal(f->where.line, 41);
+	forget(m);
+}
+
+static void page_faults_are_taken_from_the_code_they_are_in(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 40);
+	m->a->steps[0].memory.steps = STEPS;
+	m->a->steps[0].memory.minor_faults =
+		(struct memory_per_step){ .known = true, .mean = 140000 };
+	judge_it(m);
+	assert_string_equal(m->a->findings.items[0].id, "page-faults");
+	assert_null(found(m, "cpu-preprocessing"));
+	forget(m);
+}
+
+static void page_faults_that_were_seen_have_their_line(void **state)
+{
+	struct memory_line lines[] = { { .minor = 50 },
+				       { .place = { "grow", "serve.py", 77 }, .minor = 40 } };
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 40);
+	m->a->steps[0].memory.steps = STEPS;
+	m->a->steps[0].memory.minor_faults =
+		(struct memory_per_step){ .known = true, .mean = 140000 };
+	m->a->memory.lines = lines;
+	m->a->memory.line_count = 2;
+	m->a->memory.seen_minor = 90;
+	judge_it(m);
+	assert_string_equal(m->a->findings.items[0].id, "page-faults");
+	assert_string_equal(m->a->findings.items[0].where.name, "grow");
+	assert_int_equal(m->a->findings.items[0].where.line, 77);
+	m->a->memory.lines = NULL; /* not the analysis' own */
+	forget(m);
+}
+
+static void memory_has_findings_without_a_place(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	m->a->memory.machine.memory = (struct memory_pressure){ .known = true, .some_share = 0.3 };
+	m->a->steps[0].memory.steps = STEPS;
+	m->a->steps[0].memory.major_faults = (struct memory_per_step){ .known = true, .mean = 50 };
+	judge_it(m);
+	assert_non_null(found(m, "memory-pressure"));
+	assert_null(found(m, "memory-pressure")->where.name);
+	assert_true(found(m, "memory-pressure")->confidence > FINDING_SURE);
+	forget(m);
+}
+
+static void a_bus_at_its_limit_is_known_by_its_link(void **state)
+{
+	(void)state;
+	for (int width = 8; width <= 16; width += 8) {
+		struct made *m = make(true);
+		struct memory_gpu gpu = {
+			.pcie_generation = { .known = true, .peak = 4 },
+			.pcie_width = { .known = true, .peak = width },
+		};
+
+		tell_pinned(m, 30);
+		m->a->use.h2d.large.bytes = 14ull * (uint64_t)m->a->use.h2d.large.ns; /* GB/s */
+		m->a->memory.gpus = &gpu;
+		m->a->memory.gpu_count = 1;
+		judge_it(m);
+		assert_int_equal(found(m, "pcie-saturated") != NULL, width == 8);
+		forget(m);
+	}
+}
+
+static void a_healthy_run_has_nothing_to_fix(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 4);
+	take(m, TIME_LAUNCH, 2);
+	take(m, TIME_H2D, 2);
+	judge_it(m);
+	assert_int_equal(m->a->findings.count, 1);
+	assert_string_equal(m->a->findings.items[0].id, "gpu-bound");
+	assert_true(m->a->findings.items[0].saving_ns == 0);
+	assert_string_equal(m->a->verdict.bound, "gpu");
+	assert_true(m->a->verdict.confidence > 0.9);
+	forget(m);
+}
+
+static void no_load_is_no_fault(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_IDLE, 95);
+	m->a->use.busy_ns = 3 * MS;
+	judge_it(m);
+	assert_int_equal(m->a->findings.count, 0);
+	assert_string_equal(m->a->verdict.bound, "unknown");
+	forget(m);
+}
+
+static void verdicts_follow_the_largest_side(void **state)
+{
+	static const struct {
+		enum time_class what;
+		double ms;
+		const char *bound;
+	} cases[] = {
+		{ TIME_CPU_PREPROCESSING, 80, "cpu" },
+		{ TIME_FRAMEWORK, 58, "cpu" },
+		{ TIME_FRAMEWORK, 56, "balanced" },
+		{ TIME_LAUNCH, 44, "balanced" },
+		{ TIME_LAUNCH, 42, "gpu" },
+		{ TIME_H2D, 58, "memory" },
+		{ TIME_D2H, 56, "balanced" },
+		{ TIME_UNATTRIBUTED, 90, "unknown" },
+		{ TIME_IO_WAIT, 90, "cpu" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made *m = make(true);
+
+		take(m, cases[i].what, cases[i].ms);
+		judge_it(m);
+		assert_string_equal(m->a->verdict.bound, cases[i].bound);
+		assert_true(*m->a->verdict.because);
+		forget(m);
+	}
+}
+
+static double confidence_of(struct made *m)
+{
+	double confidence;
+
+	judge_it(m);
+	confidence = found(m, "cpu-preprocessing") ? found(m, "cpu-preprocessing")->confidence : 0;
+	forget(m);
+	return confidence;
+}
+
+static void confidence_falls_with_the_quality_of_the_data(void **state)
+{
+	struct made *m = make(true);
+	double good;
+
+	(void)state;
+	tell_preprocessing(m, 40);
+	good = confidence_of(m);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	m->a->trust.dropped = 250000;
+	assert_true(confidence_of(m) < 0.85 * good);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	m->a->trust.clock_error_ns = 20000000;
+	assert_true(confidence_of(m) < 0.95 * good);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	m->a->trust.clock_error_ns = 20000000;
+	m->a->trust.causality_violations = 1;
+	assert_true(confidence_of(m) < 0.85 * good);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	take(m, TIME_UNATTRIBUTED, 20);
+	assert_true(confidence_of(m) < 0.9 * good);
+	m = make(true);
+	tell_preprocessing(m, 40);
+	m->a->steps[0].max_ns = 8 * STEP_MS * MS / 10; /* one of them is most of it */
+	assert_true(confidence_of(m) < 0.5 * good);
+}
+
+static void evidence_of_one_kind_is_never_sure(void **state)
+{
+	struct made *m = make(false);
+
+	(void)state;
+	tell_preprocessing(m, 90);
+	assert_true(confidence_of(m) < FINDING_SURE);
+}
+
+static void without_steps_nothing_is_said(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	memset(&m->a->steps[0].breakdown, 0, sizeof(m->a->steps[0].breakdown));
+	m->a->use.steps = 0;
+	judge_it(m);
+	assert_int_equal(m->a->findings.count, 0);
+	assert_string_equal(m->a->verdict.bound, "unknown");
+	m->a->step_count = 0;
+	judge_it(m);
+	forget(m);
+}
+
+static void the_heavier_saving_comes_first(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	tell_gc(m, 12);
+	tell_preprocessing(m, 30);
+	tell_gil(m, 20);
+	judge_it(m);
+	assert_int_equal(m->a->findings.count, 3);
+	assert_string_equal(m->a->findings.items[0].id, "cpu-preprocessing");
+	assert_string_equal(m->a->findings.items[1].id, "gil-contention");
+	assert_string_equal(m->a->findings.items[2].id, "gc-pause");
+	assert_int_equal(m->a->findings.items[0].severity, SEVERITY_HIGH);
+	forget(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_wait_in_a_step_is_needed),
+		cmocka_unit_test(reading_is_no_preprocessing),
+		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
+		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
+		cmocka_unit_test(page_faults_that_were_seen_have_their_line),
+		cmocka_unit_test(memory_has_findings_without_a_place),
+		cmocka_unit_test(a_bus_at_its_limit_is_known_by_its_link),
+		cmocka_unit_test(a_healthy_run_has_nothing_to_fix),
+		cmocka_unit_test(no_load_is_no_fault),
+		cmocka_unit_test(verdicts_follow_the_largest_side),
+		cmocka_unit_test(confidence_falls_with_the_quality_of_the_data),
+		cmocka_unit_test(evidence_of_one_kind_is_never_sure),
+		cmocka_unit_test(without_steps_nothing_is_said),
+		cmocka_unit_test(the_heavier_saving_comes_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
