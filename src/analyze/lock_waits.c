@@ -112,21 +112,20 @@ static bool can_hold(struct state *s, const struct window_thread *t, int64_t sta
 	return seen_ns > all_ns - all_ns / 10 && free_ns > all_ns / 2;
 }
 
-/* The innermost function that a thread was in all along, but for the uncertain end. */
-static uint32_t function_during(const struct state *s, const struct window_thread *t,
-				int64_t start_ns, int64_t end_ns)
+/* A stretch without its uncertain end, if there is more of it. */
+static int64_t certain_end(int64_t start_ns, int64_t end_ns)
 {
 	int64_t certain_ns = end_ns - RELEASE_WITHIN_NS;
 
-	return look_window_common(s->window, s->trace, t, start_ns,
-				  certain_ns > start_ns ? certain_ns : end_ns);
+	return certain_ns > start_ns ? certain_ns : end_ns;
 }
 
 /* Whether a thread left the function that it had been in all along just then. */
 static bool lets_go(const struct state *s, const struct window_thread *t, int64_t start_ns,
 		    int64_t end_ns)
 {
-	uint32_t code = function_during(s, t, start_ns, end_ns);
+	uint32_t code =
+		look_window_common(s->window, s->trace, t, start_ns, certain_end(start_ns, end_ns));
 	const struct look *after = look_window_at(s->window, t, end_ns + RELEASE_WITHIN_NS);
 
 	return code && (!after || !look_contains(s->trace, after, code));
@@ -163,7 +162,8 @@ static int guess(struct state *s, const struct episode *e, int64_t start_ns, int
 	if (s->visits < VISITS_MAX)
 		t = guess_holder(s, e, start_ns, end_ns, until_end);
 	if (t)
-		code = function_during(s, t, start_ns, end_ns);
+		code = look_window_users(s->window, s->trace, t, start_ns,
+					 certain_end(start_ns, end_ns));
 	return say(s, e, code, WAIT_HOLDER_LIKELY, end_ns - start_ns);
 }
 

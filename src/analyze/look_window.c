@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "timeline/user_code.h"
 
 void look_window_release(struct look_window *w)
 {
@@ -135,12 +136,14 @@ static size_t shared_depth(const struct trace_frame *a, size_t a_count, const st
 	return n;
 }
 
-uint32_t look_window_common(const struct look_window *w, const struct trace *t,
-			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns)
+/* How many of the outermost frames of its first stack a thread had all the time; 0: none. */
+static size_t common_depth(const struct look_window *w, const struct trace *t,
+			   const struct window_thread *thread, int64_t start_ns, int64_t end_ns,
+			   const struct trace_frame **first, size_t *first_count)
 {
-	const struct trace_frame *first = NULL;
-	size_t first_count = 0, depth = 0;
+	size_t depth = 0;
 
+	*first = NULL;
 	for (const struct look *l = look_window_at(w, thread, start_ns); l && l->start_ns < end_ns;
 	     l = look_window_next(w, thread, l)) {
 		size_t count = 0, shared;
@@ -148,14 +151,38 @@ uint32_t look_window_common(const struct look_window *w, const struct trace *t,
 
 		if (!frames || !count)
 			return 0;
-		if (!first) {
-			first = frames;
-			first_count = depth = count;
+		if (!*first) {
+			*first = frames;
+			*first_count = depth = count;
 			continue;
 		}
-		shared = shared_depth(first, first_count, frames, count);
+		shared = shared_depth(*first, *first_count, frames, count);
 		if (shared < depth)
 			depth = shared;
 	}
-	return depth ? first[first_count - depth].code : 0;
+	return depth;
+}
+
+uint32_t look_window_common(const struct look_window *w, const struct trace *t,
+			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns)
+{
+	const struct trace_frame *first;
+	size_t count = 0, depth = common_depth(w, t, thread, start_ns, end_ns, &first, &count);
+
+	return depth ? first[count - depth].code : 0;
+}
+
+uint32_t look_window_users(const struct look_window *w, const struct trace *t,
+			   const struct window_thread *thread, int64_t start_ns, int64_t end_ns)
+{
+	const struct trace_frame *first;
+	size_t count = 0, depth = common_depth(w, t, thread, start_ns, end_ns, &first, &count);
+
+	for (size_t i = count - depth; i < count; i++) {
+		const struct trace_code *code = trace_code(t, first[i].code);
+
+		if (code && user_code(code->file))
+			return first[i].code;
+	}
+	return depth ? first[count - depth].code : 0;
 }

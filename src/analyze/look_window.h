@@ -75,6 +75,9 @@ uint32_t look_innermost(const struct trace *t, const struct look *l);
  */
 uint32_t look_window_common(const struct look_window *w, const struct trace *t,
 			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
+/* Of these the innermost one that is the user's own, where there is one. */
+uint32_t look_window_users(const struct look_window *w, const struct trace *t,
+			   const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
 
 /* Whether the function is anywhere on the stack. */
 bool look_contains(const struct trace *t, const struct look *l, uint32_t code);

@@ -64,6 +64,11 @@ static void looks_begin(struct looks *l)
 	       "Condition.wait"
 	       "/lib/threading.py",
 	       33);
+	define(l, DEF_CODE, CODE('N'),
+	       "\x07\x07"
+	       "argsort"
+	       "/x/site-packages/numpy/n.py",
+	       36);
 }
 
 /* "abc": a called b, which called c. */
@@ -227,6 +232,23 @@ static void test_holders_of_a_lock(void **state)
 	looks_release(&l);
 }
 
+/* Whose code it is that has it: a library's function was called by somebody. */
+static void test_a_holder_in_a_library_is_who_called_it(void **state)
+{
+	const struct analysis_waits *locks;
+	struct looks l;
+
+	(void)state;
+	looks_begin(&l);
+	look(&l, 1, 0, 100, "ahN", SAMPLE_RUNNING, 0);
+	look(&l, 1, 100, 200, "a", SAMPLE_RUNNING, 0);
+	look(&l, 2, 0, 100, "c", SAMPLE_LOCK_WAIT, 0x10);
+	look(&l, 3, 0, 100, "N", SAMPLE_LOCK_WAIT, 0x99);
+	locks = &looks_end(&l)->locks;
+	assert_ms(wait_ns(locks, "c", "h", WAIT_HOLDER_LIKELY), 100);
+	looks_release(&l);
+}
+
 /* Two threads run while a third waits: the one that leaves its function at the end had it. */
 static void test_of_two_the_one_that_lets_go(void **state)
 {
@@ -339,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_who_waits_for_the_gil_and_who_has_it),
 		cmocka_unit_test(test_no_wait_no_contention),
 		cmocka_unit_test(test_holders_of_a_lock),
+		cmocka_unit_test(test_a_holder_in_a_library_is_who_called_it),
 		cmocka_unit_test(test_of_two_the_one_that_lets_go),
 		cmocka_unit_test(test_unknown_where_it_cannot_be_told),
 		cmocka_unit_test(test_an_owner_that_has_left_is_not_blamed),
