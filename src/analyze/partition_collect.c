@@ -155,15 +155,10 @@ static int cover_section(struct job *j, size_t section)
 
 static int choose_threads(struct job *j)
 {
-	size_t threads = trace_thread_count(j->trace);
 	uint32_t *with_steps = calloc(trace_process_count(j->trace) + 1, sizeof(*with_steps));
 
-	j->wanted = calloc(threads + 1, sizeof(*j->wanted));
-	j->alone = calloc(trace_process_count(j->trace) + 1, sizeof(*j->alone));
-	if (!j->wanted || !j->alone || !with_steps) {
-		free(with_steps);
+	if (!with_steps)
 		return -1;
-	}
 	for (size_t i = 0; i < j->items->count; i++) {
 		uint32_t thread = j->items->items[i].thread;
 
@@ -364,13 +359,15 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 		.items = items,
 		.look_ns = samples->looks ? (double)samples->all_ns / (double)samples->looks : 0,
 		.kind_count = a->step_count < KINDS ? a->step_count : KINDS,
+		.wanted = calloc(trace_thread_count(t) + 1, sizeof(*j.wanted)),
+		.alone = calloc(trace_process_count(t) + 1, sizeof(*j.alone)),
 	};
 	int rc = -1;
 
 	time_places_init(&j.places);
 	stack_classes_init(&j.classes, t, tl);
 	err_set(err, "out of memory");
-	if (!idle_gaps_init(&j.gaps, a->gpu.section_count) && !prepare(&j) &&
+	if (j.wanted && j.alone && !idle_gaps_init(&j.gaps, a->gpu.section_count) && !prepare(&j) &&
 	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");
 		rc = finish(&j);
