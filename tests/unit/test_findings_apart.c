@@ -57,6 +57,23 @@ static void reading_is_no_preprocessing(void **state)
 	forget(m);
 }
 
+/* Operators that the user's code calls by themselves are the framework's work. */
+static void operators_are_no_preprocessing(void **state)
+{
+	(void)state;
+	for (int torch = 0; torch < 2; torch++) {
+		struct made *m = make(true);
+
+		tell_numpy(m, 40);
+		m->native[0].library =
+			torch ? "/venv/torch/lib/libtorch_cpu.so" : "/usr/bin/python3";
+		judge_it(m);
+		assert_int_equal(found(m, "cpu-preprocessing") != NULL, !torch);
+		assert_null(found(m, "host-numpy"));
+		forget(m);
+	}
+}
+
 /* The function with most time in all, and in it the heaviest line that is known. */
 static void the_place_is_a_line_of_the_heaviest_function(void **state)
 {
@@ -303,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_wait_in_a_step_is_needed),
 		cmocka_unit_test(reading_is_no_preprocessing),
+		cmocka_unit_test(operators_are_no_preprocessing),
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
 		cmocka_unit_test(page_faults_that_were_seen_have_their_line),

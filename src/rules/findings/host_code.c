@@ -8,20 +8,27 @@ static bool is_of_numpy(const char *file)
 	return file && (strstr(file, "/numpy/") || strstr(file, "/numpy.libs/"));
 }
 
-/* Native code that was called from this function: is it numpy's for the most part? */
-static bool native_is_numpy(const struct draft *d, const struct analysis_place *p)
+/* Operators that the user's code calls by themselves have no function of the framework's. */
+static bool is_of_framework(const char *file)
+{
+	return file && (strstr(file, "/torch/lib/") || strstr(file, "/libtorch"));
+}
+
+/* Native code that was called from this function: is it theirs for the most part? */
+static bool native_is(const struct draft *d, const struct analysis_place *p,
+		      bool (*theirs)(const char *file))
 {
 	const struct analysis_native *n = &d->a->native;
-	uint64_t all = 0, numpy = 0;
+	uint64_t all = 0, found = 0;
 
 	for (size_t i = 0; i < n->count; i++) {
 		if (!place_same_function(&n->rows[i].python, p))
 			continue;
 		all += n->rows[i].samples;
-		if (is_of_numpy(n->rows[i].library))
-			numpy += n->rows[i].samples;
+		if (theirs(n->rows[i].library))
+			found += n->rows[i].samples;
 	}
-	return numpy * 2 > all;
+	return found * 2 > all;
 }
 
 /* A third of the time on a line is enough: what it runs for is the same system call. */
@@ -41,7 +48,9 @@ static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
 {
 	if (waits_for_data(d, c))
 		return HOST_IO;
-	return is_of_numpy(c->inner.file) || native_is_numpy(d, &c->where) ? HOST_NUMPY : HOST_CODE;
+	if (is_of_numpy(c->inner.file) || native_is(d, &c->where, is_of_numpy))
+		return HOST_NUMPY;
+	return native_is(d, &c->where, is_of_framework) ? HOST_FRAMEWORK : HOST_CODE;
 }
 
 static bool is_host(const struct time_cause *c)
