@@ -100,8 +100,7 @@ void screen_blame(struct screen *s, const struct analysis *a)
 	if (c->where.name)
 		buf_printf(&text, ", %s", c->where.name);
 	if (c->where.name && c->where.file && *c->where.file)
-		buf_printf(&text, " %s:%" PRIu32, text_short_path(c->where.file, a->run.cwd),
-			   c->where.line);
+		buf_printf(&text, " %s:%" PRIu32, text_file_name(c->where.file), c->where.line);
 	if (c->waited_for.name)
 		buf_printf(&text, ", waited for %s", c->waited_for.name);
 	screen_label(s, "idle");
