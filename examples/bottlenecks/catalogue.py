@@ -22,9 +22,9 @@ Place = namedtuple("Place", "function line")
 
 
 class Program:
-    def __init__(self, name, truth):
+    def __init__(self, name, truth, folder=HERE):
         self.name = name
-        self.path = os.path.join(HERE, name + ".py")
+        self.path = os.path.join(folder, name + ".py")
         self.finding = truth["finding"]
         self.also = truth.get("also", [])
         self.verdict = truth.get("verdict")
@@ -62,9 +62,9 @@ def marked(path):
     return places
 
 
-def programs():
-    with open(os.path.join(HERE, "truth.json"), encoding="utf-8") as file:
-        return [Program(name, truth) for name, truth in json.load(file).items()]
+def programs(folder=HERE, truths="truth.json"):
+    with open(os.path.join(folder, truths), encoding="utf-8") as file:
+        return [Program(name, truth, folder) for name, truth in json.load(file).items()]
 
 
 def said(stdout):

@@ -26,16 +26,14 @@ ARCHIVES = 6
 TIMEOUT_S = 60
 
 
-def record(program, variant, folder, seconds, options):
+def record(name, command, folder, options, understand=catalogue.said):
     """(row, what the program said)."""
-    name = "%s_%s" % (program.name, variant)
     base = os.path.join(folder, name)
-    command = kit.recorded(program.command(variant, "--seconds", str(seconds)), base + ".isc",
-                           base + ".md", options, budget=())
+    command = kit.recorded(command, base + ".isc", base + ".md", options, budget=())
     done = kit.execute(command, TIMEOUT_S, cwd=folder)
     with open(base + ".log", "w", encoding="utf-8") as file:
         file.write(done.stdout + done.stderr)
-    said = catalogue.said(done.stdout)
+    said = understand(done.stdout)
     if done.status != 0 or said is None:
         last = (done.stderr.strip().splitlines() or [""])[-1]
         return Row(name, "recorded", "status 0", "status %s: %s" % (done.status, last), FAIL), None
@@ -73,14 +71,15 @@ def chosen(words):
     return runs
 
 
-def pack(folder, names, out):
+def pack(folder, names, out, label="examples", most=None):
     """The files of each name, in that order; returns the names for which there was no room."""
+    most = ARCHIVES if most is None else most
     archives, left_out = [], []
     for name in names:
         files = [file for file in sorted(os.listdir(folder)) if file.split(".")[0] == name]
         size = sum(os.path.getsize(os.path.join(folder, file)) for file in files)
         place = next((archive for archive in archives if archive[0] + size <= ARCHIVE_BYTES), None)
-        if place is None and (len(archives) == ARCHIVES or size > ARCHIVE_BYTES):
+        if place is None and (len(archives) == most or size > ARCHIVE_BYTES):
             left_out.append(name)
             continue
         if place is None:
@@ -90,7 +89,7 @@ def pack(folder, names, out):
         place[1] += files
     os.makedirs(out, exist_ok=True)
     for number, (_, files) in enumerate(archives, 1):
-        with tarfile.open(os.path.join(out, "examples-%d.tar" % number), "w") as tar:
+        with tarfile.open(os.path.join(out, "%s-%d.tar" % (label, number)), "w") as tar:
             for file in files:
                 tar.add(os.path.join(folder, file), file)
     return left_out
@@ -114,12 +113,13 @@ def main():
     rows, said = [], {}
     with tempfile.TemporaryDirectory(prefix="inferscope-examples-") as folder:
         for program, variant in runs:
+            name = "%s_%s" % (program.name, variant)
             late = time.monotonic() - begin > args.budget
             if problem or late:
-                rows.append(Row("%s_%s" % (program.name, variant), "recorded", "",
-                                problem or "no time left", SKIP))
+                rows.append(Row(name, "recorded", "", problem or "no time left", SKIP))
             else:
-                row, words = record(program, variant, folder, args.seconds, args.option)
+                command = program.command(variant, "--seconds", str(args.seconds))
+                row, words = record(name, command, folder, args.option)
                 rows.append(row)
                 if words:
                     said[row.workload] = words

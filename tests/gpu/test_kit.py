@@ -23,10 +23,11 @@ import on_off  # noqa: E402
 import overhead  # noqa: E402
 import record_examples  # noqa: E402
 import record_taps  # noqa: E402
+import record_unseen  # noqa: E402
 import truth  # noqa: E402
 
 PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
-            "record_examples.py", "record_taps.py", "under_profiler.py"]
+            "record_examples.py", "record_unseen.py", "record_taps.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 
@@ -440,6 +441,15 @@ def test_recordings_are_packed_in_archives_that_can_be_carried(tmp_path, monkeyp
     assert packed == [["a.isc", "a.md", "c.isc", "c.md"], ["b.isc", "b.md"]]
 
 
+def test_programs_never_seen_say_what_they_did_and_mark_what_is_slow():
+    assert record_unseen.said("x\nsteps=40 ms_per_step=2.500\n") == {"steps": 40,
+                                                                    "ms_per_step": 2.5}
+    assert record_unseen.said("steps=40\n") is None
+    programs = record_unseen.programs()
+    assert len(programs) >= 12 and sum(program.finding is None for program in programs) == 2
+    assert [p.name for p in programs if bool(p.places) != bool(p.finding)] == []
+
+
 # ---- the scripts themselves
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)
@@ -453,7 +463,7 @@ def test_programs_explain_themselves(program):
     assert done.returncode == 0 and "usage:" in done.stdout
 
 
-@pytest.mark.parametrize("program", PROGRAMS[:6])
+@pytest.mark.parametrize("program", PROGRAMS[:7])
 def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
     done = run(sys.executable, os.path.join(HERE, program), "--out", str(tmp_path))
     assert done.returncode == kit.NOTHING, done.stdout
