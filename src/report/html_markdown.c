@@ -100,8 +100,8 @@ static void put_code(struct buf *out, struct text code, bool in_cell)
 		if (in_cell && starts(code, "\\|"))
 			code.s++;
 		html_bytes(out, code.s, 1);
-		/* Paths and templates may be broken there. */
-		if (strchr("/,<", *code.s) && code.s + 1 < limit)
+		/* Paths, qualified names and arguments may be broken there. */
+		if (strchr("/,.", *code.s) && code.s + 1 < limit)
 			buf_add_str(out, "<wbr>");
 		code.s++;
 	}

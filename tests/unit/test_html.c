@@ -83,7 +83,7 @@ static void texts(void **state)
 	expect("**open", "<p><strong>open</strong></p>\n</header>\n");
 	expect("`a` `` b`c `` ``` `` `open",
 	       "<p><code>a</code> <code>b`c</code> ``` `` `open</p>\n</header>\n");
-	expect("`/a<b,c`", "<p><code>/<wbr>a&lt;<wbr>b,<wbr>c</code></p>\n</header>\n");
+	expect("`/a.b,c<d`", "<p><code>/<wbr>a.<wbr>b,<wbr>c&lt;d</code></p>\n</header>\n");
 	expect("[Trust](#trust) [x](http://y) [<](#a) [a](#\"b",
 	       "<p><a href=\"#trust\">Trust</a> [x](http://y) [&lt;](#a) <a href=\"#\">a</a>&quot;b"
 	       "</p>\n</header>\n");
