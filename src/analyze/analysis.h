@@ -101,6 +101,8 @@ struct analysis_step {
 	uint32_t pid;
 	uint32_t depth;   /* typical number of scopes around it; of loops */
 	bool has_steps;   /* it was found, and others lie inside it */
+	uint32_t call_of; /* a found one begins with a call of this function: index + 1; 0: of none
+			   */
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */

@@ -186,6 +186,7 @@ void found_steps_release(struct found_steps *s)
 {
 	free(s->items);
 	free(s->outer);
+	free(s->calls);
 	arena_release(&s->names);
 	memset(s, 0, sizeof(*s));
 }

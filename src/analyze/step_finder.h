@@ -60,12 +60,19 @@ struct step_finder {
 	bool failed;  /* out of memory */
 };
 
+struct found_call {
+	const char *name;  /* of the step */
+	uint32_t function; /* index */
+};
+
 /* Steps that were found, as scopes of no name of the user's; depth: of loops around them. */
 struct found_steps {
 	struct scope *items;
 	size_t count, cap;
 	const char **outer; /* names of those that have others inside them */
 	size_t outer_count;
+	struct found_call *calls; /* those that begin with a call of a function */
+	size_t call_count;
 	struct arena names;
 	bool by_layer; /* they are layer calls */
 };

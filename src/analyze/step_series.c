@@ -336,7 +336,8 @@ static int name_series(struct search *s, struct series *n)
 static int name_all(struct search *s)
 {
 	s->out->outer = calloc(s->series_count + 1, sizeof(*s->out->outer));
-	if (!s->out->outer)
+	s->out->calls = calloc(s->series_count + 1, sizeof(*s->out->calls));
+	if (!s->out->outer || !s->out->calls)
 		return -1;
 	for (size_t i = 0; i < s->series_count; i++) {
 		struct series *n = &s->series_items[i];
@@ -345,6 +346,9 @@ static int name_all(struct search *s)
 			return -1;
 		if (n->has_loop)
 			s->out->outer[s->out->outer_count++] = n->name;
+		if (is_function(n->kind))
+			s->out->calls[s->out->call_count++] =
+				(struct found_call){ n->name, (uint32_t)n->kind };
 	}
 	return 0;
 }

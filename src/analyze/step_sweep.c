@@ -85,6 +85,26 @@ static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
 	return place;
 }
 
+/*
+ * Is the thread in the call that a found step begins with?  Then there is a request, and what it
+ * waits for is part of it; behind that call, until the next, it may wait for one to come.
+ */
+static bool is_in_flight(const struct sweep *w)
+{
+	size_t count = 0;
+	const struct trace_frame *frames = trace_stack(w->s->trace, w->look->id, &count);
+
+	for (size_t i = 0; i < w->open.count; i++) {
+		uint32_t call_of = w->s->analysis->steps[w->open.items[i].item->kind].call_of;
+
+		for (size_t k = 0; call_of && k < count; k++) {
+			if (timeline_function_of(w->s->timeline, frames[k].code) == call_of - 1)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* It waits, by the look at it; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
@@ -110,7 +130,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	/* For something to happen: by somebody's work, or from outside. */
 	if (in->waits && m->what != TIME_GIL_WAIT) {
 		waited_for = busy_stack(w);
-		m->what = waited_for ? TIME_LOCK_WAIT : TIME_IDLE;
+		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
 	} else if (in->whole && m->what != TIME_GIL_WAIT) {
 		m->what = in->what; /* a compilation or a DataLoader waits for its workers */
 	}
