@@ -57,18 +57,27 @@ static void reading_is_no_preprocessing(void **state)
 	forget(m);
 }
 
-/* Operators that the user's code calls by themselves are the framework's work. */
-static void operators_are_no_preprocessing(void **state)
+/* Operators that the user's code calls are the work itself where there is no GPU. */
+static void operators_without_a_gpu_are_no_preprocessing(void **state)
 {
+	static const struct {
+		bool gpu;
+		const char *library;
+		bool found;
+	} cases[] = {
+		{ true, "/venv/torch/lib/libtorch_cpu.so", true },
+		{ false, "/venv/torch/lib/libtorch_cpu.so", false },
+		{ false, "/usr/bin/python3", true },
+	};
+
 	(void)state;
-	for (int torch = 0; torch < 2; torch++) {
-		struct made *m = make(true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made *m = make(cases[i].gpu);
 
 		tell_numpy(m, 40);
-		m->native[0].library =
-			torch ? "/venv/torch/lib/libtorch_cpu.so" : "/usr/bin/python3";
+		m->native[0].library = cases[i].library;
 		judge_it(m);
-		assert_int_equal(found(m, "cpu-preprocessing") != NULL, !torch);
+		assert_int_equal(found(m, "cpu-preprocessing") != NULL, cases[i].found);
 		assert_null(found(m, "host-numpy"));
 		forget(m);
 	}
@@ -320,7 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_wait_in_a_step_is_needed),
 		cmocka_unit_test(reading_is_no_preprocessing),
-		cmocka_unit_test(operators_are_no_preprocessing),
+		cmocka_unit_test(operators_without_a_gpu_are_no_preprocessing),
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
 		cmocka_unit_test(page_faults_that_were_seen_have_their_line),

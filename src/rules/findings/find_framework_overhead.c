@@ -1,13 +1,12 @@
 #include <math.h>
 
-#include "rules/findings/host_code.h"
+#include "rules/draft.h"
 
 /* What is between launches that follow each other quickly is launch-bound's. */
 static bool look(struct draft *d)
 {
 	const struct time_cause *c = draft_cause(d, TIME_FRAMEWORK);
-	double ms = draft_part(d, TIME_FRAMEWORK) + host_ms(d, HOST_FRAMEWORK) -
-		    fmax(d->m->launch_gap_time, 0);
+	double ms = draft_part(d, TIME_FRAMEWORK) - fmax(d->m->launch_gap_time, 0);
 	const char *name;
 
 	if (!c || draft_share(d, ms) <= 0.10)

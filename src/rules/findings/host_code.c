@@ -8,7 +8,10 @@ static bool is_of_numpy(const char *file)
 	return file && (strstr(file, "/numpy/") || strstr(file, "/numpy.libs/"));
 }
 
-/* Operators that the user's code calls by themselves have no function of the framework's. */
+/*
+ * Operators that the user's code calls by themselves have no function of the framework's.
+ * Without a GPU they are what the program is there for; with one they prepare for it.
+ */
 static bool is_of_framework(const char *file)
 {
 	return file && (strstr(file, "/torch/lib/") || strstr(file, "/libtorch"));
@@ -50,7 +53,7 @@ static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
 		return HOST_IO;
 	if (is_of_numpy(c->inner.file) || native_is(d, &c->where, is_of_numpy))
 		return HOST_NUMPY;
-	return native_is(d, &c->where, is_of_framework) ? HOST_FRAMEWORK : HOST_CODE;
+	return !d->use->gpu && native_is(d, &c->where, is_of_framework) ? HOST_COMPUTE : HOST_CODE;
 }
 
 static bool is_host(const struct time_cause *c)

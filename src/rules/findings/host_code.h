@@ -9,10 +9,10 @@
 
 /* Whose a function's time is. */
 enum host_kind {
-	HOST_CODE,      /* its own */
-	HOST_NUMPY,     /* numpy's, by its Python code or by native samples */
-	HOST_FRAMEWORK, /* a framework's operators, by native samples */
-	HOST_IO, /* it also waits for data there: it runs in the system call that reads them */
+	HOST_CODE,    /* its own */
+	HOST_NUMPY,   /* numpy's, by its Python code or by native samples */
+	HOST_COMPUTE, /* a framework's operators, in a process that uses no GPU */
+	HOST_IO,      /* it also waits for data there: it runs in the system call that reads them */
 };
 
 /* Per step, in ms; without what page faults take, where those are a finding of their own. */
