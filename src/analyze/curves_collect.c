@@ -24,7 +24,7 @@ static int draw_steps(struct step_curve *c, const struct analysis_step *s,
 	return 0;
 }
 
-/* A series tells when a value changes: between two points it is the first one's. */
+/* A value that stays has two points (format/trace.h): straight lines between them are right. */
 static void draw_series(struct curve *c, const struct series *s, int64_t wall_ns)
 {
 	if (!s)

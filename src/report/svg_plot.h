@@ -1,6 +1,7 @@
 /*
  * Plots as inline SVG.  Colours and fonts are the page's (assets/report.css), so that they follow
- * light and dark; every plot has a text that says what it shows.
+ * light and dark; every plot has a text that says what it shows.  Texts that are given are HTML:
+ * the user's are escaped already (html_put.h).
  */
 #ifndef REPORT_SVG_PLOT_H
 #define REPORT_SVG_PLOT_H
