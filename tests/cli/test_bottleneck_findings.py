@@ -15,8 +15,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import catalogue  # noqa: E402
 
 PROGRAMS = {program.name: program for program in catalogue.programs()}
-NAMES = ["python_preprocessing", "gil_fight", "dataloader_wait", "gc_pauses", "held_lock",
-         "recompile"]
+NAMES = ["python_preprocessing", "host_numpy", "gil_fight", "dataloader_wait", "gc_pauses",
+         "held_lock", "recompile"]
 
 
 @pytest.fixture

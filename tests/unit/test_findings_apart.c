@@ -83,6 +83,20 @@ static void operators_without_a_gpu_are_no_preprocessing(void **state)
 	}
 }
 
+/* NumPy copies by the C library: that it does so is no sign of somebody else. */
+static void the_c_library_works_for_who_calls_it(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	tell_numpy(m, 40);
+	m->native[0].samples = 20;
+	m->native[1] = (struct analysis_native_row){ "memmove", "/usr/lib/libc.so.6", user, 80 };
+	judge_it(m);
+	assert_non_null(found(m, "host-numpy"));
+	forget(m);
+}
+
 /* The function with most time in all, and in it the heaviest line that is known. */
 static void the_place_is_a_line_of_the_heaviest_function(void **state)
 {
@@ -330,6 +344,7 @@ int main(void)
 		cmocka_unit_test(one_wait_in_a_step_is_needed),
 		cmocka_unit_test(reading_is_no_preprocessing),
 		cmocka_unit_test(operators_without_a_gpu_are_no_preprocessing),
+		cmocka_unit_test(the_c_library_works_for_who_calls_it),
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
 		cmocka_unit_test(page_faults_that_were_seen_have_their_line),

@@ -17,6 +17,12 @@ static bool is_of_framework(const char *file)
 	return file && (strstr(file, "/torch/lib/") || strstr(file, "/libtorch"));
 }
 
+/* It copies and clears for whoever calls it, and who that is cannot be seen. */
+static bool is_of_all(const char *file)
+{
+	return file && (strstr(file, "/libc.so") || strstr(file, "/libm.so"));
+}
+
 /* Native code that was called from this function: is it theirs for the most part? */
 static bool native_is(const struct draft *d, const struct analysis_place *p,
 		      bool (*theirs)(const char *file))
@@ -25,7 +31,7 @@ static bool native_is(const struct draft *d, const struct analysis_place *p,
 	uint64_t all = 0, found = 0;
 
 	for (size_t i = 0; i < n->count; i++) {
-		if (!place_same_function(&n->rows[i].python, p))
+		if (!place_same_function(&n->rows[i].python, p) || is_of_all(n->rows[i].library))
 			continue;
 		all += n->rows[i].samples;
 		if (theirs(n->rows[i].library))
