@@ -97,10 +97,10 @@ bench-cpu: venv packages ## what profilers cost, every version and tool: hours, 
 	.venv/bin/python bench/bench_cpu.py --all --markdown build-bench/bench_cpu.md $(BENCH_CPU)
 	@cat build-bench/bench_cpu.md
 
-TRACES ?= examples/bottlenecks/traces
+TRACES ?= build-gpu/examples
 
 .PHONY: accuracy
-accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES (tests/gpu/record_examples.py)
+accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES, which are not in the repository
 	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
 		--traces $(TRACES) --write docs/ACCURACY.md
 

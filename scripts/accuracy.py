@@ -195,6 +195,8 @@ def main():
     parser.add_argument("--traces", required=True, metavar="FOLDER")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
     args = parser.parse_args()
+    if not os.path.isdir(args.traces):
+        parser.error("no recordings in %s: tests/gpu/record_examples.py makes them" % args.traces)
     said = said_in(args.traces)
     rows, healthy, every, missing, machine = [], [], [], [], "?"
     with tempfile.TemporaryDirectory(prefix="inferscope-accuracy-") as folder:

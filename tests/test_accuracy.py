@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -58,3 +60,10 @@ def test_the_page_counts_what_was_right():
     assert "| empty_cache_fixed | `io-wait` | 0.85 |" in page
     assert "20 % (10–30 %)" in page and "25 %" in page
     assert "Not recorded: held_lock_fixed." in page
+
+
+def test_without_recordings_it_says_where_they_come_from(tmp_path):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "accuracy.py"), "--bin", "x",
+                           "--traces", str(tmp_path / "none")], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "record_examples.py" in done.stderr
