@@ -87,12 +87,18 @@ def judge(program, report, said):
 
 
 def claims(program, variant, report):
-    """Each finding of a report, and whether it is true of the program."""
-    true = set(program.also)
-    if variant == "slow" and program.finding:
-        true.add(program.finding)
+    """
+    Each finding of a report, and whether it is true of the program.  Of a fixed variant it is
+    known that the planted one is not; what else limits it then nobody has planted: None.
+    """
+    def is_right(identifier):
+        if identifier in program.also:
+            return True
+        if variant == "slow":
+            return identifier == program.finding
+        return False if identifier == program.finding else None
     return [Claim("%s_%s" % (program.name, variant), finding["id"], finding["confidence"],
-                  finding["id"] in true) for finding in report.get("findings") or []]
+                  is_right(finding["id"])) for finding in report.get("findings") or []]
 
 
 def percent(share):
@@ -144,10 +150,12 @@ def reliability_table(every):
     cells = []
     for low, high in BINS:
         among = [claim for claim in every if low <= claim.confidence < high]
-        right = sum(claim.right for claim in among)
-        cells.append(["%.1f–%.1f" % (low, min(high, 1)), str(len(among)), str(right),
-                      percent(right / len(among)) if among else "–"])
-    return table(["confidence", "findings", "right", "share"], cells)
+        judged = [claim for claim in among if claim.right is not None]
+        right = sum(claim.right for claim in judged)
+        cells.append(["%.1f–%.1f" % (low, min(high, 1)), str(len(judged)), str(right),
+                      percent(right / len(judged)) if judged else "–",
+                      str(len(among) - len(judged))])
+    return table(["confidence", "judged", "right", "share", "not judged"], cells)
 
 
 def page(rows, healthy, every, missing, machine):
@@ -165,10 +173,11 @@ def page(rows, healthy, every, missing, machine):
     parts.append("## Healthy programs\n\n" + healthy_table(healthy))
     parts.append(
         "## Reliability of the confidences\n\n"
-        "Every finding of every report, of the fixed variants as well. It is right where "
-        "truth.json names it for the program; of a\nfixed variant the planted one no longer is. "
-        "What is true but was not foreseen there counts as wrong.\n\n" + reliability_table(every))
-    wrong = [claim for claim in every if claim.confidence >= HIGH and not claim.right]
+        "Every finding of every report. Of a slow or healthy program it is right where truth.json "
+        "names it; what is true but\nwas not foreseen there counts as wrong. Of a fixed variant "
+        "the planted one is wrong; what limits it instead is not judged.\n\n"
+        + reliability_table(every))
+    wrong = [claim for claim in every if claim.confidence >= HIGH and claim.right is False]
     if wrong:
         parts.append("Wrong with a confidence of at least %.1f:\n\n%s" % (HIGH, table(
             ["recording", "finding", "confidence"],

@@ -2,7 +2,7 @@
 
 truth.json, for each program:
     finding       the id that the report's first finding must have; null: there is nothing to fix
-    also          ids that are true of it as well, at a smaller saving, in both variants
+    also          ids that are true of it as well, at a smaller saving, fixed or not
     verdict       where only one is right
     cpu           it has the same bottleneck without a GPU (default: false)
     same_answers  the fixed variant's digest is the slow one's (default: true)
