@@ -318,14 +318,14 @@ static void what_costs_too_much_is_done_less_often(void **state)
 	(void)state;
 	system_pace_begin(&p);
 	assert_true(p.stretch == 1);
-	system_pace_adjust(&p, 0.004);
+	system_pace_adjust(&p, 0.003);
 	assert_true(p.stretch == 1);
 	assert_false(p.held_back);
-	system_pace_adjust(&p, 0.08);
+	system_pace_adjust(&p, 0.04);
 	assert_true(p.stretch > 9.9 && p.stretch < 10.1);
 	assert_true(p.held_back);
 	for (int i = 0; i < 20; i++)
-		system_pace_adjust(&p, 0.0005);
+		system_pace_adjust(&p, 0.0003);
 	assert_true(p.stretch == 1);
 	system_pace_adjust(&p, 1000);
 	assert_true(p.stretch == 100);
