@@ -102,7 +102,7 @@ TRACES ?= build-gpu/examples
 .PHONY: accuracy
 accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES, which are not in the repository
 	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
-		--traces $(TRACES) --write docs/ACCURACY.md
+		--traces $(TRACES) $(if $(UNSEEN),--unseen $(UNSEEN)) --write docs/ACCURACY.md
 
 .PHONY: stage-gpu
 stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)

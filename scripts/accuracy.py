@@ -1,8 +1,9 @@
 """How often the findings are right: docs/ACCURACY.md from recordings of examples/bottlenecks.
 
-    scripts/accuracy.py --bin build/stage/bin/inferscope --traces FOLDER [--write docs/ACCURACY.md]
+    scripts/accuracy.py --bin build/stage/bin/inferscope --traces FOLDER [--unseen FOLDER]
+                        [--write docs/ACCURACY.md]
 
-FOLDER holds what tests/gpu/record_examples.py left: PROGRAM_VARIANT.isc, and what it said in
+FOLDER holds what tests/gpu/record_examples.py left, or tests/gpu/record_unseen.py, unpacked: PROGRAM_VARIANT.isc, and what it said in
 PROGRAM_VARIANT.log.  Reports are made anew, so that the table tells of the present
 program.  The status is 0 whatever the table says.
 """
@@ -30,13 +31,20 @@ programs with one planted bottleneck each, in a slow and a fixed variant, and
 (`tests/gpu/record_examples.py`);
 `make accuracy` makes this page from the recordings. The right id stands in
 `examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a
-marked one is wrong. The rules were written with these recordings at hand: of other
-programs less is right.
+marked one is wrong. The rules were written with these recordings at hand; the last chapter is about programs
+that were not.
 
 - **First finding**: the first of the report, whatever its confidence.
 - **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed
   variant saves, by the programs' own clocks. A program may be fixed better or worse than
   the finding assumes.
+"""
+
+UNSEEN = """## Programs that the rules' authors had not seen
+
+`tests/gpu/unseen`: written by somebody who knew the list of ids, but neither the rules nor the programs above; recorded
+once (`tests/gpu/record_unseen.py`), and judged as they are. Where two ids are as right, the truth that came with them
+names both.
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
@@ -187,6 +195,26 @@ def page(rows, healthy, every, missing, machine):
     return "\n".join(parts)
 
 
+def unseen_part(judged):
+    """What is said of programs that nobody had in mind: (program, report) of each."""
+    cells, every = [], []
+    for program, report in judged:
+        finding = (report.get("findings") or [None])[0]
+        right = finding["id"] in [program.finding] + program.also if finding else \
+            program.finding is None
+        _, line = program.here(finding and finding.get("where"))
+        every += claims(program, "slow", report)
+        expected = ["`%s`" % each if each else "none" for each in [program.finding] + program.also]
+        cells.append([program.name, " or ".join(expected),
+                      "`%s`" % finding["id"] if finding else "none",
+                      "%.2f" % finding["confidence"] if finding else "–", place(finding),
+                      mark(right), mark(line) if program.places else "–"])
+    return UNSEEN + "\n" + table(["program", "expected", "first finding", "confidence", "where", "id",
+                                  "line"], cells) + \
+        "\nRight id first: **%d of %d**. All their findings:\n\n" % (
+            sum(cell[5] == "yes" for cell in cells), len(cells)) + reliability_table(every)
+
+
 def machine_of(report):
     """The GPU, and what ran on it, in words."""
     run = report["run"]
@@ -198,10 +226,20 @@ def machine_of(report):
                                    frameworks]))
 
 
+def recorded_unseen(folder):
+    """(program, trace) of each that was recorded."""
+    if not folder:
+        return []
+    known = catalogue.programs(os.path.join(ROOT, "tests", "gpu", "unseen"), "unseen_truth.json")
+    traces = [(program, os.path.join(folder, program.name + ".isc")) for program in known]
+    return [(program, trace) for program, trace in traces if os.path.exists(trace)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True)
     parser.add_argument("--traces", required=True, metavar="FOLDER")
+    parser.add_argument("--unseen", metavar="FOLDER", help="recordings of tests/gpu/unseen")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
     args = parser.parse_args()
     if not os.path.isdir(args.traces):
@@ -223,7 +261,11 @@ def main():
                     healthy.append((program, report))
                 elif variant == "slow":
                     rows.append(judge(program, report, said))
+        unseen = [(program, analyze(os.path.abspath(args.bin), trace, folder))
+                  for program, trace in recorded_unseen(args.unseen)]
     text = page(rows, healthy, every, missing, machine)
+    if unseen:
+        text += "\n" + unseen_part(unseen)
     if args.write:
         with open(args.write, "w", encoding="utf-8") as file:
             file.write(text)

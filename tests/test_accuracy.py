@@ -64,6 +64,18 @@ def test_the_page_counts_what_was_right():
     assert "Not recorded: held_lock_fixed." in page
 
 
+def test_of_unseen_programs_either_id_is_right_and_nothing_of_healthy_ones():
+    folder = os.path.join(ROOT, "tests", "gpu", "unseen")
+    unseen = {each.name: each for each in accuracy.catalogue.programs(folder, "unseen_truth.json")}
+    text = accuracy.unseen_part([
+        (unseen["detections"], {"findings": [finding("readback")]}),
+        (unseen["rerank"], {"findings": [finding("io-wait")]}),
+        (unseen["bulk_encode"], {"findings": []})])
+    assert "Right id first: **2 of 3**" in text
+    assert "| detections | `sync-per-step` or `readback` | `readback` | 0.90 |" in text
+    assert "| bulk_encode | none or `gpu-bound` | none | – | – | yes | – |" in text
+
+
 def test_without_recordings_it_says_where_they_come_from(tmp_path):
     done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "accuracy.py"), "--bin", "x",
                            "--traces", str(tmp_path / "none")], stderr=subprocess.PIPE, text=True)
