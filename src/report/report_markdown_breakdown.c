@@ -52,10 +52,20 @@ static void add_parts(struct buf *out, const struct step_breakdown *b)
 	}
 }
 
+/* Where the time went: what would read 0.0 % says nothing, but for the first. */
+static size_t cause_rows(const struct step_breakdown *b, enum report_detail detail)
+{
+	size_t rows = report_rows(detail, b->cause_count, 5, 15);
+
+	while (detail != DETAIL_FULL && rows > 1 && b->causes[rows - 1].ns < b->total_ns / 1000)
+		rows--;
+	return rows;
+}
+
 static void add_causes(struct buf *out, const struct step_breakdown *b, const char *cwd,
 		       enum report_detail detail)
 {
-	size_t rows = report_rows(detail, b->cause_count, 5, 15);
+	size_t rows = cause_rows(b, detail);
 	char f[2][TEXT_FIGURE];
 
 	buf_add_str(out, "| what | function | where | | per step | share |\n"
