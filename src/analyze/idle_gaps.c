@@ -8,13 +8,15 @@
 #include "analyze/stats.h"
 #include "base/array.h"
 
-int idle_gaps_init(struct idle_gaps *g, size_t sections)
+int idle_gaps_init(struct idle_gaps *g, size_t sections, size_t threads)
 {
 	memset(g, 0, sizeof(*g));
 	g->sections = calloc(sections + 1, sizeof(*g->sections));
-	if (!g->sections)
+	g->threads = calloc(threads + 1, sizeof(*g->threads));
+	if (!g->sections || !g->threads)
 		return -1;
 	g->section_count = sections;
+	g->thread_count = threads;
 	for (size_t i = 0; i < sections; i++)
 		pair_map_init(&g->sections[i].at);
 	return 0;
@@ -27,8 +29,10 @@ void idle_gaps_release(struct idle_gaps *g)
 		pair_map_release(&g->sections[i].at);
 		track_release(&g->sections[i].steps);
 	}
+	for (size_t i = 0; i < g->thread_count; i++)
+		track_release(&g->threads[i]);
 	free(g->sections);
-	free(g->items);
+	free(g->threads);
 	memset(g, 0, sizeof(*g));
 }
 
@@ -77,7 +81,8 @@ static int add_gap(struct idle_gaps *g, uint32_t section, const struct gpu_call 
 	int64_t launched_ns = launch->end_ns < start_ns ? start_ns
 			      : launch->end_ns < end_ns ? launch->end_ns
 							: end_ns;
-	struct idle_gap *grown;
+	struct track *gaps = &g->threads[launch->thread];
+	const struct piece gap = { start_ns, launched_ns, section, (uint32_t)gaps->count };
 
 	if (start_ns < 0) /* before the recording began: a hostile file */
 		return 0;
@@ -91,15 +96,7 @@ static int add_gap(struct idle_gaps *g, uint32_t section, const struct gpu_call 
 				     track_overlap_ns(&s->steps, launched_ns, end_ns)))
 			return -1;
 	}
-	if (launched_ns <= start_ns)
-		return 0;
-	grown = array_grow(g->items, &g->cap, g->count + 1, sizeof(*grown));
-	if (!grown)
-		return -1;
-	g->items = grown;
-	grown[g->count++] =
-		(struct idle_gap){ start_ns, launched_ns, (uint32_t)launch->thread, section };
-	return 0;
+	return track_add(gaps, &gap);
 }
 
 /* Without the pauses of the recording, in which nobody knows. */
@@ -130,15 +127,6 @@ static int add_recorded(struct idle_gaps *g, const struct analysis_gpu *gpu, uin
 	return start_ns < ends->start_ns
 		       ? add_gap(g, section, launch, start_ns, ends->start_ns, places)
 		       : 0;
-}
-
-static int by_thread_and_time(const void *a, const void *b)
-{
-	const struct idle_gap *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
 static uint32_t section_at(const struct analysis_gpu *gpu, uint32_t process)
@@ -173,24 +161,7 @@ int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct t
 			begun = true;
 		}
 	}
-	if (g->count)
-		qsort(g->items, g->count, sizeof(*g->items), by_thread_and_time);
 	return 0;
-}
-
-size_t idle_gaps_of(const struct idle_gaps *g, size_t thread)
-{
-	size_t low = 0, high = g->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->items[mid].thread < thread)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
 }
 
 /* Of those to be compared as causes are. */

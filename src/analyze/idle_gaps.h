@@ -9,13 +9,6 @@
 #include "analyze/time_places.h"
 #include "analyze/track.h"
 
-/* From the end of the work before it until the call returned that launched the next. */
-struct idle_gap {
-	int64_t start_ns, end_ns;
-	uint32_t thread;  /* that launched: position */
-	uint32_t section; /* index */
-};
-
 /* What a place has to do with the gaps of a section. */
 struct idle_tally {
 	size_t place; /* of the time_places */
@@ -34,14 +27,19 @@ struct idle_section {
 };
 
 struct idle_gaps {
-	struct idle_gap *items; /* by thread, then time */
-	size_t count, cap;
+	/*
+	 * By the position of the thread that launched: from the end of the work before a gap until
+	 * the call returned that launched the next.  id: index of the section, one for all of a
+	 * thread; more: their number, so that those that touch stay two.
+	 */
+	struct track *threads;
+	size_t thread_count;
 	struct idle_section *sections; /* as the analysis has them */
 	size_t section_count;
 };
 
 /* -1: no memory; release it nevertheless. */
-int idle_gaps_init(struct idle_gaps *g, size_t sections);
+int idle_gaps_init(struct idle_gaps *g, size_t sections, size_t threads);
 void idle_gaps_release(struct idle_gaps *g);
 
 /*
@@ -49,9 +47,6 @@ void idle_gaps_release(struct idle_gaps *g);
  * known.  -1: no memory.
  */
 int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct time_places *places);
-
-/* The first gap of a thread, or of a later one. */
-size_t idle_gaps_of(const struct idle_gaps *g, size_t thread);
 
 /* A part of a gap that a place is to blame for.  -1: no memory. */
 int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,

@@ -167,8 +167,8 @@ static int choose_threads(struct job *j)
 	}
 	for (size_t i = 0; i < trace_process_count(j->trace); i++)
 		j->alone[i] = with_steps[i] < 2;
-	for (size_t i = 0; i < j->gaps.count; i++)
-		j->wanted[j->gaps.items[i].thread] = true;
+	for (size_t i = 0; i < j->gaps.thread_count; i++)
+		j->wanted[i] |= j->gaps.threads[i].count > 0;
 	free(with_steps);
 	return 0;
 }
@@ -367,7 +367,8 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 	time_places_init(&j.places);
 	stack_classes_init(&j.classes, t, tl);
 	err_set(err, "out of memory");
-	if (j.wanted && j.alone && !idle_gaps_init(&j.gaps, a->gpu.section_count) && !prepare(&j) &&
+	if (j.wanted && j.alone &&
+	    !idle_gaps_init(&j.gaps, a->gpu.section_count, trace_thread_count(t)) && !prepare(&j) &&
 	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");
 		rc = finish(&j);

@@ -43,7 +43,8 @@ struct sweep {
 	struct class_sums sums;
 
 	bool known; /* these are valid until something changes */
-	struct moment host, moment;
+	struct moment host, gpu;
+	const struct moment *moment; /* one of them */
 };
 
 static const struct stack_class *top_frame(const struct sweep *w)
@@ -190,46 +191,44 @@ static void decide_code(struct sweep *w, struct moment *m)
 	m->place = place_of(w, m->what, line_of_look(w, at), at, 0);
 }
 
-static struct moment decide_host(struct sweep *w)
+static void decide_host(struct sweep *w)
 {
-	struct moment m = { TIME_UNATTRIBUTED, false, SIZE_MAX };
+	struct moment *m = &w->host;
 	const struct stack_class *calls = top_frame(w);
 
+	*m = (struct moment){ TIME_UNATTRIBUTED, false, SIZE_MAX };
 	if (calls->what == TIME_GC) {
-		m.what = TIME_GC;
-		m.place = place_of(w, m.what, line_of_look(w, calls), calls, 0);
+		m->what = TIME_GC;
+		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
 	} else if (w->call) {
-		m.what = (enum time_class)w->call->more;
-		m.place = place_of(w, m.what, w->call->id, &stack_class_empty, 0);
+		m->what = (enum time_class)w->call->more;
+		m->place = place_of(w, m->what, w->call->id, &stack_class_empty, 0);
 	} else if (w->at_work) {
-		m.what = (enum time_class)w->at_work->more;
-		m.place = place_of(w, m.what, line_of_look(w, calls), calls, 0);
-	} else if (!w->look || !decide_wait(w, &m)) {
-		decide_code(w, &m);
+		m->what = (enum time_class)w->at_work->more;
+		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
+	} else if (!w->look || !decide_wait(w, m)) {
+		decide_code(w, m);
 	}
-	return m;
 }
 
 static void decide(struct sweep *w)
 {
 	w->known = true;
+	w->moment = w->on_device ? &w->gpu : &w->host;
 	if (w->on_device) {
-		w->moment = (struct moment){ (enum time_class)w->on_device->more, false, SIZE_MAX };
-		w->moment.place =
-			place_of(w, w->moment.what, w->on_device->id, &stack_class_empty, 0);
+		w->gpu.what = (enum time_class)w->on_device->more;
+		w->gpu.place = place_of(w, w->gpu.what, w->on_device->id, &stack_class_empty, 0);
 		if (!w->gap)
 			return;
 	}
-	w->host = decide_host(w);
-	if (!w->on_device)
-		w->moment = w->host;
+	decide_host(w);
 }
 
 static void add_places(struct sweep *w, int64_t ns)
 {
 	for (size_t k = 0; k < w->s->placed_count; k++) {
 		struct kind_sum *kind = &w->s->kinds[k];
-		size_t old = kind->place_cap, at = w->moment.place;
+		size_t old = kind->place_cap, at = w->moment->place;
 
 		if (!kind->open[STEPS_ALL])
 			continue;
@@ -289,9 +288,9 @@ static void spend(struct sweep *w, int64_t until_ns)
 	if (w->failed)
 		return;
 	if (w->open.count) {
-		w->sums.ns[w->moment.what] += ns;
-		if (w->moment.sampled)
-			w->sums.sampled_ns[w->moment.what] += ns;
+		w->sums.ns[w->moment->what] += ns;
+		if (w->moment->sampled)
+			w->sums.sampled_ns[w->moment->what] += ns;
 		add_places(w, ns);
 	}
 	if (w->gap)
@@ -488,21 +487,15 @@ static struct track borrowed(const struct track *t)
 	return copy;
 }
 
-static int fill_gaps(struct sweep *w)
+static void borrow_gaps(struct sweep *w)
 {
 	const struct idle_gaps *g = w->s->gaps;
 
-	for (size_t i = idle_gaps_of(g, w->thread); i < g->count && g->items[i].thread == w->thread;
-	     i++) {
-		const struct piece p = { g->items[i].start_ns, g->items[i].end_ns, (uint32_t)i, 0 };
-
-		w->section = &g->sections[g->items[i].section];
-		if (track_add(&w->gaps, &p))
-			return -1;
-	}
-	if (w->section)
-		w->steps = borrowed(&w->section->steps);
-	return 0;
+	w->gaps = borrowed(&g->threads[w->thread]);
+	if (!w->gaps.count)
+		return;
+	w->section = &g->sections[w->gaps.items[0].id];
+	w->steps = borrowed(&w->section->steps);
 }
 
 static int fill(struct sweep *w, bool own)
@@ -513,7 +506,8 @@ static int fill(struct sweep *w, bool own)
 	w->looks->at = 0;
 	w->holders = borrowed(&w->s->looks->holders);
 	w->running = borrowed(&w->s->looks->running);
-	return fill_gaps(w) || call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
+	borrow_gaps(w);
+	return call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
 	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
 	       device_tracks_fill(&w->device, g, w->process,
 				  own && w->calls.count ? w->thread : EVERY_THREAD);
@@ -525,7 +519,6 @@ static void release(struct sweep *w)
 	track_release(&w->calls);
 	track_release(&w->ways);
 	track_release(&w->framework);
-	track_release(&w->gaps);
 	free(w->frames);
 	open_steps_release(&w->open);
 }

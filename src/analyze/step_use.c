@@ -23,15 +23,20 @@ struct user {
 	uint32_t process;
 	struct stretch *stretches; /* in order of time */
 	size_t stretch_count;
+	size_t recent; /* the stretch that was asked for last */
 	struct use_tops tops;
 	enum kernel_math *math; /* by the number of a kernel's name */
 };
 
 /* The last stretch that does not begin after a time; NULL: none. */
-static const struct stretch *stretch_at(const struct user *u, int64_t time_ns)
+static const struct stretch *stretch_at(struct user *u, int64_t time_ns)
 {
+	const struct stretch *recent = &u->stretches[u->recent];
 	size_t low = 0, high = u->stretch_count;
 
+	/* One step has much work: most is found without a search. */
+	if (recent->start_ns <= time_ns && (u->recent + 1 == high || time_ns < recent[1].start_ns))
+		return recent;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -40,17 +45,20 @@ static const struct stretch *stretch_at(const struct user *u, int64_t time_ns)
 		else
 			high = mid;
 	}
-	return low ? &u->stretches[low - 1] : NULL;
+	if (!low)
+		return NULL;
+	u->recent = low - 1;
+	return &u->stretches[u->recent];
 }
 
-static bool is_inside(const struct user *u, int64_t time_ns)
+static bool is_inside(struct user *u, int64_t time_ns)
 {
 	const struct stretch *s = stretch_at(u, time_ns);
 
 	return s && time_ns < s->end_ns;
 }
 
-static int64_t covered_before(const struct user *u, int64_t time_ns)
+static int64_t covered_before(struct user *u, int64_t time_ns)
 {
 	const struct stretch *s = stretch_at(u, time_ns);
 
@@ -61,7 +69,7 @@ static int64_t covered_before(const struct user *u, int64_t time_ns)
 }
 
 /* How much of the time between two moments lies in steps. */
-static int64_t inside(const struct user *u, int64_t start_ns, int64_t end_ns)
+static int64_t inside(struct user *u, int64_t start_ns, int64_t end_ns)
 {
 	return end_ns > start_ns ? covered_before(u, end_ns) - covered_before(u, start_ns) : 0;
 }
@@ -247,7 +255,7 @@ struct run {
 };
 
 /* Returns how much of a stretch that is over lies in steps. */
-static int64_t run_on(const struct user *u, struct run *r, const struct gpu_activity *a)
+static int64_t run_on(struct user *u, struct run *r, const struct gpu_activity *a)
 {
 	int64_t ns = 0;
 

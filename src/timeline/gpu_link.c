@@ -65,57 +65,96 @@ static void sort_activities(struct gpu_timeline *g, uint32_t *order)
  * A libcupti that is older than the program's CUDA may give many calls the same
  * number (11.8 under CUDA 13 does): then nothing can be said of who started what.
  */
-#define AMBIGUOUS (IDMAP_NONE - 1)
+#define UNKNOWN UINT32_MAX
+#define AMBIGUOUS (UNKNOWN - 1)
 
-/* Calls of each process by correlation. */
-struct call_index {
-	struct idmap process_at;
-	struct idmap *by_process;
-	size_t count;
+#define NEAR 8u /* calls that are looked at one by one before the search */
+
+/* A call by its process and correlation; numbers are unique in the index. */
+struct numbered {
+	uint64_t number;
+	uint32_t call; /* or AMBIGUOUS */
 };
 
-static int call_index_add(struct idmap *calls, uint32_t correlation, uint32_t call)
-{
-	bool taken = idmap_find(calls, correlation) != IDMAP_NONE;
+struct call_index {
+	struct numbered *items; /* in order of their numbers */
+	size_t count;
+	size_t at; /* that was found last */
+};
 
-	return idmap_put(calls, correlation, taken ? AMBIGUOUS : call);
+static uint64_t number_of(uint32_t process, uint32_t correlation)
+{
+	return (uint64_t)process << 32 | correlation;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
 }
 
 static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 {
-	size_t processes = trace_process_count(g->trace);
+	bool sorted = true;
+	size_t n = 0;
 
-	idmap_init(&x->process_at);
-	x->count = 0;
-	x->by_process = calloc(processes ? processes : 1, sizeof(*x->by_process));
-	if (!x->by_process)
+	x->count = x->at = 0;
+	x->items = malloc((g->call_count + 1) * sizeof(*x->items));
+	if (!x->items)
 		return -1;
-	for (; x->count < processes; x->count++) {
-		idmap_init(&x->by_process[x->count]);
-		if (idmap_put(&x->process_at, trace_process(g->trace, x->count)->id,
-			      (uint32_t)x->count))
-			return -1;
-	}
 	for (size_t i = 0; i < g->call_count; i++) {
 		const struct gpu_call *c = &g->calls[i];
-		uint32_t process = idmap_find(&x->process_at, c->process);
+		struct numbered *item = &x->items[n];
 
-		if (c->correlation &&
-		    call_index_add(&x->by_process[process], c->correlation, (uint32_t)i))
-			return -1;
+		if (!c->correlation)
+			continue;
+		*item = (struct numbered){ number_of(c->process, c->correlation), (uint32_t)i };
+		sorted = sorted && (!n || by_number(item - 1, item) <= 0);
+		n++;
+	}
+	if (!sorted)
+		qsort(x->items, n, sizeof(*x->items), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (x->count && x->items[x->count - 1].number == x->items[i].number)
+			x->items[x->count - 1].call = AMBIGUOUS;
+		else
+			x->items[x->count++] = x->items[i];
 	}
 	return 0;
 }
 
-static void call_index_release(struct call_index *x)
+static size_t first_not_below(const struct call_index *x, uint64_t number)
 {
-	for (size_t i = 0; i < x->count; i++)
-		idmap_release(&x->by_process[i]);
-	free(x->by_process);
-	idmap_release(&x->process_at);
+	size_t low = 0, high = x->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (x->items[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
 }
 
-static void join(struct gpu_timeline *g, const struct call_index *x)
+/* Work mostly begins in the order of its calls: what is wanted comes soon after the last one. */
+static uint32_t call_index_find(struct call_index *x, uint64_t number)
+{
+	size_t at = x->at;
+
+	while (at < x->count && at < x->at + NEAR && x->items[at].number < number)
+		at++;
+	if (at == x->count || x->items[at].number != number)
+		at = first_not_below(x, number);
+	if (at == x->count || x->items[at].number != number)
+		return UNKNOWN;
+	x->at = at;
+	return x->items[at].call;
+}
+
+static void join(struct gpu_timeline *g, struct call_index *x)
 {
 	for (size_t i = 0; i < g->call_count; i++) {
 		g->calls[i].first_activity = GPU_NONE;
@@ -123,10 +162,9 @@ static void join(struct gpu_timeline *g, const struct call_index *x)
 	}
 	for (size_t i = 0; i < g->activity_count; i++) {
 		struct gpu_activity *a = &g->activities[i];
-		uint32_t process = idmap_find(&x->process_at, a->process);
-		uint32_t call = idmap_find(&x->by_process[process], a->correlation);
+		uint32_t call = call_index_find(x, number_of(a->process, a->correlation));
 
-		if (call == IDMAP_NONE || call == AMBIGUOUS) {
+		if (call == UNKNOWN || call == AMBIGUOUS) {
 			g->unmatched_activities++;
 			g->ambiguous += call == AMBIGUOUS;
 			continue;
@@ -194,6 +232,6 @@ int gpu_link(struct gpu_timeline *g)
 		count_launches(g);
 		rc = 0;
 	}
-	call_index_release(&index);
+	free(index.items);
 	return rc;
 }
