@@ -79,6 +79,7 @@ struct memory_process {
 	uint32_t process; /* id */
 	uint32_t pid;
 	const char *name;
+	bool recorded; /* by an agent; else nothing but this is known of it */
 	struct memory_level rss;
 	int64_t rss_peak_bytes; /* the kernel's own, where it was reached in the recording */
 	struct trend rss_trend; /* bytes for each second */

@@ -76,7 +76,7 @@ static void collect_calls(struct memory_process *p, const struct memory_sources 
 }
 
 static int collect(struct memory_process *p, const struct memory_sources *m,
-		   const struct trace_process *of)
+		   const struct trace_process *of, bool recorded)
 {
 	const struct series_table *st = m->series;
 	uint32_t id = of->id;
@@ -85,6 +85,7 @@ static int collect(struct memory_process *p, const struct memory_sources *m,
 		.process = id,
 		.pid = of->pid,
 		.name = of->name,
+		.recorded = recorded,
 		.rss = memory_level(st, id, SERIES_RSS, 0),
 		.anonymous = memory_level(st, id, SERIES_RSS_ANON, 0),
 		.file = memory_level(st, id, SERIES_RSS_FILE, 0),
@@ -127,15 +128,18 @@ static bool is_known(const struct memory_process *p)
 int memory_processes_collect(struct analysis_memory *out, const struct memory_sources *m,
 			     const struct trace *t)
 {
-	size_t n = trace_process_count(t);
+	size_t recorded = trace_process_count(t), n = recorded + trace_watched_count(t);
 
 	out->processes = calloc(n + 1, sizeof(*out->processes));
 	if (!out->processes)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		struct memory_process *p = &out->processes[out->process_count];
+		bool is_recorded = i < recorded;
 
-		if (collect(p, m, trace_process(t, i))) {
+		if (collect(p, m,
+			    is_recorded ? trace_process(t, i) : trace_watched(t, i - recorded),
+			    is_recorded)) {
 			out->process_count++;
 			return -1;
 		}

@@ -24,12 +24,49 @@ void drain_series_end(struct drain *d, uint32_t slot)
 	system_watch_remove(d->system, p->entry.id, (pid_t)p->entry.pid);
 }
 
+/* Also where drain_tables_update() has not come to it yet. */
+static bool has_joined(const struct drain *d, uint32_t pid)
+{
+	for (uint32_t i = 0; i < d->area->process_count; i++) {
+		const struct shm_process *p = &d->area->processes[i];
+
+		if (atomic_load_explicit(&p->state, memory_order_relaxed) != SHM_UNUSED &&
+		    *(const volatile uint32_t *)&p->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+void drain_series_ended(struct drain *d, uint32_t pid)
+{
+	if (d->system && !has_joined(d, pid))
+		system_watch_ended(d->system, (pid_t)pid);
+}
+
+static int write_found(struct drain *d, const struct system_found *f, struct err *err)
+{
+	const struct trace_process p = {
+		.id = f->id,
+		.pid = (uint32_t)f->pid,
+		.parent_pid = (uint32_t)f->parent,
+		.start_ns = f->start_ns,
+		.end_ns = f->end_ns,
+		.name = f->name,
+	};
+
+	return trace_write_watched(d->writer, &p, err);
+}
+
 int drain_series(struct drain *d, struct err *err)
 {
 	if (!d->system)
 		return 0;
 	system_watch_start(d->system);
-	system_watch_take(d->system, &d->points);
+	system_watch_take(d->system, &d->points, &d->found);
+	for (size_t i = 0; i < d->found.count; i++) {
+		if (write_found(d, &d->found.items[i], err))
+			return -1;
+	}
 	for (size_t i = 0; i < d->points.count; i++) {
 		if (trace_write_point(d->writer, &d->points.items[i], err))
 			return -1;
@@ -46,4 +83,5 @@ void drain_series_gpu(struct drain *d)
 void drain_series_release(struct drain *d)
 {
 	system_points_release(&d->points);
+	system_founds_release(&d->found);
 }

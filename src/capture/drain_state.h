@@ -104,6 +104,7 @@ struct drain {
 	int64_t native_due_ns;              /* when to read the kernel's samples again */
 	struct system_watch *system;        /* NULL: memory is not recorded */
 	struct system_points points;        /* on their way */
+	struct system_founds found;         /* likewise, processes without an agent */
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	uint64_t newly_stored; /* events, in the last cycle */
@@ -194,6 +195,9 @@ const struct trace_process *drain_process_of(const struct drain *d, uint32_t id)
 /* A process is watched from here on; it has ended. */
 void drain_series_begin(struct drain *d, uint32_t slot);
 void drain_series_end(struct drain *d, uint32_t slot); /* may be called again */
+
+/* A child of ours has ended, which need not have joined. */
+void drain_series_ended(struct drain *d, uint32_t pid);
 
 /* Writes what was read about the system. */
 int drain_series(struct drain *d, struct err *err);

@@ -107,6 +107,7 @@ void drain_times_update(struct drain *d)
 
 void drain_process_ends(struct drain *d, uint32_t pid)
 {
+	drain_series_ended(d, pid);
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		if (d->processes[i].known && d->processes[i].entry.pid == pid)
 			drain_series_end(d, i);

@@ -25,6 +25,7 @@ struct recording {
 	bool memory;
 	const char *root;
 	struct system_watch *system; /* NULL: memory is not recorded */
+	pid_t workload;              /* 0: it is not known yet, or not our child */
 	struct shrink shrink;
 	bool stopped;
 	int64_t wall_ns; /* when it was stopped */
@@ -89,6 +90,8 @@ static int system_start(struct recording *r, struct err *err)
 	if (system_watch_new(&r->system, r->root, trace_writer_start(r->writer)->monotonic_ns, err))
 		return -1;
 	drain_watch_system(r->drain, r->system);
+	if (r->workload)
+		system_watch_follow(r->system, r->workload);
 	return 0;
 }
 
@@ -173,6 +176,13 @@ static void fail(struct recording *r)
 {
 	r->failed = true;
 	switch_agents_off(r);
+}
+
+void recording_follow(struct recording *r, pid_t workload)
+{
+	r->workload = workload;
+	if (r->system)
+		system_watch_follow(r->system, workload);
 }
 
 void recording_begin(struct recording *r)

@@ -38,6 +38,9 @@ const char *recording_where(const struct recording *r);
 struct trace_writer *recording_writer(struct recording *r);
 struct drain *recording_drain(struct recording *r);
 
+/* The workload, our child: its memory is watched, also where no agent joins it. */
+void recording_follow(struct recording *r, pid_t workload);
+
 /*
  * Begins one that lay ahead: its time starts here, agents hook in.  No cycle may
  * come before it.

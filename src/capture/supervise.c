@@ -127,6 +127,8 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 	int64_t ticked_ns = (int64_t)stamp_monotonic();
 	int status = 0;
 
+	if (r)
+		recording_follow(r, workload);
 	for (;;) {
 		int wait_status;
 		pid_t pid;

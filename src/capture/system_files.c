@@ -19,6 +19,7 @@
 #define FILES_MAX 1024u      /* that stay open */
 #define FILES_OF_PROCESS 4u  /* its folder, stat, io and status */
 #define FOREVER_NS 3600000000000
+#define FOUND_PERIODS 10 /* how much longer those of a process without an agent are */
 
 void system_files_init(struct system_files *f, const char *root, int64_t origin_ns)
 {
@@ -147,13 +148,15 @@ static void watch_process(struct system_files *f, const struct system_process *p
 		return;
 	file->process = p->id;
 	file->folder = p->folder;
-	if (stays_open(s) && f->process_count * FILES_OF_PROCESS < spare_files(FILES_MAX))
+	file->found = p->found;
+	if (!p->found && stays_open(s) &&
+	    f->process_count * FILES_OF_PROCESS < spare_files(FILES_MAX))
 		file->fd = openat(p->folder, s->file, O_RDONLY | O_CLOEXEC);
 }
 
-void system_files_add(struct system_files *f, uint32_t process, pid_t pid)
+static void add_process(struct system_files *f, struct system_process p)
 {
-	struct system_process *grown, p = { .id = process, .pid = pid };
+	struct system_process *grown;
 	char path[PATH_MAX];
 
 	grown = array_grow(f->processes, &f->process_cap, f->process_count + 1, sizeof(*grown));
@@ -163,7 +166,7 @@ void system_files_add(struct system_files *f, uint32_t process, pid_t pid)
 		return;
 	}
 	f->processes = grown;
-	snprintf(path, sizeof(path), "%s/proc/%d", f->root, pid);
+	snprintf(path, sizeof(path), "%s/proc/%d", f->root, p.pid);
 	/* The folder is the process's own, whoever gets its number later. */
 	p.folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p.folder < 0) {
@@ -175,6 +178,16 @@ void system_files_add(struct system_files *f, uint32_t process, pid_t pid)
 		watch_process(f, &p, process_sources[i]);
 	if (f->nodes)
 		watch_process(f, &p, &source_numa);
+}
+
+void system_files_add(struct system_files *f, uint32_t process, pid_t pid)
+{
+	add_process(f, (struct system_process){ .id = process, .pid = pid });
+}
+
+void system_files_add_found(struct system_files *f, uint32_t process, pid_t pid)
+{
+	add_process(f, (struct system_process){ .id = process, .pid = pid, .found = true });
 }
 
 void system_files_remove(struct system_files *f, uint32_t process)
@@ -239,7 +252,7 @@ static void look_at(struct system_files *f, struct system_file *file, struct sys
 	if (fd < 0)
 		fd = openat(file->folder, file->source->file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read_text(&f->text, fd, file->source->in_pieces)) {
-		if (file->folder >= 0 && is_refusal(errno, file))
+		if (file->folder >= 0 && !file->found && is_refusal(errno, file))
 			miss(f, file->source->name, file->source->file, strerror(errno));
 	} else {
 		struct look l = { out, (int64_t)stamp_monotonic() - f->origin_ns, file->process,
@@ -260,20 +273,16 @@ static void look_at_gpu(struct system_files *f, struct system_points *out)
 	nvml_look(&f->nvml, &l, f->processes, f->process_count);
 }
 
-/* On a grid, so that one waking serves all that have the same period. */
-static int64_t next_due(int64_t now_ns, int64_t period_ns)
-{
-	return (now_ns / period_ns + 1) * period_ns;
-}
-
-/* most_of_time: see struct system_source. */
-static int64_t stretched(int64_t period_ns, double stretch, int64_t took_ns, double most_of_time)
+int64_t system_files_due(int64_t now_ns, int64_t period_ns, double stretch, int64_t took_ns,
+			 double most_of_time)
 {
 	double longer_ns = (double)period_ns * stretch;
+	int64_t step_ns;
 
 	if (most_of_time > 0 && (double)took_ns / most_of_time > longer_ns)
 		longer_ns = (double)took_ns / most_of_time;
-	return (int64_t)longer_ns;
+	step_ns = (int64_t)longer_ns;
+	return (now_ns / step_ns + 1) * step_ns;
 }
 
 int64_t system_files_look(struct system_files *f, double stretch, struct system_points *out)
@@ -289,9 +298,9 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 
 			look_at(f, file, out);
 			now_ns = (int64_t)stamp_monotonic();
-			file->due_ns =
-				next_due(now_ns, stretched(s->period_ns, stretch, now_ns - began_ns,
-							   s->most_of_time));
+			file->due_ns = system_files_due(
+				now_ns, file->found ? FOUND_PERIODS * s->period_ns : s->period_ns,
+				stretch, now_ns - began_ns, s->most_of_time);
 		}
 		if (file->due_ns < next_ns)
 			next_ns = file->due_ns;
@@ -301,8 +310,8 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 
 		look_at_gpu(f, out);
 		now_ns = (int64_t)stamp_monotonic();
-		f->gpu_due_ns = next_due(now_ns, stretched(NVML_PERIOD_NS, stretch,
-							   now_ns - began_ns, NVML_MOST_OF_TIME));
+		f->gpu_due_ns = system_files_due(now_ns, NVML_PERIOD_NS, stretch, now_ns - began_ns,
+						 NVML_MOST_OF_TIME);
 	}
 	return f->nvml.works && f->gpu_due_ns < next_ns ? f->gpu_due_ns : next_ns;
 }

@@ -22,12 +22,14 @@ struct system_file {
 	int fd;     /* -1: it is opened for each reading */
 	int folder; /* of its process; -1: the file is the machine's */
 	uint32_t process, instance;
+	bool found; /* of a process that was found: see system_files_add_found() */
 	int64_t due_ns;
 };
 
 struct system_process {
 	uint32_t id;
 	pid_t pid;
+	bool found;
 	int folder;
 };
 
@@ -58,6 +60,12 @@ void system_files_release(struct system_files *f);
 void system_files_open(struct system_files *f);
 
 void system_files_add(struct system_files *f, uint32_t process, pid_t pid);
+
+/*
+ * One that no agent has joined: it is looked at a tenth as often, so that it takes nothing from
+ * the others, and what cannot be read of it is not missing.
+ */
+void system_files_add_found(struct system_files *f, uint32_t process, pid_t pid);
 void system_files_remove(struct system_files *f, uint32_t process);
 void system_files_use_gpu(struct system_files *f); /* may be called again */
 
@@ -67,6 +75,13 @@ void system_files_use_gpu(struct system_files *f); /* may be called again */
  */
 int64_t system_files_look(struct system_files *f, double stretch, struct system_points *out);
 void system_files_look_at_all(struct system_files *f, struct system_points *out);
+
+/*
+ * When something is to be looked at again, on a grid, so that one waking serves all that have the
+ * same period.  took_ns: how long it took; see struct system_source for most_of_time.
+ */
+int64_t system_files_due(int64_t now_ns, int64_t period_ns, double stretch, int64_t took_ns,
+			 double most_of_time);
 
 /* The totals of a process that has ended and was not waited for; nothing of any other. */
 void system_files_last_look(const char *root, pid_t pid, struct look *l);

@@ -11,13 +11,19 @@
 #include "base/array.h"
 #include "capture/system_files.h"
 #include "capture/system_pace.h"
+#include "capture/system_tree.h"
 #include "format/stamp.h"
 
 #define LAST_POINTS 16u /* that the totals of a process are */
 
 /* What the main thread tells the other one. */
 struct order {
-	bool add;
+	enum {
+		ADD,
+		REMOVE,
+		FOLLOW, /* the workload */
+		ENDED,  /* a process that may be one without an agent */
+	} what;
 	uint32_t process;
 	pid_t pid;
 	struct series_point last[LAST_POINTS]; /* of one that has ended */
@@ -33,12 +39,14 @@ struct system_watch {
 	struct order *orders;
 	size_t order_count, order_cap;
 	struct system_points ready;
+	struct system_founds found;
 	bool stop, gpu;
 
 	pthread_t thread;
 	bool started, stopped; /* the main thread's */
 
 	struct system_files files; /* the other thread's, from here on */
+	struct system_tree tree;
 	struct system_points out;
 	struct system_pace pace;
 };
@@ -70,6 +78,8 @@ void system_watch_free(struct system_watch *w)
 	system_watch_stop(w);
 	system_files_release(&w->files);
 	system_points_release(&w->ready);
+	system_founds_release(&w->found);
+	system_tree_release(&w->tree);
 	system_points_release(&w->out);
 	free(w->orders);
 	pthread_cond_destroy(&w->wake);
@@ -79,20 +89,41 @@ void system_watch_free(struct system_watch *w)
 
 /* --- the thread --- */
 
-static void carry_out(struct system_watch *w, const struct order *o)
+static void carry_out(struct system_watch *w, struct order *o)
 {
-	if (o->add) {
+	/* What has ended does not change; we may have looked at it since. */
+	for (size_t i = 0; i < o->last_count; i++)
+		o->last[i].time_ns = (int64_t)stamp_monotonic() - w->origin_ns;
+	switch (o->what) {
+	case ADD:
+		system_tree_joined(&w->tree, &w->files, o->pid);
 		system_files_add(&w->files, o->process, o->pid);
-		return;
+		break;
+	case REMOVE:
+		system_files_remove(&w->files, o->process);
+		for (size_t i = 0; i < o->last_count; i++)
+			system_points_put(&w->out, &o->last[i]);
+		break;
+	case FOLLOW:
+		w->tree.workload = o->pid;
+		break;
+	case ENDED:
+		system_tree_ended(&w->tree, &w->files, o->pid, o->last, o->last_count, &w->out);
+		break;
 	}
-	system_files_remove(&w->files, o->process);
-	for (size_t i = 0; i < o->last_count; i++) {
-		struct series_point p = o->last[i];
+}
 
-		/* What has ended does not change; we may have looked at it since. */
-		p.time_ns = (int64_t)stamp_monotonic() - w->origin_ns;
-		system_points_put(&w->out, &p);
+/* With the lock, or after the thread.  Processes first: their points refer to them. */
+static void publish(struct system_watch *w)
+{
+	struct system_founds *told = &w->tree.told;
+
+	for (size_t i = 0; i < told->count; i++) {
+		if (!system_founds_put(&w->found, &told->items[i]))
+			return; /* there is no memory; the next time */
 	}
+	told->count = 0;
+	system_tree_release_points(&w->tree, &w->out, &w->ready);
 }
 
 /* Both ways; then waits until something is due, or there is an order.  False: it is over. */
@@ -104,9 +135,7 @@ static bool exchange(struct system_watch *w, int64_t due_ns)
 	size_t count;
 
 	pthread_mutex_lock(&w->lock);
-	for (size_t i = 0; i < w->out.count; i++)
-		system_points_put(&w->ready, &w->out.items[i]);
-	w->out.count = 0;
+	publish(w);
 	while (!w->stop && !w->order_count &&
 	       pthread_cond_timedwait(&w->wake, &w->lock, &until) != ETIMEDOUT)
 		;
@@ -135,10 +164,14 @@ static void *run(void *context)
 	system_files_open(&w->files);
 	while (exchange(w, due_ns)) {
 		double stretch = system_pace_stretch(&w->pace, (int64_t)stamp_monotonic());
+		int64_t tree_due_ns = system_tree_look(&w->tree, &w->files, stretch, &w->out);
 
 		due_ns = system_files_look(&w->files, stretch, &w->out);
+		if (tree_due_ns < due_ns)
+			due_ns = tree_due_ns;
 	}
 	system_files_look_at_all(&w->files, &w->out);
+	system_tree_finish(&w->tree, &w->files, &w->out);
 	system_pace_end(&w->pace, (int64_t)stamp_monotonic());
 	return NULL;
 }
@@ -176,22 +209,38 @@ static void give_order(struct system_watch *w, const struct order *o)
 
 void system_watch_add(struct system_watch *w, uint32_t process, pid_t pid)
 {
-	const struct order o = { .add = true, .process = process, .pid = pid };
+	const struct order o = { .what = ADD, .process = process, .pid = pid };
 
+	give_order(w, &o);
+}
+
+static void look_last(struct system_watch *w, struct order o)
+{
+	struct system_points last = { 0 };
+	struct look l = { &last, (int64_t)stamp_monotonic() - w->origin_ns, o.process, 0 };
+
+	system_files_last_look(w->root, o.pid, &l);
+	for (; o.last_count < last.count && o.last_count < LAST_POINTS; o.last_count++)
+		o.last[o.last_count] = last.items[o.last_count];
+	system_points_release(&last);
 	give_order(w, &o);
 }
 
 void system_watch_remove(struct system_watch *w, uint32_t process, pid_t pid)
 {
-	struct order o = { .process = process, .pid = pid };
-	struct system_points last = { 0 };
-	struct look l = { &last, (int64_t)stamp_monotonic() - w->origin_ns, process, 0 };
+	look_last(w, (struct order){ .what = REMOVE, .process = process, .pid = pid });
+}
 
-	system_files_last_look(w->root, pid, &l);
-	for (; o.last_count < last.count && o.last_count < LAST_POINTS; o.last_count++)
-		o.last[o.last_count] = last.items[o.last_count];
-	system_points_release(&last);
+void system_watch_follow(struct system_watch *w, pid_t workload)
+{
+	const struct order o = { .what = FOLLOW, .pid = workload };
+
 	give_order(w, &o);
+}
+
+void system_watch_ended(struct system_watch *w, pid_t pid)
+{
+	look_last(w, (struct order){ .what = ENDED, .pid = pid });
 }
 
 void system_watch_use_gpu(struct system_watch *w)
@@ -201,16 +250,21 @@ void system_watch_use_gpu(struct system_watch *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-void system_watch_take(struct system_watch *w, struct system_points *out)
+void system_watch_take(struct system_watch *w, struct system_points *out,
+		       struct system_founds *found)
 {
 	struct system_points ready;
+	struct system_founds told;
 
-	out->count = 0;
+	out->count = found->count = 0;
 	pthread_mutex_lock(&w->lock);
 	ready = w->ready;
 	w->ready = *out;
+	told = w->found;
+	w->found = *found;
 	pthread_mutex_unlock(&w->lock);
 	*out = ready;
+	*found = told;
 }
 
 void system_watch_stop(struct system_watch *w)
@@ -223,9 +277,7 @@ void system_watch_stop(struct system_watch *w)
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
-	for (size_t i = 0; i < w->out.count; i++)
-		system_points_put(&w->ready, &w->out.items[i]);
-	w->out.count = 0;
+	publish(w);
 }
 
 struct system_watch_totals system_watch_totals(const struct system_watch *w)
@@ -236,7 +288,7 @@ struct system_watch_totals system_watch_totals(const struct system_watch *w)
 		.held_back = w->pace.held_back,
 		.stretch = w->pace.stretch,
 		.dropped = w->ready.dropped + w->out.dropped,
-		.unwatched = w->files.unwatched,
+		.unwatched = w->files.unwatched + w->tree.beyond,
 	};
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "capture/system_source.h"
+#include "capture/system_tree.h"
 
 struct system_watch;
 
@@ -39,11 +40,24 @@ void system_watch_add(struct system_watch *w, uint32_t process, pid_t pid);
 /* It has ended; while its parent has not waited for it, its totals are read a last time. */
 void system_watch_remove(struct system_watch *w, uint32_t process, pid_t pid);
 
+/*
+ * The workload, before it ends; it and all descendants of processes that are watched are watched
+ * themselves, also where no agent joins them.
+ */
+void system_watch_follow(struct system_watch *w, pid_t workload);
+
+/* A process that was not added has ended, and its parent has not waited for it. */
+void system_watch_ended(struct system_watch *w, pid_t pid);
+
 /* One of the processes uses a GPU: from now on devices are looked at, too. */
 void system_watch_use_gpu(struct system_watch *w);
 
-/* Replaces what is in `out` (its memory is used again) by what was seen since the last call. */
-void system_watch_take(struct system_watch *w, struct system_points *out);
+/*
+ * Replaces what is in both (their memory is used again) by what was seen since the last call.  A
+ * process that was found is told of before or together with its first points.
+ */
+void system_watch_take(struct system_watch *w, struct system_points *out,
+		       struct system_founds *found);
 
 /* The last one: all is looked at once more, and system_watch_take() gets the rest. */
 void system_watch_stop(struct system_watch *w);

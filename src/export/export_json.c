@@ -293,14 +293,15 @@ static void key_started(struct exported *x)
 	buf_release(&b);
 }
 
-static void write_processes(struct exported *x)
+static void write_processes(struct exported *x, const char *key, size_t count,
+			    const struct trace_process *(*at)(const struct trace *, size_t))
 {
 	struct json *j = &x->json;
 
-	json_key(j, "processes");
+	json_key(j, key);
 	json_array_begin(j);
-	for (size_t i = 0; i < trace_process_count(x->trace); i++) {
-		const struct trace_process *p = trace_process(x->trace, i);
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_process *p = at(x->trace, i);
 
 		json_object_begin(j);
 		key_uint(j, "id", p->id);
@@ -389,7 +390,8 @@ static void write_head(struct exported *x)
 		json_null(j);
 	key_string(j, "damage", damage_of(x));
 	write_info(x);
-	write_processes(x);
+	write_processes(x, "processes", trace_process_count(x->trace), trace_process);
+	write_processes(x, "watched", trace_watched_count(x->trace), trace_watched);
 	write_threads(x);
 	json_object_end(j);
 }

@@ -25,6 +25,14 @@ static void write_point(struct exported *x, const struct series_point *p, uint32
 	export_event_end(x);
 }
 
+/* All that may have series: those without an agent come behind the others. */
+static const struct trace_process *process_at(const struct trace *t, size_t i)
+{
+	size_t recorded = trace_process_count(t);
+
+	return i < recorded ? trace_process(t, i) : trace_watched(t, i - recorded);
+}
+
 static void write_batch(struct exported *x, const struct series_batch *b,
 			const struct idmap *processes)
 {
@@ -33,7 +41,7 @@ static void write_batch(struct exported *x, const struct series_batch *b,
 		uint32_t at = p->process ? idmap_find(processes, p->process) : 0;
 
 		if (series_quantity(p->kind) && at != IDMAP_NONE)
-			write_point(x, p, p->process ? trace_process(x->trace, at)->pid : 0);
+			write_point(x, p, p->process ? process_at(x->trace, at)->pid : 0);
 	}
 }
 
@@ -55,8 +63,8 @@ int export_json_series(struct exported *x, struct err *err)
 
 	idmap_init(&processes);
 	series_batch_init(&b);
-	for (size_t i = 0; i < trace_process_count(x->trace); i++) {
-		if (idmap_put(&processes, trace_process(x->trace, i)->id, (uint32_t)i)) {
+	for (size_t i = trace_process_count(x->trace) + trace_watched_count(x->trace); i-- > 0;) {
+		if (idmap_put(&processes, process_at(x->trace, i)->id, (uint32_t)i)) {
 			err_set(err, "out of memory");
 			goto out;
 		}

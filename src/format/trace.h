@@ -136,6 +136,14 @@ const char *trace_note(const struct trace *t, size_t i);
  */
 size_t trace_process_count(const struct trace *t);
 const struct trace_process *trace_process(const struct trace *t, size_t i);
+
+/*
+ * Likewise, processes without an agent: they have series, and nothing else.  Known of them are
+ * id, pids, times and name.
+ */
+size_t trace_watched_count(const struct trace *t);
+const struct trace_process *trace_watched(const struct trace *t, size_t i);
+
 size_t trace_thread_count(const struct trace *t);
 const struct trace_thread *trace_thread(const struct trace *t, size_t i);
 

@@ -62,6 +62,16 @@ const struct trace_process *trace_process(const struct trace *t, size_t i)
 	return (const struct trace_process *)t->processes.items + i;
 }
 
+size_t trace_watched_count(const struct trace *t)
+{
+	return t->watched.count;
+}
+
+const struct trace_process *trace_watched(const struct trace *t, size_t i)
+{
+	return (const struct trace_process *)t->watched.items + i;
+}
+
 size_t trace_thread_count(const struct trace *t)
 {
 	return t->threads.count;

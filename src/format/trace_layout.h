@@ -34,6 +34,7 @@ enum block_type {
 	BLOCK_END = 7,
 	BLOCK_SAMPLES = 8,
 	BLOCK_SERIES = 9,
+	BLOCK_WATCHED = 10,
 };
 
 enum block_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };

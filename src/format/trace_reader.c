@@ -285,7 +285,7 @@ static int samples_index(struct trace *t, uint64_t offset, const struct block_he
 static int block_load(struct trace *t, uint64_t offset, const struct block_header *h,
 		      struct block_payload *payload, const char **why)
 {
-	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_SERIES;
+	bool known = h->type >= BLOCK_INFO && h->type <= BLOCK_WATCHED;
 
 	if (block_payload_check(payload, t->fd, offset, h, why))
 		return -1;
@@ -382,16 +382,15 @@ static int tables_finish(struct trace *t)
 	size_t *position;
 	size_t at = 0;
 
-	if (!t->threads.count) {
-		sort(&t->processes, sizeof(struct trace_process), compare_processes);
+	sort(&t->processes, sizeof(struct trace_process), compare_processes);
+	sort(&t->watched, sizeof(struct trace_process), compare_processes);
+	if (!t->threads.count)
 		return 0;
-	}
 	position = malloc(t->threads.count * sizeof(*position));
 	if (!position)
 		return -1;
 	for (size_t i = 0; i < t->threads.count; i++)
 		threads[i].loaded_at = i;
-	sort(&t->processes, sizeof(struct trace_process), compare_processes);
 	sort(&t->threads, sizeof(*threads), compare_threads);
 	for (size_t i = 0; i < t->threads.count; i++) {
 		struct trace_thread *p = &threads[i].public;
@@ -437,6 +436,7 @@ int trace_open(struct trace **out, const char *path, struct err *err)
 		return err_set(err, "cannot open %s: out of memory", path);
 	t->fd = -1;
 	idmap_init(&t->process_at);
+	idmap_init(&t->watched_at);
 	idmap_init(&t->thread_at);
 	idmap_init(&t->def_at);
 	idmap_init(&t->lines_at);
@@ -469,12 +469,14 @@ void trace_close(struct trace *t)
 	if (t->fd >= 0)
 		close(t->fd);
 	idmap_release(&t->process_at);
+	idmap_release(&t->watched_at);
 	idmap_release(&t->thread_at);
 	idmap_release(&t->def_at);
 	idmap_release(&t->lines_at);
 	free(t->infos.items);
 	free(t->notes.items);
 	free(t->processes.items);
+	free(t->watched.items);
 	free(t->threads.items);
 	free(t->defs.items);
 	free(t->lines.items);

@@ -82,14 +82,15 @@ struct trace {
 	struct table infos;     /* struct info_entry */
 	struct table notes;     /* const char * */
 	struct table processes; /* struct trace_process */
+	struct table watched;   /* likewise */
 	struct table threads;   /* struct thread_entry */
 	struct table defs;      /* struct def_entry */
 	struct table lines;     /* struct trace_lines */
 	struct table blocks;    /* struct event_block, by thread and then in file order */
 	struct table samples;   /* struct column_block, in file order */
 	struct table series;    /* likewise */
-	struct idmap process_at, thread_at; /* id -> position while loading */
-	struct idmap def_at, lines_at;      /* id -> position, for good */
+	struct idmap process_at, watched_at, thread_at; /* id -> position while loading */
+	struct idmap def_at, lines_at;                  /* id -> position, for good */
 };
 
 /* A block's payload as it was before compression.  Reused from block to block. */

@@ -165,6 +165,26 @@ static int load_process(struct trace *t, struct cursor *c)
 	return 0;
 }
 
+/* The beginning of a process's entry, without the version of its Python. */
+static int load_watched(struct trace *t, struct cursor *c)
+{
+	struct trace_process p = { 0 };
+	struct trace_process *earlier, *slot;
+
+	p.id = take_u32(c);
+	p.pid = take_u32(c);
+	p.parent_pid = take_u32(c);
+	p.start_ns = take_time(c);
+	p.end_ns = take_time(c);
+	earlier = entry_find(&t->watched, &t->watched_at, p.id, sizeof(*slot));
+	p.name = take_prefixed_text(t, c, earlier ? earlier->name : NULL);
+	slot = c->bad ? NULL : entry_for(&t->watched, &t->watched_at, p.id, sizeof(*slot));
+	if (!slot)
+		return -1;
+	*slot = p;
+	return 0;
+}
+
 static int load_thread(struct trace *t, struct cursor *c)
 {
 	struct trace_thread p = { 0 };
@@ -306,14 +326,16 @@ static int load_end(struct trace *t, struct cursor *c)
 }
 
 static int (*const loaders[])(struct trace *, struct cursor *) = {
-	[BLOCK_INFO] = load_info,     [BLOCK_NOTE] = load_note, [BLOCK_PROCESS] = load_process,
-	[BLOCK_THREAD] = load_thread, [BLOCK_DEFS] = load_def,  [BLOCK_END] = load_end,
+	[BLOCK_INFO] = load_info,       [BLOCK_NOTE] = load_note, [BLOCK_PROCESS] = load_process,
+	[BLOCK_THREAD] = load_thread,   [BLOCK_DEFS] = load_def,  [BLOCK_END] = load_end,
+	[BLOCK_WATCHED] = load_watched,
 };
 
 static size_t kept_bytes(const struct trace *t)
 {
 	return t->texts.total_bytes + t->infos.cap * sizeof(struct info_entry) +
-	       t->notes.cap * sizeof(char *) + t->processes.cap * sizeof(struct trace_process) +
+	       t->notes.cap * sizeof(char *) +
+	       (t->processes.cap + t->watched.cap) * sizeof(struct trace_process) +
 	       t->threads.cap * sizeof(struct thread_entry) +
 	       t->defs.cap * sizeof(struct def_entry) + t->lines.cap * sizeof(struct trace_lines);
 }

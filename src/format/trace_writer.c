@@ -301,6 +301,23 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 	return entry_write(w, BLOCK_PROCESS, err);
 }
 
+int trace_write_watched(struct trace_writer *w, const struct trace_process *p, struct err *err)
+{
+	struct buf *entry = entry_begin(w);
+
+	if (w->failed)
+		return fail(w, err);
+	if (idmap_put(&w->processes, p->id, 0))
+		return fail_memory(w, err);
+	buf_add_varint(entry, p->id);
+	buf_add_varint(entry, p->pid);
+	buf_add_varint(entry, p->parent_pid);
+	add_time(entry, p->start_ns);
+	add_time(entry, p->end_ns);
+	add_text(entry, p->name);
+	return entry_write(w, BLOCK_WATCHED, err);
+}
+
 static int queue_add(struct trace_writer *w, uint32_t thread)
 {
 	struct event_queue *queues =

@@ -40,6 +40,9 @@ int trace_write_note(struct trace_writer *w, const char *text, struct err *err);
 int trace_write_process(struct trace_writer *w, const struct trace_process *p, struct err *err);
 int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, struct err *err);
 
+/* One without an agent: it has series only, and an id that no other process has.  Likewise. */
+int trace_write_watched(struct trace_writer *w, const struct trace_process *p, struct err *err);
+
 /*
  * The thread will make no more events: writes out what is collected of it and
  * gives up what is kept for it, so that memory is bounded by the threads that live.

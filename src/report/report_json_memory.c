@@ -168,6 +168,7 @@ static void put_process(struct json *j, const struct memory_process *p)
 	json_object_begin(j);
 	put_uint(j, "pid", p->pid);
 	put_string(j, "name", p->name);
+	put_bool(j, "recorded", p->recorded);
 	put_level(j, "rss_bytes", &p->rss);
 	if (p->rss.known) {
 		put_int(j, "rss_peak_bytes", p->rss_peak_bytes);

@@ -232,7 +232,7 @@ static void measure_threads(struct metrics *m, const struct analysis *a)
 static const struct memory_process *process_of(const struct analysis *a, uint32_t pid)
 {
 	for (size_t i = 0; i < a->memory.process_count; i++)
-		if (a->memory.processes[i].pid == pid)
+		if (a->memory.processes[i].recorded && a->memory.processes[i].pid == pid)
 			return &a->memory.processes[i];
 	return NULL;
 }

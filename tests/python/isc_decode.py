@@ -27,7 +27,7 @@ SAMPLE_DETAILS = 0x80
 VERSION = 1
 BLOCK_MAGIC = 0x42435349
 RAW, ZSTD = range(2)
-INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES, SERIES = range(1, 10)
+INFO, NOTE, PROCESS, THREAD, DEFS, EVENTS, END, SAMPLES, SERIES, WATCHED = range(1, 11)
 STRING, CODE, STACK, NATIVE, NVTX, LAYER = 0x81, 0x82, 0x83, 0x85, 0x86, 0x87
 NATIVE_FLAG, FAULT_FLAG, MAJOR_FLAG = 0x100, 0x400, 0x800  # of a sample
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, GC_BEGIN, GC_END, SCOPE_BEGIN, SCOPE_END, MARK,
@@ -164,6 +164,7 @@ class Trace:
         self.info = []
         self.notes = []
         self.processes = {}
+        self.watched = {}
         self.threads = {}
         self.strings = {}
         self.codes = {}
@@ -224,7 +225,7 @@ class Trace:
             raise Broken("the payload is cut short")
         if payload_crc != zlib.crc32(payload):
             raise Broken("wrong checksum of the payload")
-        if INFO <= block_type <= SERIES and not (codec == ZSTD or codec == RAW and stored == raw):
+        if INFO <= block_type <= WATCHED and not (codec == ZSTD or codec == RAW and stored == raw):
             raise Broken("codec %d, %d bytes, %d unpacked" % (codec, stored, raw))
         if block_type == EVENTS:
             if raw < EVENTS_PREFIX.size + 3 * count:
@@ -254,7 +255,7 @@ class Trace:
             except Broken as broken:
                 self._damaged(offset, broken)
                 self.unreadable.append(offset)
-        elif INFO <= block_type <= END:
+        elif INFO <= block_type <= END or block_type == WATCHED:
             for number, entry in enumerate(entries(unpack(codec, payload, raw), count)):
                 try:
                     self._take_entry(block_type, entry)
@@ -279,6 +280,9 @@ class Trace:
             self._take_thread(parse_thread(entry))
         elif block_type == DEFS:
             self._define(*parse_definition(entry))
+        elif block_type == WATCHED:
+            fields = parse_watched(entry)
+            self.watched[fields["id"]] = fields
         else:
             self.wall_ns, self.exit_status = parse_end(entry)
 
@@ -344,6 +348,12 @@ def parse_process(entry):
     return {"id": cursor.id(), "pid": cursor.id(), "parent_pid": cursor.id(),
             "python": cursor.id(), "start_ns": cursor.time(), "end_ns": cursor.time(),
             "name": cursor.text(), **parse_account(cursor)}
+
+
+def parse_watched(entry):
+    cursor = Cursor(entry)
+    return {"id": cursor.id(), "pid": cursor.id(), "parent_pid": cursor.id(),
+            "start_ns": cursor.time(), "end_ns": cursor.time(), "name": cursor.text()}
 
 
 def parse_account(cursor):
@@ -505,6 +515,8 @@ def json_lines(trace):
         yield {"note": note}
     for fields in trace.processes.values():
         yield {"process": fields}
+    for fields in trace.watched.values():
+        yield {"watched": fields}
     for thread in trace.threads.values():
         yield {"thread": dict(thread.fields, produced=thread.produced(), lost=thread.lost())}
     for id, thread in trace.threads.items():

@@ -31,13 +31,15 @@ def facts_of_trace(trace):
         "notes": trace.notes,
         "processes": sorted((p["id"], p["pid"], p["parent_pid"], p["name"], p["start_ns"],
                              known_end(p["end_ns"])) for p in trace.processes.values()),
+        "watched": sorted((p["id"], p["pid"], p["parent_pid"], p["name"], p["start_ns"],
+                           known_end(p["end_ns"])) for p in trace.watched.values()),
         "threads": sorted(thread_of_trace(trace, t) for t in trace.threads.values()),
         "losses": {id: gaps(t) for id, t in trace.threads.items() if gaps(t)},
         "events": {id: events for id, events in
                    ((id, known_events(trace, t)) for id, t in trace.threads.items()) if events},
         "points": Counter((SERIES_NAMES[p.kind], p.time_ns, p.process, p.instance, p.value)
                           for p in trace.points if p.kind in SERIES_NAMES
-                          and p.process in (0, *trace.processes)),
+                          and p.process in (0, *trace.processes, *trace.watched)),
     }
 
 
@@ -220,6 +222,8 @@ def facts_of_export(export):
         "notes": run["notes"],
         "processes": sorted((p["id"], p["pid"], p["parent_pid"], p["name"], ns(p["start_us"]),
                              ns(p["end_us"])) for p in run["processes"]),
+        "watched": sorted((p["id"], p["pid"], p["parent_pid"], p["name"], ns(p["start_us"]),
+                           ns(p["end_us"])) for p in run["watched"]),
         "threads": sorted((t["id"], t["process"], t["pid"], t["tid"], t["name"],
                            ns(t["start_us"]), ns(t["end_us"]), t["produced"], t["lost"])
                           for t in run["threads"]),

@@ -380,8 +380,10 @@ static void ask(int commands[2], int answers[2], char mb)
 static void collect(struct system_watch *w, struct system_points *all)
 {
 	struct system_points taken = { 0 };
+	struct system_founds found = { 0 };
 
-	system_watch_take(w, &taken);
+	system_watch_take(w, &taken, &found);
+	system_founds_release(&found);
 	for (size_t i = 0; i < taken.count; i++)
 		system_points_put(all, &taken.items[i]);
 	system_points_release(&taken);

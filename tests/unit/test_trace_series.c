@@ -86,6 +86,49 @@ static void a_file_gives_back_what_was_written(void **state)
 }
 
 /* Two series at once: when each value was first and last seen, and no more. */
+static void processes_without_an_agent_are_apart(void **state)
+{
+	const struct trace_process own = { .id = 4, .pid = 100, .end_ns = -1, .name = "p" };
+	struct trace_process watched = { .id = UINT32_MAX,
+					 .pid = 101,
+					 .parent_pid = 100,
+					 .start_ns = 7000,
+					 .end_ns = -1,
+					 .name = "native" };
+	const struct series_point point = { 8000, UINT32_MAX, RSS, 0, 4096 };
+	const struct trace_end end = { 2000000000, 0 };
+	char path[] = "/tmp/inferscope-series-XXXXXX";
+	int fd = mkstemp(path);
+	struct trace_writer *w;
+	struct trace *t;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
+	assert_int_equal(trace_write_point(w, &point, &err), -1); /* nobody knows it yet */
+	assert_int_equal(trace_write_process(w, &own, &err), 0);
+	assert_int_equal(trace_write_watched(w, &watched, &err), 0);
+	assert_int_equal(trace_write_point(w, &point, &err), 0);
+	watched.end_ns = 9000;
+	watched.name = "renamed";
+	assert_int_equal(trace_write_watched(w, &watched, &err), 0);
+	assert_int_equal(trace_write_end(w, &end, &err), 0);
+	trace_writer_free(w);
+	close(fd);
+	assert_int_equal(trace_open(&t, path, &err), 0);
+	assert_null(trace_damage(t));
+	assert_int_equal(trace_process_count(t), 1);
+	assert_int_equal(trace_watched_count(t), 1);
+	assert_int_equal(trace_watched(t, 0)->id, UINT32_MAX);
+	assert_int_equal(trace_watched(t, 0)->pid, 101);
+	assert_int_equal(trace_watched(t, 0)->parent_pid, 100);
+	assert_int_equal(trace_watched(t, 0)->start_ns, 7000);
+	assert_int_equal(trace_watched(t, 0)->end_ns, 9000);
+	assert_string_equal(trace_watched(t, 0)->name, "renamed");
+	trace_close(t);
+	unlink(path);
+}
+
 static void a_value_that_stays_is_two_points(void **state)
 {
 	static const int64_t rss[] = { 7, 7, 7, 7, 9, 9, 8, 8 };
@@ -231,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_gives_back_what_was_written),
+		cmocka_unit_test(processes_without_an_agent_are_apart),
 		cmocka_unit_test(a_value_that_stays_is_two_points),
 		cmocka_unit_test(what_does_not_change_takes_next_to_nothing),
 		cmocka_unit_test(each_block_tells_its_series_again),

@@ -1,0 +1,319 @@
+/* links: is_capture is_format is_base */
+/* Which processes without an agent are found, kept and forgotten.  A folder plays "/". */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/system_tree.h"
+#include "fake_root.h"
+
+#define WORKLOAD 10
+#define FIRST SYSTEM_TREE_FIRST_ID
+
+struct scene {
+	struct system_files files;
+	struct system_tree tree;
+	struct system_points out, ready;
+};
+
+static int begin(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	*state = s;
+	if (!s || make_root(state))
+		return -1;
+	system_files_init(&s->files, root, 0);
+	*state = s;
+	return 0;
+}
+
+static int finish(void **state)
+{
+	struct scene *s = *state;
+
+	system_files_release(&s->files);
+	system_tree_release(&s->tree);
+	system_points_release(&s->out);
+	system_points_release(&s->ready);
+	free(s);
+	return remove_root(state);
+}
+
+static void put_stat(int pid, const char *name, char process_state, int parent)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(text, sizeof(text),
+		 "%d (%s) %c %d 2 3 0 -1 0 41 6 7 8 9 10 1 2 20 0 1 0 50 4096 100\n", pid, name,
+		 process_state, parent);
+	put(path, text);
+}
+
+static void put_children(int pid, int tid, const char *children)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
+	put(path, children);
+}
+
+static void put_process(int pid, int parent, const char *children)
+{
+	put_stat(pid, "native", 'S', parent);
+	put_children(pid, pid, children);
+}
+
+static void vanish(int pid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/proc/%d", root, pid);
+	assert_int_equal(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* A pass, whether it is due or not, and what comes of it. */
+static void look(struct scene *s)
+{
+	s->tree.due_ns = 0;
+	system_tree_look(&s->tree, &s->files, 1, &s->out);
+	system_files_look(&s->files, 1, &s->out);
+	system_tree_release_points(&s->tree, &s->out, &s->ready);
+}
+
+/* As if it had been there for long. */
+static void grow_old(struct scene *s)
+{
+	for (size_t i = 0; i < s->tree.count; i++)
+		s->tree.processes[i].found.start_ns -= SYSTEM_TREE_PROBATION_NS;
+}
+
+static size_t points_of(const struct scene *s, uint32_t id)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->ready.count; i++)
+		n += s->ready.items[i].process == id;
+	return n;
+}
+
+static const struct system_found *told_of(const struct scene *s, int pid)
+{
+	for (size_t i = s->tree.told.count; i-- > 0;) {
+		if (s->tree.told.items[i].pid == pid)
+			return &s->tree.told.items[i];
+	}
+	return NULL;
+}
+
+static void all_descendants_are_found_at_once(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11 12 ");
+	put_children(WORKLOAD, 99, "13 "); /* of another thread */
+	put_process(11, WORKLOAD, "14 ");
+	put_process(12, WORKLOAD, "");
+	put_process(13, WORKLOAD, "");
+	put_process(14, 11, "");
+	put_process(15, 1, ""); /* a stranger */
+	s->tree.workload = WORKLOAD;
+	look(s);
+	assert_int_equal(s->tree.count, 5);
+	assert_int_equal(s->ready.count, 0); /* held back */
+	assert_int_equal(s->tree.told.count, 0);
+	grow_old(s);
+	look(s);
+	assert_int_equal(s->tree.told.count, 5);
+	assert_null(told_of(s, 15));
+	assert_int_equal(told_of(s, 14)->parent, 11);
+	assert_string_equal(told_of(s, 14)->name, "native");
+	assert_true(points_of(s, told_of(s, 14)->id) > 0);
+	assert_int_equal(s->out.count, 0);
+}
+
+static void children_of_recorded_processes_are_found(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11");
+	put_process(11, WORKLOAD, "");
+	system_files_add(&s->files, 1, WORKLOAD);
+	s->tree.workload = WORKLOAD;
+	look(s);
+	assert_int_equal(s->tree.count, 1);
+	assert_int_equal(s->tree.processes[0].found.pid, 11);
+	assert_true(points_of(s, 1) > 0);
+}
+
+static void a_kernel_without_lists_is_asked_for_parents(void **state)
+{
+	struct scene *s = *state;
+
+	put_stat(WORKLOAD, "a", 'S', 1);
+	put("/proc/10/task/10/stat", "");
+	put_stat(11, "b) S 77 (", 'S', WORKLOAD);
+	put_stat(12, "c", 'S', 77);
+	s->tree.workload = WORKLOAD;
+	look(s);
+	look(s);
+	assert_true(s->tree.without_lists);
+	assert_int_equal(s->tree.count, 2);
+	system_tree_finish(&s->tree, &s->files, &s->out);
+	assert_string_equal(told_of(s, 11)->name, "b) S 77 (");
+}
+
+/* The number in the list may be another's by the time it is looked at. */
+static void who_has_another_parent_or_has_ended_is_no_child(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11 12 13");
+	put_process(11, 500, "");
+	put_stat(12, "z", 'Z', WORKLOAD);
+	s->tree.workload = WORKLOAD;
+	look(s);
+	assert_int_equal(s->tree.count, 1);
+	assert_int_equal(s->files.process_count, 1);
+}
+
+static void one_that_is_joined_soon_was_never_there(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "");
+	s->tree.workload = WORKLOAD;
+	look(s);
+	look(s);
+	assert_true(s->out.count > 0);
+	system_tree_joined(&s->tree, &s->files, WORKLOAD);
+	system_files_add(&s->files, 1, WORKLOAD);
+	look(s);
+	assert_int_equal(s->tree.told.count, 0);
+	assert_int_equal(points_of(s, FIRST), 0);
+	assert_int_equal(s->tree.count, 0);
+	assert_int_equal(s->files.process_count, 1);
+	assert_true(points_of(s, 1) > 0);
+}
+
+static void one_that_is_joined_late_was_another_program(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "");
+	s->tree.workload = WORKLOAD;
+	look(s);
+	grow_old(s);
+	look(s);
+	assert_int_equal(told_of(s, WORKLOAD)->end_ns, -1);
+	system_tree_joined(&s->tree, &s->files, WORKLOAD);
+	assert_true(told_of(s, WORKLOAD)->end_ns > 0);
+	assert_int_equal(s->files.process_count, 0);
+}
+
+static void a_child_that_was_seen_once_is_forgotten_the_workload_is_not(void **state)
+{
+	const struct series_point last = { .kind = SERIES_MINOR_FAULTS, .value = 1234 };
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11");
+	put_process(11, WORKLOAD, "");
+	s->tree.workload = WORKLOAD;
+	look(s);
+	vanish(11);
+	system_tree_ended(&s->tree, &s->files, WORKLOAD, &last, 1, &s->out);
+	vanish(WORKLOAD);
+	look(s);
+	assert_null(told_of(s, 11));
+	assert_true(told_of(s, WORKLOAD)->end_ns > 0);
+	assert_int_equal(s->tree.workload, 0);
+	assert_int_equal(s->tree.count, 0);
+	assert_int_equal(s->files.process_count, 0);
+	assert_int_equal(s->ready.items[s->ready.count - 1].value, 1234);
+	assert_int_equal(s->ready.items[s->ready.count - 1].process, told_of(s, WORKLOAD)->id);
+}
+
+static void a_zombie_has_ended_with_its_last_figures(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "");
+	s->tree.workload = WORKLOAD;
+	look(s);
+	look(s);
+	put_stat(WORKLOAD, "native", 'Z', 1);
+	s->tree.workload = 0;
+	look(s);
+	assert_true(told_of(s, WORKLOAD)->end_ns > 0);
+	assert_true(points_of(s, FIRST) > 0);
+	assert_int_equal(s->tree.count, 0);
+}
+
+static void at_the_end_all_are_told_that_were_seen_twice(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11 12");
+	put_process(11, WORKLOAD, "");
+	put_process(12, WORKLOAD, "");
+	system_files_add(&s->files, 1, WORKLOAD);
+	look(s);
+	look(s);
+	put_children(WORKLOAD, WORKLOAD, "11 12 13");
+	put_process(13, WORKLOAD, "");
+	look(s);
+	vanish(12);
+	system_tree_finish(&s->tree, &s->files, &s->out);
+	assert_int_equal(told_of(s, 11)->end_ns, -1);
+	assert_true(told_of(s, 12)->end_ns > 0);
+	assert_null(told_of(s, 13));
+}
+
+static void no_more_than_there_is_room_for(void **state)
+{
+	struct scene *s = *state;
+	char list[1024] = "";
+
+	for (int pid = 11; pid < 11 + 100; pid++) {
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%d ", pid);
+		put_process(pid, WORKLOAD, "");
+	}
+	put_process(WORKLOAD, 1, list);
+	system_files_add(&s->files, 1, WORKLOAD);
+	look(s);
+	look(s);
+	assert_int_equal(s->tree.count, SYSTEM_TREE_MAX);
+	assert_int_equal(s->tree.beyond, 100 - SYSTEM_TREE_MAX);
+	/* Those that end make room. */
+	vanish(11);
+	put_children(WORKLOAD, WORKLOAD, strchr(list, ' '));
+	look(s);
+	assert_int_equal(s->tree.count, SYSTEM_TREE_MAX - 1);
+	look(s);
+	assert_int_equal(s->tree.count, SYSTEM_TREE_MAX);
+	assert_int_equal(s->tree.beyond, 100 - SYSTEM_TREE_MAX);
+}
+
+#define IN_A_ROOT(f) cmocka_unit_test_setup_teardown(f, begin, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_A_ROOT(all_descendants_are_found_at_once),
+		IN_A_ROOT(children_of_recorded_processes_are_found),
+		IN_A_ROOT(a_kernel_without_lists_is_asked_for_parents),
+		IN_A_ROOT(who_has_another_parent_or_has_ended_is_no_child),
+		IN_A_ROOT(one_that_is_joined_soon_was_never_there),
+		IN_A_ROOT(one_that_is_joined_late_was_another_program),
+		IN_A_ROOT(a_child_that_was_seen_once_is_forgotten_the_workload_is_not),
+		IN_A_ROOT(a_zombie_has_ended_with_its_last_figures),
+		IN_A_ROOT(at_the_end_all_are_told_that_were_seen_twice),
+		IN_A_ROOT(no_more_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
