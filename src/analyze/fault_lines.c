@@ -46,6 +46,8 @@ int fault_lines_add(struct fault_lines *f, const struct fault_at *fault,
 			return -1;
 		grown[f->count++] = (struct fault_tally){ .stack = stack };
 	}
+	if (fault->time_ns > f->items[at].last_ns)
+		f->items[at].last_ns = fault->time_ns;
 	if (fault->major)
 		f->items[at].major += fault->count;
 	else
@@ -91,6 +93,7 @@ int fault_lines_finish(const struct fault_lines *f, struct analysis *a)
 			.place = { user.function, user.file, user.line },
 			.minor = f->items[i].minor,
 			.major = f->items[i].major,
+			.last_ns = f->items[i].last_ns,
 		};
 		a->memory.seen_minor += lines[i].minor;
 		a->memory.seen_major += lines[i].major;
@@ -101,6 +104,8 @@ int fault_lines_finish(const struct fault_lines *f, struct analysis *a)
 		if (n && !by_place(&lines[n - 1], &lines[i])) {
 			lines[n - 1].minor += lines[i].minor;
 			lines[n - 1].major += lines[i].major;
+			if (lines[i].last_ns > lines[n - 1].last_ns)
+				lines[n - 1].last_ns = lines[i].last_ns;
 		} else {
 			lines[n++] = lines[i];
 		}

@@ -10,6 +10,7 @@
 struct fault_tally {
 	uint32_t stack; /* id; 0: no Python, or it was not looked at */
 	uint64_t minor, major;
+	int64_t last_ns;
 };
 
 struct fault_lines {

@@ -176,6 +176,7 @@ struct memory_worry {
 struct memory_line {
 	struct analysis_place place; /* name NULL: in no Python function */
 	uint64_t minor, major;
+	int64_t last_ns; /* when the latest of them was */
 };
 
 struct analysis_memory {

@@ -171,6 +171,8 @@ static int add_items(struct analysis_step *s, const struct step_scope *scopes, s
 			skip--;
 			continue;
 		}
+		if (!s->begin_ns)
+			s->begin_ns = scope->start_ns;
 		if (section && gpu_paused_between(section, scope->start_ns, scope->end_ns))
 			continue;
 		s->breakdown.shared |= gpu_steps_interleaved(gpu, scope);

@@ -141,18 +141,23 @@ static void page_faults_are_taken_from_the_code_they_are_in(void **state)
 
 static void page_faults_that_were_seen_have_their_line(void **state)
 {
-	struct memory_line lines[] = { { .minor = 50 },
-				       { .place = { "grow", "serve.py", 77 }, .minor = 40 } };
+	/* Imports are over when the steps begin. */
+	struct memory_line lines[] = {
+		{ .place = { "<module>", "serve.py", 1 }, .minor = 500, .last_ns = 999 },
+		{ .minor = 50, .last_ns = 1000 },
+		{ .place = { "grow", "serve.py", 77 }, .minor = 40, .last_ns = 1000 },
+	};
 	struct made *m = make(true);
 
 	(void)state;
 	take(m, TIME_CPU_PREPROCESSING, 40);
+	m->a->steps[0].begin_ns = 1000;
 	m->a->steps[0].memory.steps = STEPS;
 	m->a->steps[0].memory.minor_faults =
 		(struct memory_per_step){ .known = true, .mean = 140000 };
 	m->a->memory.lines = lines;
-	m->a->memory.line_count = 2;
-	m->a->memory.seen_minor = 90;
+	m->a->memory.line_count = 3;
+	m->a->memory.seen_minor = 590;
 	judge_it(m);
 	assert_string_equal(m->a->findings.items[0].id, "page-faults");
 	assert_string_equal(m->a->findings.items[0].where.name, "grow");

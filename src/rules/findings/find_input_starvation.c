@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "rules/findings/input_waits.h"
 
 /* Sums of both kinds: a loader's workers are processes, a queue's are threads. */
@@ -20,6 +22,11 @@ static bool look(struct draft *d)
 		       c->inner.name ? c->inner.name : "");
 	if (c->waited_for.name)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s is at work on it", who);
+	if (loader_wait_ms(d) > ms / 2)
+		draft_evidence(
+			d, FROM_SCOPES, draft_strength(draft_share(d, loader_wait_ms(d)), 0.10),
+			"the DataLoader itself was waited for %" PRIu64 " times, %s of a step",
+			d->a->torch.waits.count, draft_ms(d, loader_wait_ms(d)));
 	draft_evidence_idle(d);
 	draft_evidence_off_cpu(d, ms);
 	draft_saving(d, 0.8 * ms, ms / 3, ms);

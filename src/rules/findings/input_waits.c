@@ -24,11 +24,22 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-/* In a loader's wait the innermost function is the one that polls. */
+double loader_wait_ms(const struct draft *d)
+{
+	return d->step->count ? (double)d->a->torch.waits.total_ns / 1e6 / (double)d->step->count
+			      : 0;
+}
+
+/*
+ * In a loader's wait the innermost function is the one that polls; where it is not known, the
+ * loader's own account tells.
+ */
 static bool is_loader_wait(const struct draft *d, const struct time_cause *c)
 {
-	return d->a->torch.waits.count && c->what == TIME_IO_WAIT && c->inner.file &&
-	       ends_with(c->inner.file, "/selectors.py");
+	if (!d->a->torch.waits.count || c->what != TIME_IO_WAIT)
+		return false;
+	return c->inner.file ? ends_with(c->inner.file, "/selectors.py")
+			     : loader_wait_ms(d) > draft_cause_ms(d, c) / 2;
 }
 
 bool wait_is_for_input(const struct draft *d, const struct time_cause *c)

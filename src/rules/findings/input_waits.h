@@ -11,4 +11,7 @@ double wait_ms(const struct draft *d, enum time_class what, bool for_input);
 /* The largest of them; NULL: none. */
 const struct time_cause *wait_cause(const struct draft *d, enum time_class what, bool for_input);
 
+/* What a step waits for PyTorch's DataLoader, by the agent's scopes of it; 0: not at all. */
+double loader_wait_ms(const struct draft *d);
+
 #endif
