@@ -18,7 +18,7 @@
 
 struct gpu_timeline;
 
-#define GPU_NONE SIZE_MAX
+#define GPU_NONE UINT32_MAX
 
 /* A Python line. */
 struct gpu_place {
@@ -27,7 +27,7 @@ struct gpu_place {
 	uint32_t line; /* 0: unknown */
 };
 
-/* There may be millions of what follows: enumerations take a byte. */
+/* There may be millions of what follows: enumerations take a byte, positions four. */
 
 /* A CUDA call. */
 struct gpu_call {
@@ -35,13 +35,12 @@ struct gpu_call {
 	enum cuda_call what : 8;
 	bool ended; /* else its exit is missing and end_ns is the latest it can have been */
 	uint32_t correlation;
-	uint32_t stack;   /* id; 0: none */
-	uint32_t process; /* id */
-	size_t thread;    /* position, as in trace_thread() */
+	uint32_t stack;      /* id; 0: none */
+	uint32_t process;    /* id */
+	uint32_t thread;     /* position, as in trace_thread() */
+	uint32_t activities; /* it started; they follow each other in gpu_call_activity() */
 	uint64_t bytes;
 	int64_t start_ns, end_ns;
-	size_t first_activity; /* it started, in order of start; GPU_NONE: nothing */
-	size_t activities;     /* how many; they follow each other in gpu_call_activity() */
 };
 
 enum gpu_kind { GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH };
@@ -56,8 +55,8 @@ struct gpu_activity {
 	uint32_t device, context, stream;
 	uint32_t correlation;
 	uint32_t graph;           /* 0: not in a graph */
-	size_t call;              /* index of the call that started it; GPU_NONE: unknown */
-	size_t capture;           /* of a graph's node: index of its capture; GPU_NONE: unknown */
+	uint32_t call;            /* index of the call that started it; GPU_NONE: unknown */
+	uint32_t capture;         /* of a graph's node: index of its capture; GPU_NONE: unknown */
 	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
 	uint32_t name;            /* kernels: index for gpu_kernel_name() */
 	uint32_t grid[3], block[3];

@@ -156,10 +156,6 @@ static uint32_t call_index_find(struct call_index *x, uint64_t number)
 
 static void join(struct gpu_timeline *g, struct call_index *x)
 {
-	for (size_t i = 0; i < g->call_count; i++) {
-		g->calls[i].first_activity = GPU_NONE;
-		g->calls[i].activities = 0;
-	}
 	for (size_t i = 0; i < g->activity_count; i++) {
 		struct gpu_activity *a = &g->activities[i];
 		uint32_t call = call_index_find(x, number_of(a->process, a->correlation));
@@ -170,8 +166,7 @@ static void join(struct gpu_timeline *g, struct call_index *x)
 			continue;
 		}
 		a->call = call;
-		if (!g->calls[call].activities++)
-			g->calls[call].first_activity = i;
+		g->calls[call].activities++;
 	}
 }
 
@@ -182,16 +177,16 @@ static void list_links(struct gpu_timeline *g)
 
 	for (size_t i = 0; i < g->call_count; i++) {
 		g->link_at[i] = at;
-		at += (uint32_t)g->calls[i].activities;
+		at += g->calls[i].activities;
 	}
 	for (size_t i = 0; i < g->activity_count; i++) {
-		size_t call = g->activities[i].call;
+		uint32_t call = g->activities[i].call;
 
 		if (call != GPU_NONE)
 			g->links[g->link_at[call]++] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < g->call_count; i++)
-		g->link_at[i] -= (uint32_t)g->calls[i].activities;
+		g->link_at[i] -= g->calls[i].activities;
 }
 
 /* Launches that started nothing; those between begin and end of a capture need not. */

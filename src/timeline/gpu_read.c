@@ -137,7 +137,7 @@ static int read_enter(struct reader *r, size_t i, int64_t now_ns)
 		.correlation = u32(f[CORRELATION]),
 		.stack = u32(f[STACK]),
 		.bytes = f[BYTES],
-		.thread = r->thread,
+		.thread = (uint32_t)r->thread,
 		.process = r->process,
 		.start_ns = now_ns,
 		.end_ns = now_ns,

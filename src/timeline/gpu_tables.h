@@ -7,7 +7,7 @@
  *   gpu_clock.c   host and device on one clock
  *   gpu_stacks.c  stacks -> Python lines
  *
- * Positions of calls and activities fit 32 bits: gpu_read() refuses more.
+ * Positions of calls, activities and captures fit 32 bits: gpu_read() refuses more.
  */
 #ifndef TIMELINE_GPU_TABLES_H
 #define TIMELINE_GPU_TABLES_H

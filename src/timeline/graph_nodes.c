@@ -31,6 +31,8 @@ int graph_nodes_add(struct graph_nodes *n, const struct gpu_capture *made, uint6
 {
 	struct gpu_capture *grown;
 
+	if (n->count >= GPU_NONE)
+		return -1;
 	grown = array_grow(n->captures, &n->cap, n->count + 1, sizeof(*grown));
 	if (!grown)
 		return -1;
@@ -46,7 +48,7 @@ int graph_nodes_clone(struct graph_nodes *n, uint32_t process, uint64_t node, ui
 	return original == PAIR_NONE ? 0 : pair_map_put(&n->copied, process, node, original);
 }
 
-size_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node)
+uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node)
 {
 	size_t at;
 
@@ -59,7 +61,7 @@ size_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t 
 		node = original;
 	}
 	at = pair_map_find(&n->made, process, node);
-	return at == PAIR_NONE ? GPU_NONE : at;
+	return at == PAIR_NONE ? GPU_NONE : (uint32_t)at;
 }
 
 int graph_nodes_link(struct graph_nodes *n, struct gpu_activity *activities, size_t count)

@@ -23,12 +23,12 @@ struct graph_nodes {
 void graph_nodes_init(struct graph_nodes *n);
 void graph_nodes_release(struct graph_nodes *n);
 
-/* All return -1 when there is no memory.  Captures come in their order. */
+/* All return -1 when there is no memory.  Captures come in their order; positions fit 32 bits. */
 int graph_nodes_add(struct graph_nodes *n, const struct gpu_capture *made, uint64_t node);
 int graph_nodes_clone(struct graph_nodes *n, uint32_t process, uint64_t node, uint64_t original);
 
 /* The capture of a node; GPU_NONE: unknown. */
-size_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node);
+uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node);
 
 /* After all of the above: tells each activity its capture, and each capture its activities. */
 int graph_nodes_link(struct graph_nodes *n, struct gpu_activity *activities, size_t count);

@@ -83,8 +83,7 @@ static void kernels_know_their_launch(void **state)
 	assert_true(c->ended);
 	assert_string_equal(c->name, "cudaLaunchKernel");
 	assert_int_equal(c->activities, 1);
-	assert_int_equal(c->first_activity, 0);
-	assert_int_equal(gpu_call(t.gpu, 1)->first_activity, 1);
+	assert_int_equal(gpu_call_activity(t.gpu, c, 0), 0);
 	assert_int_equal(gpu_call_activity(t.gpu, gpu_call(t.gpu, 1), 0), 1);
 	/* Two string ids with one text are one name. */
 	assert_int_equal(gpu_kernel_name_count(t.gpu), 1);
@@ -107,7 +106,6 @@ static void correlations_belong_to_their_process(void **state)
 	gpu_trace_read(&t);
 	assert_string_equal(gpu_call(t.gpu, gpu_activity(t.gpu, 0)->call)->name, "b");
 	assert_int_equal(gpu_call(t.gpu, 0)->activities, 0);
-	assert_int_equal(gpu_call(t.gpu, 0)->first_activity, GPU_NONE);
 	assert_int_equal(gpu_unmatched_launches(t.gpu), 1);
 	assert_int_equal(gpu_unmatched_activities(t.gpu), 0);
 	gpu_trace_release(&t);
@@ -129,7 +127,7 @@ static void a_graph_launch_started_all_its_nodes(void **state)
 	gpu_trace_read(&t);
 	c = gpu_call(t.gpu, 1);
 	assert_int_equal(c->activities, 3);
-	assert_int_equal(c->first_activity, 0);
+	assert_int_equal(gpu_call_activity(t.gpu, c, 0), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(gpu_activity(t.gpu, gpu_call_activity(t.gpu, c, i))->start_ns,
 				 3000 * ((int64_t)i + 1));
