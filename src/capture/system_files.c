@@ -149,6 +149,9 @@ static void watch_process(struct system_files *f, const struct system_process *p
 	file->process = p->id;
 	file->folder = p->folder;
 	file->found = p->found;
+	/* Many may be found at once, and not be there for long. */
+	if (p->found && s->most_of_time > 0)
+		file->due_ns = (int64_t)stamp_monotonic() + FOUND_PERIODS * s->period_ns;
 	if (!p->found && stays_open(s) &&
 	    f->process_count * FILES_OF_PROCESS < spare_files(FILES_MAX))
 		file->fd = openat(p->folder, s->file, O_RDONLY | O_CLOEXEC);

@@ -213,6 +213,10 @@ void system_tree_finish(struct system_tree *t, struct system_files *f, struct sy
 
 		if (!is_here(p) || !check(t, f, p, &s, out) || p->state == TREE_SURE)
 			continue;
+		/* Passes may have been far apart. */
+		if ((int64_t)stamp_monotonic() - f->origin_ns - p->found.start_ns >=
+		    SYSTEM_TREE_PERIOD_NS)
+			p->sights++;
 		if (is_worth_telling(t, p))
 			tell(t, p, TREE_SURE);
 		else
