@@ -13,11 +13,18 @@
 
 #define DUTIES_MAX 4u
 #define STACK_BYTES ((size_t)512 << 10)
+#define BIRTH_MOST_NS 100000000u
+#define BIRTH_LOOK_NS 50000
+
+/* Of a tender, with its number above: who comes first decides whether it is to be. */
+enum birth { BIRTH_DUE, BIRTH_BEGUN, BIRTH_DONE, BIRTH_CANCELLED };
+#define BIRTH(number, phase) ((uint32_t)(number) << 2 | (phase))
 
 static _Atomic(const struct tender_duty *) duties[DUTIES_MAX];
 static _Atomic uint32_t wakes;  /* the word that the tender sleeps on */
 static _Atomic uint32_t keeper; /* number of the thread that is to do it; others leave */
 static _Atomic bool running;    /* there is one */
+static _Atomic uint32_t birth;  /* of the newest */
 static bool forks_are_told, end_is_told;
 
 /* At the end of the interpreter, with all of it gone: whoever sleeps must not ask for it. */
@@ -75,9 +82,15 @@ static uint64_t tend(char *state, uint32_t number)
 
 static void *run(void *argument)
 {
-	uint32_t number = (uint32_t)(uintptr_t)argument;
-	char *state = dismissed(number) ? NULL : py.ThreadState_New(py.Interpreter_Main());
+	uint32_t number = (uint32_t)(uintptr_t)argument, due = BIRTH(number, BIRTH_DUE);
+	char *state;
 
+	if (!atomic_compare_exchange_strong_explicit(&birth, &due, BIRTH(number, BIRTH_BEGUN),
+						     memory_order_relaxed, memory_order_relaxed))
+		return NULL;
+	state = py.ThreadState_New(py.Interpreter_Main());
+	/* Pairs with the acquire in is_born(). */
+	atomic_store_explicit(&birth, BIRTH(number, BIRTH_DONE), memory_order_release);
 	while (state && !dismissed(number)) {
 		/* Before the look: a wake that comes behind it is not slept over. */
 		uint32_t seen = atomic_load_explicit(&wakes, memory_order_acquire);
@@ -89,6 +102,29 @@ static void *run(void *argument)
 	return NULL; /* the thread state is the interpreter's to free */
 }
 
+/*
+ * Waits until the thread has its thread state: whoever began it has the GIL, so until then the
+ * interpreter cannot end.  A short program may be over before its tender first runs.  If it
+ * takes too long the thread is not to make one.
+ */
+static bool is_born(uint32_t number)
+{
+	const struct timespec look = { 0, BIRTH_LOOK_NS };
+	uint64_t until_ns = stamp_monotonic() + BIRTH_MOST_NS;
+	uint32_t now;
+
+	while ((now = atomic_load_explicit(&birth, memory_order_acquire)) !=
+	       BIRTH(number, BIRTH_DONE)) {
+		if (now == BIRTH(number, BIRTH_DUE) && stamp_monotonic() > until_ns &&
+		    atomic_compare_exchange_strong_explicit(
+			    &birth, &now, BIRTH(number, BIRTH_CANCELLED), memory_order_relaxed,
+			    memory_order_relaxed))
+			return false;
+		nanosleep(&look, NULL);
+	}
+	return true;
+}
+
 /* A thread of ours must not be the one that takes the program's signals. */
 static bool begin(void)
 {
@@ -97,6 +133,9 @@ static bool begin(void)
 	pthread_t thread;
 	int result;
 
+	if (py.IsFinalizing && py.IsFinalizing())
+		return false;
+	atomic_store_explicit(&birth, BIRTH(number, BIRTH_DUE), memory_order_relaxed);
 	if (!forks_are_told)
 		forks_are_told = !pthread_atfork(NULL, NULL, in_forked_child);
 	if (!end_is_told)
@@ -107,7 +146,7 @@ static bool begin(void)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	result = own_thread_start(&thread, &attributes, run, (void *)(uintptr_t)number);
 	pthread_attr_destroy(&attributes);
-	return !result;
+	return !result && is_born(number);
 }
 
 static bool enlist(const struct tender_duty *duty)

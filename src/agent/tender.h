@@ -8,9 +8,9 @@
  *
  * The end of the interpreter.  CPython makes a thread that wants the GIL exit from
  * then on; the tender looks before it asks, has a thread state of its own since
- * its beginning (nothing is allocated in an interpreter that is going away), and
- * keeps nothing that would have to be released.  Py_AtExit() ends it for good before
- * another interpreter can begin.
+ * its beginning, for which tender_wake() waits (nothing is allocated in an interpreter that is
+ * going away), and keeps nothing that would have to be released.  Py_AtExit() ends it for good
+ * before another interpreter can begin.
  */
 #ifndef AGENT_TENDER_H
 #define AGENT_TENDER_H

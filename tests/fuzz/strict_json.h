@@ -108,7 +108,8 @@ static inline void strict_utf8(struct strict_json *j, uint32_t code)
 {
 	int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
 
-	strict_text(j, (uint8_t)(more ? (0xff00u >> (more + 1) & 0xff) | code >> (6 * more) : code));
+	strict_text(j,
+		    (uint8_t)(more ? (0xff00u >> (more + 1) & 0xff) | code >> (6 * more) : code));
 	while (more--)
 		strict_text(j, (uint8_t)(0x80 | (code >> (6 * more) & 0x3f)));
 }
