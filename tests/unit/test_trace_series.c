@@ -143,9 +143,10 @@ static void a_value_that_stays_is_two_points(void **state)
 	uint32_t count;
 
 	(void)state;
-	for (int i = 0; i < 8; i++) {
-		points[2 * i] = (struct series_point){ i * 1000, 1, RSS, 0, rss[i] };
-		points[2 * i + 1] = (struct series_point){ i * 1000, 1, SERIES_THREADS, 0, 3 };
+	for (size_t i = 0; i < 8; i++) {
+		points[2 * i] = (struct series_point){ (int64_t)i * 1000, 1, RSS, 0, rss[i] };
+		points[2 * i + 1] =
+			(struct series_point){ (int64_t)i * 1000, 1, SERIES_THREADS, 0, 3 };
 	}
 	count = encode(&coded, points, 16);
 	assert_int_equal(count, sizeof(kept) / sizeof(kept[0]));
