@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/partition.h"
+#include "format/torch_scopes.h"
 #include "timeline/sample_walk.h"
 
 /*
@@ -147,8 +148,8 @@ static const struct {
 	const char *name;
 	enum time_class what;
 } told[] = {
-	{ "torch: compile", TIME_COMPILE },
-	{ "torch: DataLoader wait", TIME_IO_WAIT },
+	{ TORCH_COMPILE, TIME_COMPILE },
+	{ TORCH_WAIT, TIME_IO_WAIT },
 };
 
 /* The first scope of a thread, or of a later one. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "cli/config_file.h"
@@ -83,26 +82,16 @@ static int load_environment(struct config *c, struct err *err)
 
 static int load_file(struct config *c, struct err *err)
 {
-	const char *named = config_text(c, &setting_config);
-	char *found = NULL;
-	const char *path;
 	struct buf text;
-	int fd = -1;
-	int rc = -1;
+	char *path;
+	int rc;
 
 	buf_init(&text);
-	if (named ? config_file_open(&file_configuration, named, &fd, err)
-		  : config_file_find(&file_configuration, &found, &fd, err))
-		goto out;
-	path = named ? named : found;
-	if (fd >= 0 && (config_file_read(&file_configuration, &text, fd, path, err) ||
-			config_file_parse(c, path, text.data, text.len, err)))
-		goto out;
-	rc = 0;
-out:
-	if (fd >= 0)
-		close(fd);
-	free(found);
+	rc = config_file_load(&file_configuration, config_text(c, &setting_config), &path, &text,
+			      err);
+	if (!rc && path)
+		rc = config_file_parse(c, path, text.data, text.len, err);
+	free(path);
 	buf_release(&text);
 	return rc;
 }

@@ -24,16 +24,10 @@ struct file_kind {
 extern const struct file_kind file_configuration, file_rules;
 
 /*
- * Looks for a file in the places that config.h names and opens it.  *path is the
- * caller's to free, NULL when there is none; the descriptor is then -1.
+ * Reads the file that the user named, or, where named is NULL, the one found in the places that
+ * config.h names.  *path, for errors, is the caller's to free; NULL: there is none, and no text.
  */
-int config_file_find(const struct file_kind *kind, char **path, int *fd, struct err *err);
-
-/* Opens a file that the user named. */
-int config_file_open(const struct file_kind *kind, const char *path, int *fd, struct err *err);
-
-/* Reads all of fd; path is for errors. */
-int config_file_read(const struct file_kind *kind, struct buf *out, int fd, const char *path,
+int config_file_load(const struct file_kind *kind, const char *named, char **path, struct buf *text,
 		     struct err *err);
 
 /*

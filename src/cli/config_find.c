@@ -22,7 +22,7 @@ const struct file_kind file_rules = {
 	.option = "--rules",
 };
 
-int config_file_open(const struct file_kind *kind, const char *path, int *fd, struct err *err)
+static int open_named(const struct file_kind *kind, const char *path, int *fd, struct err *err)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (*fd < 0)
@@ -142,7 +142,7 @@ static int find_personal(const struct file_kind *kind, char **path, int *fd, str
 	return found;
 }
 
-int config_file_find(const struct file_kind *kind, char **path, int *fd, struct err *err)
+static int find(const struct file_kind *kind, char **path, int *fd, struct err *err)
 {
 	char *dir = getcwd(NULL, 0); /* NULL: it was removed, nothing is above it */
 	int found;
@@ -161,8 +161,8 @@ int config_file_find(const struct file_kind *kind, char **path, int *fd, struct 
 	return 0;
 }
 
-int config_file_read(const struct file_kind *kind, struct buf *out, int fd, const char *path,
-		     struct err *err)
+static int read_all(const struct file_kind *kind, struct buf *out, int fd, const char *path,
+		    struct err *err)
 {
 	for (;;) {
 		void *to = buf_reserve(out, 4096);
@@ -182,4 +182,23 @@ int config_file_read(const struct file_kind *kind, struct buf *out, int fd, cons
 			return err_set(err, "the %s file '%s' is larger than 1 MB", kind->what,
 				       path);
 	}
+}
+
+int config_file_load(const struct file_kind *kind, const char *named, char **path, struct buf *text,
+		     struct err *err)
+{
+	int fd = -1, rc;
+
+	*path = NULL;
+	if (named) {
+		*path = strdup(named);
+		rc = *path ? open_named(kind, named, &fd, err) : err_set(err, "out of memory");
+	} else {
+		rc = find(kind, path, &fd, err);
+	}
+	if (!rc && fd >= 0)
+		rc = read_all(kind, text, fd, *path, err);
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }

@@ -139,7 +139,9 @@ static void *entry_for(struct table *table, struct idmap *at, uint32_t id, size_
 	return entry;
 }
 
-static int load_process(struct trace *t, struct cursor *c)
+/* The entry of one without an agent ends with its name, and has no version of a Python. */
+static int load_process_into(struct trace *t, struct table *table, struct idmap *at, bool watched,
+			     struct cursor *c)
 {
 	struct trace_process p = { 0 };
 	struct trace_process *earlier, *slot;
@@ -147,42 +149,33 @@ static int load_process(struct trace *t, struct cursor *c)
 	p.id = take_u32(c);
 	p.pid = take_u32(c);
 	p.parent_pid = take_u32(c);
-	p.python_version = take_u32(c);
+	if (!watched)
+		p.python_version = take_u32(c);
 	p.start_ns = take_time(c);
 	p.end_ns = take_time(c);
-	earlier = entry_find(&t->processes, &t->process_at, p.id, sizeof(*slot));
+	earlier = entry_find(table, at, p.id, sizeof(*slot));
 	p.name = take_prefixed_text(t, c, earlier ? earlier->name : NULL);
-	p.accounted = !c->bad && c->at < c->end;
+	p.accounted = !watched && !c->bad && c->at < c->end;
 	if (p.accounted) {
 		p.overhead_ns = take_time(c);
 		p.event_cost_ps = take_u32(c);
 		p.left_out_functions = take_varint(c, TRACE_INDEX_LIMIT);
 	}
-	slot = c->bad ? NULL : entry_for(&t->processes, &t->process_at, p.id, sizeof(*slot));
+	slot = c->bad ? NULL : entry_for(table, at, p.id, sizeof(*slot));
 	if (!slot)
 		return -1;
 	*slot = p;
 	return 0;
 }
 
-/* The beginning of a process's entry, without the version of its Python. */
+static int load_process(struct trace *t, struct cursor *c)
+{
+	return load_process_into(t, &t->processes, &t->process_at, false, c);
+}
+
 static int load_watched(struct trace *t, struct cursor *c)
 {
-	struct trace_process p = { 0 };
-	struct trace_process *earlier, *slot;
-
-	p.id = take_u32(c);
-	p.pid = take_u32(c);
-	p.parent_pid = take_u32(c);
-	p.start_ns = take_time(c);
-	p.end_ns = take_time(c);
-	earlier = entry_find(&t->watched, &t->watched_at, p.id, sizeof(*slot));
-	p.name = take_prefixed_text(t, c, earlier ? earlier->name : NULL);
-	slot = c->bad ? NULL : entry_for(&t->watched, &t->watched_at, p.id, sizeof(*slot));
-	if (!slot)
-		return -1;
-	*slot = p;
-	return 0;
+	return load_process_into(t, &t->watched, &t->watched_at, true, c);
 }
 
 static int load_thread(struct trace *t, struct cursor *c)

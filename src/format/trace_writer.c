@@ -278,7 +278,9 @@ int trace_write_note(struct trace_writer *w, const char *text, struct err *err)
 	return entry_write(w, BLOCK_NOTE, err);
 }
 
-int trace_write_process(struct trace_writer *w, const struct trace_process *p, struct err *err)
+/* watched: it has no agent, and so neither a Python that is known nor an account. */
+static int write_process(struct trace_writer *w, const struct trace_process *p, bool watched,
+			 struct err *err)
 {
 	struct buf *entry = entry_begin(w);
 
@@ -289,33 +291,27 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 	buf_add_varint(entry, p->id);
 	buf_add_varint(entry, p->pid);
 	buf_add_varint(entry, p->parent_pid);
-	buf_add_varint(entry, p->python_version);
+	if (!watched)
+		buf_add_varint(entry, p->python_version);
 	add_time(entry, p->start_ns);
 	add_time(entry, p->end_ns);
 	add_text(entry, p->name);
-	if (p->accounted) {
+	if (!watched && p->accounted) {
 		add_time(entry, p->overhead_ns);
 		buf_add_varint(entry, p->event_cost_ps);
 		buf_add_varint(entry, p->left_out_functions);
 	}
-	return entry_write(w, BLOCK_PROCESS, err);
+	return entry_write(w, watched ? BLOCK_WATCHED : BLOCK_PROCESS, err);
+}
+
+int trace_write_process(struct trace_writer *w, const struct trace_process *p, struct err *err)
+{
+	return write_process(w, p, false, err);
 }
 
 int trace_write_watched(struct trace_writer *w, const struct trace_process *p, struct err *err)
 {
-	struct buf *entry = entry_begin(w);
-
-	if (w->failed)
-		return fail(w, err);
-	if (idmap_put(&w->processes, p->id, 0))
-		return fail_memory(w, err);
-	buf_add_varint(entry, p->id);
-	buf_add_varint(entry, p->pid);
-	buf_add_varint(entry, p->parent_pid);
-	add_time(entry, p->start_ns);
-	add_time(entry, p->end_ns);
-	add_text(entry, p->name);
-	return entry_write(w, BLOCK_WATCHED, err);
+	return write_process(w, p, true, err);
 }
 
 static int queue_add(struct trace_writer *w, uint32_t thread)
