@@ -42,10 +42,11 @@ that were not.
 
 UNSEEN = """## Programs that the rules' authors had not seen
 
-`tests/gpu/unseen`: written by somebody who knew the list of ids, but neither the rules nor the programs above; recorded
-once (`tests/gpu/record_unseen.py`), and judged as they are. Where two ids are as right, the truth that came with them
-names both.
+`tests/gpu/unseen` and `unseen2`: written by somebody who knew the list of ids, but neither the rules nor the programs
+above; recorded once (`tests/gpu/record_unseen.py`), and judged as they are. Where two ids are as right, the truth that
+came with them names both; findings that it calls true besides count as right below.
 """
+UNSEEN_SETS = ["unseen", "unseen2"]
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
 Claim = namedtuple("Claim", "name id confidence right")
@@ -94,13 +95,14 @@ def judge(program, report, said):
                predicted(finding), actual(program, said))
 
 
-def claims(program, variant, report):
+def claims(program, variant, report, true=()):
     """
-    Each finding of a report, and whether it is true of the program.  Of a fixed variant it is
-    known that the planted one is not; what else limits it then nobody has planted: None.
+    Each finding of a report, and whether it is true of the program, as those in "true" are.  Of a
+    fixed variant it is known that the planted one is not; what else limits it then nobody has
+    planted: None.
     """
     def is_right(identifier):
-        if identifier in program.also:
+        if identifier in program.also or identifier in true:
             return True
         if variant == "slow":
             return identifier == program.finding
@@ -128,17 +130,19 @@ def place(finding):
         where.get("function"), os.path.basename(where.get("file") or "?"), where.get("line"))
 
 
+def saving(row):
+    return "–" if row.predicted is None else "%s (%s–%s)" % (
+        percent(row.predicted[1]), percent(row.predicted[0])[:-2], percent(row.predicted[2]))
+
+
 def bottleneck_table(rows):
     cells = []
     for row in rows:
-        saving = "–" if row.predicted is None else "%s (%s–%s)" % (
-            percent(row.predicted[1]), percent(row.predicted[0])[:-2], percent(row.predicted[2]))
         cells.append([row.program.name, "`%s`" % row.program.finding,
                       "`%s`" % row.finding["id"] if row.finding else "none",
                       "%.2f" % row.finding["confidence"] if row.finding else "–",
                       place(row.finding), mark(row.right_id), mark(row.right_function),
-                      mark(row.right_line), saving,
-                      percent(row.actual)])
+                      mark(row.right_line), saving(row), percent(row.actual)])
     return table(["program", "expected", "first finding", "confidence", "where", "id", "function",
                   "line", "predicted", "actual"], cells)
 
@@ -195,22 +199,23 @@ def page(rows, healthy, every, missing, machine):
     return "\n".join(parts)
 
 
-def unseen_part(judged):
-    """What is said of programs that nobody had in mind: (program, report) of each."""
+def unseen_part(judged, said):
+    """What is said of programs that nobody had in mind: (program, true besides, report) of each."""
     cells, every = [], []
-    for program, report in judged:
-        finding = (report.get("findings") or [None])[0]
+    for program, true, report in judged:
+        row = judge(program, report, said)
+        finding = row.finding
         right = finding["id"] in [program.finding] + program.also if finding else \
             program.finding is None
-        _, line = program.here(finding and finding.get("where"))
-        every += claims(program, "slow", report)
+        every += claims(program, "slow", report, true)
         expected = ["`%s`" % each if each else "none" for each in [program.finding] + program.also]
         cells.append([program.name, " or ".join(expected),
                       "`%s`" % finding["id"] if finding else "none",
                       "%.2f" % finding["confidence"] if finding else "–", place(finding),
-                      mark(right), mark(line) if program.places else "–"])
-    return UNSEEN + "\n" + table(["program", "expected", "first finding", "confidence", "where", "id",
-                                  "line"], cells) + \
+                      mark(right), mark(row.right_line) if program.places else "–", saving(row),
+                      percent(row.actual)])
+    return table(["program", "expected", "first finding", "confidence", "where", "id", "line",
+                  "predicted", "actual"], cells) + \
         "\nRight id first: **%d of %d**. All their findings:\n\n" % (
             sum(cell[5] == "yes" for cell in cells), len(cells)) + reliability_table(every)
 
@@ -226,20 +231,31 @@ def machine_of(report):
                                    frameworks]))
 
 
-def recorded_unseen(folder):
-    """(program, trace) of each that was recorded."""
-    if not folder:
-        return []
-    known = catalogue.programs(os.path.join(ROOT, "tests", "gpu", "unseen"), "unseen_truth.json")
-    traces = [(program, os.path.join(folder, program.name + ".isc")) for program in known]
-    return [(program, trace) for program, trace in traces if os.path.exists(trace)]
+def unseen_programs(name):
+    """(program, the ids that are true of it besides) of each in a set."""
+    folder, file_name = os.path.join(ROOT, "tests", "gpu", name), name + "_truth.json"
+    with open(os.path.join(folder, file_name), encoding="utf-8") as file:
+        truth = json.load(file)
+    return [(program, truth[program.name].get("true", []))
+            for program in catalogue.programs(folder, file_name)]
+
+
+def recorded_unseen(folder, name):
+    """(program, true besides, trace) of each in a set that was recorded."""
+    found = []
+    for program, true in unseen_programs(name) if folder else []:
+        for base in (program.name, program.name + "_slow"):
+            trace = os.path.join(folder, base + ".isc")
+            if os.path.exists(trace):
+                found.append((program, true, trace))
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True)
     parser.add_argument("--traces", required=True, metavar="FOLDER")
-    parser.add_argument("--unseen", metavar="FOLDER", help="recordings of tests/gpu/unseen")
+    parser.add_argument("--unseen", metavar="FOLDER", help="recordings of tests/gpu/unseen and unseen2")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
     args = parser.parse_args()
     if not os.path.isdir(args.traces):
@@ -261,11 +277,13 @@ def main():
                     healthy.append((program, report))
                 elif variant == "slow":
                     rows.append(judge(program, report, said))
-        unseen = [(program, analyze(os.path.abspath(args.bin), trace, folder))
-                  for program, trace in recorded_unseen(args.unseen)]
+        unseen = [[(program, true, analyze(os.path.abspath(args.bin), trace, folder))
+                   for program, true, trace in recorded_unseen(args.unseen, name)]
+                  for name in UNSEEN_SETS]
     text = page(rows, healthy, every, missing, machine)
-    if unseen:
-        text += "\n" + unseen_part(unseen)
+    if any(unseen):
+        text += "\n" + "\n".join([UNSEEN] + [unseen_part(judged, said_in(args.unseen))
+                                            for judged in unseen if judged])
     if args.write:
         with open(args.write, "w", encoding="utf-8") as file:
             file.write(text)

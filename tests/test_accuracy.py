@@ -65,15 +65,32 @@ def test_the_page_counts_what_was_right():
 
 
 def test_of_unseen_programs_either_id_is_right_and_nothing_of_healthy_ones():
-    folder = os.path.join(ROOT, "tests", "gpu", "unseen")
-    unseen = {each.name: each for each in accuracy.catalogue.programs(folder, "unseen_truth.json")}
+    unseen = {program.name: program for program, _ in accuracy.unseen_programs("unseen")}
     text = accuracy.unseen_part([
-        (unseen["detections"], {"findings": [finding("readback")]}),
-        (unseen["rerank"], {"findings": [finding("io-wait")]}),
-        (unseen["bulk_encode"], {"findings": []})])
+        (unseen["detections"], [], {"findings": [finding("readback")]}),
+        (unseen["rerank"], [], {"findings": [finding("io-wait")]}),
+        (unseen["bulk_encode"], [], {"findings": []})], {})
     assert "Right id first: **2 of 3**" in text
     assert "| detections | `sync-per-step` or `readback` | `readback` | 0.90 |" in text
-    assert "| bulk_encode | none or `gpu-bound` | none | – | – | yes | – |" in text
+    assert "| bulk_encode | none or `gpu-bound` | none | – | – | yes | – | – | – |" in text
+
+
+def test_what_is_true_besides_is_no_mistake_and_what_the_fix_saved_is_told():
+    program, true = next(pair for pair in accuracy.unseen_programs("unseen2")
+                         if pair[0].name == "hashed_features")
+    said = {"hashed_features_slow": {"ms_per_step": 10}, "hashed_features_fixed": {"ms_per_step": 4}}
+    report = {"findings": [finding("page-faults"), finding("host-numpy"), finding("io-wait")]}
+    text = accuracy.unseen_part([(program, true, report)], said)
+    assert "Right id first: **1 of 1**" in text and "| 60 % |" in text
+    assert "| 0.9–1.0 | 3 | 2 | 67 % | 0 |" in text
+
+
+def test_recordings_of_both_sets_are_found_by_their_names(tmp_path):
+    for name in ("rerank", "hashed_features_slow", "hashed_features_fixed"):
+        (tmp_path / (name + ".isc")).write_bytes(b"")
+    found = [[program.name for program, _, _ in accuracy.recorded_unseen(str(tmp_path), name)]
+             for name in accuracy.UNSEEN_SETS]
+    assert found == [["rerank"], ["hashed_features"]]
 
 
 def test_without_recordings_it_says_where_they_come_from(tmp_path):

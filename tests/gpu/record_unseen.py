@@ -1,9 +1,11 @@
-"""Records the programs of tests/gpu/unseen, which were written without knowledge of the analyzer's
-rules: one after the other, default settings.  Traces, reports and logs, each compressed, are left
-in unseen-1.tar and unseen-2.tar.  unseen_truth.json says what is slow in each: "finding", or one of
-"also"; null: nothing is.
+"""Records the programs of tests/gpu/unseen and unseen2, which were written without knowledge of the
+analyzer's rules: one after the other, default settings.  Traces, reports and logs, each compressed,
+are left in unseen-1.tar and unseen-2.tar.  unseen_truth.json and unseen2_truth.json say what is slow
+in each: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true"; where
+several verdicts are right, in "verdicts".  Those of unseen2 have a fixed variant (--fixed), which
+is recorded after the slow ones: NAME_slow and NAME_fixed.
 
-    record_unseen.py
+    record_unseen.py --set unseen2 --seconds 2
     record_unseen.py --budget 200 thumbnails speech_rnn
 """
 
@@ -21,17 +23,33 @@ import record_examples
 from kit import FAIL, SKIP, Row
 from record_examples import catalogue
 
-UNSEEN = os.path.join(kit.HERE, "unseen")
+SETS = ["unseen", "unseen2"]
 ARCHIVES = 2
 SAID = re.compile(r"^steps=(\d+) ms_per_step=([\d.]+)$", re.MULTILINE)
 
 
-def programs():
-    return catalogue.programs(UNSEEN, "unseen_truth.json")
+def programs(name="unseen"):
+    return catalogue.programs(os.path.join(kit.HERE, name), name + "_truth.json")
+
+
+def runs(sets):
+    """(name of the recording, its program, variant): of each set the slow ones first."""
+    chosen = []
+    for name in sets:
+        if name == "unseen":  # these have no fixed variant
+            chosen += [(program.name, program, "slow") for program in programs(name)]
+            continue
+        for variant in ("slow", "fixed"):
+            chosen += [("%s_%s" % (program.name, variant), program, variant)
+                       for program in programs(name) if variant in program.variants]
+    return chosen
 
 
 def said(stdout):
     """What a program's last line says; None where there is none."""
+    words = catalogue.said(stdout)
+    if words:
+        return words
     found = SAID.findall(stdout)
     return {"steps": int(found[-1][0]), "ms_per_step": float(found[-1][1])} if found else None
 
@@ -47,7 +65,6 @@ def compress(folder, name):
 
 
 def main():
-    known = programs()
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=os.environ.get("OUT", "."), help="where they are left")
@@ -55,24 +72,27 @@ def main():
                         help="begin nothing after so many seconds")
     parser.add_argument("--option", action="append", default=[], help="of inferscope run")
     parser.add_argument("--seconds", type=float, default=3, metavar="S", help="of requests")
-    parser.add_argument("what", nargs="*", help="programs; default: all")
+    parser.add_argument("--set", action="append", choices=SETS, help="of programs; default: both")
+    parser.add_argument("what", nargs="*", help="programs or recordings; default: all")
     args = parser.parse_args()
-    for word in set(args.what) - {program.name for program in known}:
+    known = runs(args.set or SETS)
+    for word in set(args.what) - {each for name, program, _ in known for each in (name, program.name)}:
         parser.error("no program '%s'" % word)
     problem = kit.obstacle()
     begin = time.monotonic()
     rows = []
     with tempfile.TemporaryDirectory(prefix="inferscope-unseen-") as folder:
-        for program in known:
-            if args.what and program.name not in args.what:
+        for name, program, variant in known:
+            if args.what and not {name, program.name} & set(args.what):
                 continue
             late = time.monotonic() - begin > args.budget
             if problem or late:
-                row = Row(program.name, "recorded", "", problem or "no time left", SKIP)
+                row = Row(name, "recorded", "", problem or "no time left", SKIP)
             else:
-                command = [program.path, "--seconds", str(args.seconds)]
-                row, _ = record_examples.record(program.name, command, folder, args.option, said)
-                compress(folder, program.name)
+                command = program.command(variant, "--seconds", str(args.seconds))
+                options = args.option + ["--report", os.path.join(folder, name + ".json")]
+                row, _ = record_examples.record(name, command, folder, options, said)
+                compress(folder, name)
             rows.append(row)
             kit.show([row])
             sys.stdout.flush()
