@@ -3,8 +3,8 @@
     scripts/accuracy.py --bin build/stage/bin/inferscope --traces FOLDER [--unseen FOLDER]
                         [--write docs/ACCURACY.md]
 
-FOLDER holds what tests/gpu/record_examples.py left, or tests/gpu/record_unseen.py, unpacked: PROGRAM_VARIANT.isc, and what it said in
-PROGRAM_VARIANT.log.  Reports are made anew, so that the table tells of the present
+FOLDER holds what tests/gpu/record_examples.py left, or tests/gpu/record_unseen.py, unpacked:
+PROGRAM_VARIANT.isc, and what it said in PROGRAM_VARIANT.log.  Reports are made anew, so that the table tells of the present
 program.  The status is 0 whatever the table says.
 """
 
@@ -31,8 +31,8 @@ programs with one planted bottleneck each, in a slow and a fixed variant, and
 (`tests/gpu/record_examples.py`);
 `make accuracy` makes this page from the recordings. The right id stands in
 `examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a
-marked one is wrong. The rules were written with these recordings at hand; the last chapter is about programs
-that were not.
+marked one is wrong. The rules were written with these recordings at hand; the last chapter is
+about programs that were not.
 
 - **First finding**: the first of the report, whatever its confidence.
 - **Predicted**: its saving as a share of the step, with its range. **Actual**: what the fixed
@@ -42,9 +42,10 @@ that were not.
 
 UNSEEN = """## Programs that the rules' authors had not seen
 
-`tests/gpu/unseen` and `unseen2`: written by somebody who knew the list of ids, but neither the rules nor the programs
-above; recorded once (`tests/gpu/record_unseen.py`), and judged as they are. Where two ids are as right, the truth that
-came with them names both; findings that it calls true besides count as right below.
+`tests/gpu/unseen` and `unseen2`: written by somebody who knew the list of ids, but neither the
+rules nor the programs above; recorded once (`tests/gpu/record_unseen.py`), and judged as they are.
+Where two ids are as right, the truth that came with them names both; findings that it calls true
+besides count as right below.
 """
 UNSEEN_SETS = ["unseen", "unseen2"]
 
@@ -255,7 +256,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True)
     parser.add_argument("--traces", required=True, metavar="FOLDER")
-    parser.add_argument("--unseen", metavar="FOLDER", help="recordings of tests/gpu/unseen and unseen2")
+    parser.add_argument("--unseen", metavar="FOLDER",
+                        help="recordings of tests/gpu/unseen and unseen2")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")
     args = parser.parse_args()
     if not os.path.isdir(args.traces):

@@ -78,7 +78,8 @@ def test_of_unseen_programs_either_id_is_right_and_nothing_of_healthy_ones():
 def test_what_is_true_besides_is_no_mistake_and_what_the_fix_saved_is_told():
     program, true = next(pair for pair in accuracy.unseen_programs("unseen2")
                          if pair[0].name == "hashed_features")
-    said = {"hashed_features_slow": {"ms_per_step": 10}, "hashed_features_fixed": {"ms_per_step": 4}}
+    said = {"hashed_features_%s" % variant: {"ms_per_step": ms}
+            for variant, ms in (("slow", 10), ("fixed", 4))}
     report = {"findings": [finding("page-faults"), finding("host-numpy"), finding("io-wait")]}
     text = accuracy.unseen_part([(program, true, report)], said)
     assert "Right id first: **1 of 1**" in text and "| 60 % |" in text
@@ -94,7 +95,8 @@ def test_recordings_of_both_sets_are_found_by_their_names(tmp_path):
 
 
 def test_without_recordings_it_says_where_they_come_from(tmp_path):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "accuracy.py"), "--bin", "x",
-                           "--traces", str(tmp_path / "none")], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "accuracy.py"),
+                           "--bin", "x", "--traces", str(tmp_path / "none")],
+                          stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert "record_examples.py" in done.stderr

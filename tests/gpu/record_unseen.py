@@ -1,9 +1,9 @@
 """Records the programs of tests/gpu/unseen and unseen2, which were written without knowledge of the
 analyzer's rules: one after the other, default settings.  Traces, reports and logs, each compressed,
-are left in unseen-1.tar and unseen-2.tar.  unseen_truth.json and unseen2_truth.json say what is slow
-in each: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true"; where
-several verdicts are right, in "verdicts".  Those of unseen2 have a fixed variant (--fixed), which
-is recorded after the slow ones: NAME_slow and NAME_fixed.
+are left in unseen-1.tar and unseen-2.tar.  unseen_truth.json and unseen2_truth.json say what is
+slow in each: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true";
+where several verdicts are right, in "verdicts".  Those of unseen2 have a fixed variant (--fixed),
+which is recorded after the slow ones: NAME_slow and NAME_fixed.
 
     record_unseen.py --set unseen2 --seconds 2
     record_unseen.py --budget 200 thumbnails speech_rnn
@@ -76,7 +76,8 @@ def main():
     parser.add_argument("what", nargs="*", help="programs or recordings; default: all")
     args = parser.parse_args()
     known = runs(args.set or SETS)
-    for word in set(args.what) - {each for name, program, _ in known for each in (name, program.name)}:
+    words = {each for name, program, _ in known for each in (name, program.name)}
+    for word in set(args.what) - words:
         parser.error("no program '%s'" % word)
     problem = kit.obstacle()
     begin = time.monotonic()
