@@ -4,8 +4,8 @@
                         [--write docs/ACCURACY.md]
 
 FOLDER holds what tests/gpu/record_examples.py left, or tests/gpu/record_unseen.py, unpacked:
-PROGRAM_VARIANT.isc, and what it said in PROGRAM_VARIANT.log.  Reports are made anew, so that the table tells of the present
-program.  The status is 0 whatever the table says.
+PROGRAM_VARIANT.isc, and what it said in PROGRAM_VARIANT.log.  Reports are made anew, so that the
+table tells of the present program.  The status is 0 whatever the table says.
 """
 
 import argparse
