@@ -40,10 +40,12 @@ static const struct word types[] = {
 	{ "sgemm", "f32" }, { "f32", "f32" },       { "float", "f32" },
 };
 
-/* nvjet_hsh_...: the type of A is one letter. */
-static const struct word nvjet_types[] = {
-	{ "nvjet_t", "bf16" }, { "nvjet_h", "f16" }, { "nvjet_s", "f32" },
-	{ "nvjet_q", "fp8" },  { "nvjet_d", "f64" },
+/* Behind nvjet_: the type of A is one letter. */
+static const struct {
+	char letter;
+	const char *say;
+} nvjet_types[] = {
+	{ 't', "bf16" }, { 'h', "f16" }, { 's', "f32" }, { 'q', "fp8" }, { 'd', "f64" },
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -168,6 +170,23 @@ static bool cublas_code(const char *name)
 	return false;
 }
 
+/* "nvjet_hsh_128x64...", since CUDA 13 "nvjet_sm90_hsh_128x64..."; NULL: it is not known. */
+static const char *nvjet_type(const char *full)
+{
+	const char *p = strstr(full, "nvjet_");
+
+	if (!p)
+		return NULL;
+	p += strlen("nvjet_");
+	if (!strncmp(p, "sm", 2) && isdigit((unsigned char)p[2]))
+		p += strcspn(p, "_");
+	p += *p == '_';
+	for (size_t i = 0; i < COUNT(nvjet_types); i++)
+		if (*p == nvjet_types[i].letter)
+			return nvjet_types[i].say;
+	return NULL;
+}
+
 static const struct word cublas_marks[] = {
 	{ "cublas", "" },
 	{ "gemmSN_", "" },
@@ -197,7 +216,7 @@ static const char *family_of(const char *full)
 
 bool kernel_library_brief(const char *full, char brief[KERNEL_BRIEF_MAX + 1])
 {
-	const char *type = find_word(full, nvjet_types, COUNT(nvjet_types));
+	const char *type = nvjet_type(full);
 	const char *family = family_of(full);
 	const char *operation = find_word(full, operations, COUNT(operations));
 	char tile[40] = "";

@@ -89,6 +89,9 @@ static const struct {
 	  "cudnn conv 128x128x16 tf32" },
 	{ "nvjet_hsh_128x64_64x6_1x2_h_bz_coopA_TNT", "nvjet gemm 128x64 f16" },
 	{ "nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNN", "nvjet gemm 64x8 bf16" },
+	{ "nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN", "nvjet gemm 192x192 bf16" },
+	{ "nvjet_sm90_sss_128x64_32x6_1x2_h_bz_TNT", "nvjet gemm 128x64 f32" },
+	{ "nvjet_sss_128x64_32x6_1x2_h_bz_TNT", "nvjet gemm 128x64 f32" },
 	{ "void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float, true, "
 	  "false, false>(int)",
 	  "cublas splitk reduce f32" },
