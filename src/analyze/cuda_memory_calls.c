@@ -6,6 +6,7 @@
 #include "analyze/gpu_busy.h"
 #include "analyze/stats.h"
 #include "base/array.h"
+#include "base/bisect.h"
 
 /* CUDA_MEMORY_CALLS: it is another call. */
 static enum cuda_memory_call kind_of(enum cuda_call what)
@@ -68,17 +69,10 @@ void cuda_memory_calls_release(struct cuda_memory_calls *c)
 
 static size_t first_of(const struct cuda_memory_calls *c, uint32_t process)
 {
-	size_t low = 0, high = c->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->items[mid].process < process)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, c->count, c->items[at].process < process);
+	return at;
 }
 
 void cuda_memory_calls_sum(const struct cuda_memory_calls *c, uint32_t process,

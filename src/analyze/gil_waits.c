@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/bisect.h"
+
 /* A stretch of time in which a thread had the lock. */
 struct hold {
 	int64_t start_ns, end_ns;
@@ -60,17 +62,10 @@ static int collect_holds(struct holds *h, const struct look_window *w, const str
 
 static size_t first_behind(const struct holds *h, int64_t time_ns)
 {
-	size_t low = 0, high = h->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (h->items[mid].end_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, h->count, h->items[at].end_ns <= time_ns);
+	return at;
 }
 
 static int share_out(struct wait_pairs *out, const struct look *l, const struct holds *h,

@@ -2,6 +2,7 @@
 
 #include "analyze/stats.h"
 #include "base/array.h"
+#include "base/bisect.h"
 
 int64_t gpu_length(int64_t start_ns, int64_t end_ns)
 {
@@ -93,20 +94,13 @@ int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t
 /* Busy time up to a moment. */
 static int64_t busy_before(const struct gpu_section *s, int64_t time_ns)
 {
-	size_t low = 0, high = s->stretch_count;
+	size_t at = 0;
 	const struct gpu_stretch *in;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->stretches[mid].start_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	BISECT(at, s->stretch_count, s->stretches[at].start_ns <= time_ns);
+	if (!at)
 		return 0;
-	in = &s->stretches[low - 1];
+	in = &s->stretches[at - 1];
 	return stats_add(in->before_ns,
 			 gpu_length(in->start_ns, time_ns < in->end_ns ? time_ns : in->end_ns));
 }
@@ -118,19 +112,12 @@ int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t 
 
 int64_t gpu_paused_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns)
 {
-	size_t low = 0, high = s->pause_count;
+	size_t at = 0;
 	int64_t paused_ns = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->pauses[mid].end_ns <= start_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < s->pause_count && s->pauses[low].start_ns < end_ns; low++) {
-		const struct gpu_pause *p = &s->pauses[low];
+	BISECT(at, s->pause_count, s->pauses[at].end_ns <= start_ns);
+	for (; at < s->pause_count && s->pauses[at].start_ns < end_ns; at++) {
+		const struct gpu_pause *p = &s->pauses[at];
 
 		paused_ns += gpu_length(p->start_ns > start_ns ? p->start_ns : start_ns,
 					p->end_ns < end_ns ? p->end_ns : end_ns);

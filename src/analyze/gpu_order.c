@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/stats.h"
+#include "base/bisect.h"
 
 #define BY_LESS(x, y)                              \
 	do {                                       \
@@ -190,18 +191,11 @@ int gpu_change_order(const void *a, const void *b)
 const struct gpu_change_ref *gpu_changes_of(const struct gpu_change_ref *changes, size_t n,
 					    uint32_t process, size_t *count)
 {
-	size_t low = 0, high = n;
+	size_t at = 0, end;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (changes[mid].change->process < process)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (high = low; high < n && changes[high].change->process == process;)
-		high++;
-	*count = high - low;
-	return changes + low;
+	BISECT(at, n, changes[at].change->process < process);
+	for (end = at; end < n && changes[end].change->process == process;)
+		end++;
+	*count = end - at;
+	return changes + at;
 }

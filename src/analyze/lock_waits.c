@@ -4,6 +4,7 @@
 
 #include "analyze/waits.h"
 #include "base/array.h"
+#include "base/bisect.h"
 
 /*
  * Finding out who had a lock takes the looks at all threads meanwhile.  Beyond so many, for
@@ -215,17 +216,10 @@ static void collect_changes(struct changes *c, const struct episode *first, size
 
 static size_t first_change_behind(const struct changes *c, int64_t time_ns)
 {
-	size_t low = 0, high = c->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->items[mid]->end_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, c->count, c->items[at]->end_ns <= time_ns);
+	return at;
 }
 
 static int blame_all(struct state *s, const struct episode *e, const struct changes *c)

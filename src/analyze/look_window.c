@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "timeline/user_code.h"
 
 void look_window_release(struct look_window *w)
@@ -64,33 +65,20 @@ int look_window_sort(struct look_window *w)
 
 const struct window_thread *look_window_thread(const struct look_window *w, uint32_t thread)
 {
-	size_t low = 0, high = w->thread_count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->threads[mid].thread < thread)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < w->thread_count && w->threads[low].thread == thread ? &w->threads[low] : NULL;
+	BISECT(at, w->thread_count, w->threads[at].thread < thread);
+	return at < w->thread_count && w->threads[at].thread == thread ? &w->threads[at] : NULL;
 }
 
 const struct look *look_window_at(const struct look_window *w, const struct window_thread *t,
 				  int64_t time_ns)
 {
-	size_t low = t->first, high = t->first + t->count;
+	size_t at = t->first;
 
-	while (low < high) { /* a thread's looks do not overlap: their ends are in order */
-		size_t mid = low + (high - low) / 2;
-
-		if (w->items[mid].end_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < t->first + t->count ? &w->items[low] : NULL;
+	/* A thread's looks do not overlap: their ends are in order. */
+	BISECT(at, t->first + t->count, w->items[at].end_ns <= time_ns);
+	return at < t->first + t->count ? &w->items[at] : NULL;
 }
 
 const struct look *look_window_next(const struct look_window *w, const struct window_thread *t,

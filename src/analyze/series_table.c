@@ -5,6 +5,7 @@
 
 #include "analyze/stats.h"
 #include "base/array.h"
+#include "base/bisect.h"
 #include "format/series.h"
 #include "timeline/pair_map.h"
 
@@ -121,17 +122,10 @@ void series_table_release(struct series_table *st)
 static size_t position(const struct series_table *st, uint32_t process, uint32_t kind,
 		       uint32_t instance)
 {
-	size_t low = 0, high = st->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (compare(&st->items[mid], process, kind, instance) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, st->count, compare(&st->items[at], process, kind, instance) < 0);
+	return at;
 }
 
 const struct series *series_find(const struct series_table *st, uint32_t process, uint32_t kind,
@@ -167,17 +161,10 @@ int64_t series_last_ns(const struct series *s)
 /* The first point behind a moment; count: none. */
 static size_t point_after(const struct series *s, int64_t time_ns)
 {
-	size_t low = 0, high = s->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->values[mid].time_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, s->count, s->values[at].time_ns <= time_ns);
+	return at;
 }
 
 /* Times of a trace are less than 2^62: differences do not overflow. */

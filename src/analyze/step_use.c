@@ -8,6 +8,7 @@
 #include "analyze/kernel_math.h"
 #include "analyze/stats.h"
 #include "analyze/use_tops.h"
+#include "base/bisect.h"
 
 /* Host and device may disagree by a few microseconds about when a wait was over. */
 #define WAIT_TOLERANCE_NS 10000
@@ -32,22 +33,16 @@ struct user {
 static const struct stretch *stretch_at(struct user *u, int64_t time_ns)
 {
 	const struct stretch *recent = &u->stretches[u->recent];
-	size_t low = 0, high = u->stretch_count;
+	size_t at = 0;
 
 	/* One step has much work: most is found without a search. */
-	if (recent->start_ns <= time_ns && (u->recent + 1 == high || time_ns < recent[1].start_ns))
+	if (recent->start_ns <= time_ns &&
+	    (u->recent + 1 == u->stretch_count || time_ns < recent[1].start_ns))
 		return recent;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (u->stretches[mid].start_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	BISECT(at, u->stretch_count, u->stretches[at].start_ns <= time_ns);
+	if (!at)
 		return NULL;
-	u->recent = low - 1;
+	u->recent = at - 1;
 	return &u->stretches[u->recent];
 }
 

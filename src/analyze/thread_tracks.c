@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/partition.h"
+#include "base/bisect.h"
 #include "format/torch_scopes.h"
 #include "timeline/sample_walk.h"
 
@@ -30,17 +31,10 @@ static const enum time_class device_classes[DEVICE_TRACKS] = {
 /* The first activity of a process, or of a later one. */
 static size_t first_activity(const struct gpu_timeline *g, uint32_t process)
 {
-	size_t low = 0, high = gpu_activity_count(g);
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (gpu_activity(g, mid)->process < process)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, gpu_activity_count(g), gpu_activity(g, at)->process < process);
+	return at;
 }
 
 int device_tracks_fill(struct device_tracks *d, const struct gpu_timeline *g, uint32_t process,
@@ -102,20 +96,17 @@ static enum time_class class_of_call(const struct gpu_timeline *g, const struct 
 	return call_classes[c->what];
 }
 
+static bool is_before(const struct gpu_call *c, size_t thread, int64_t time_ns)
+{
+	return c->thread < thread || (c->thread == thread && c->start_ns < time_ns);
+}
+
 size_t call_track_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns)
 {
-	size_t low = 0, high = gpu_call_count(g);
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct gpu_call *c = gpu_call(g, mid);
-
-		if (c->thread < thread || (c->thread == thread && c->start_ns < time_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, gpu_call_count(g), is_before(gpu_call(g, at), thread, time_ns));
+	return at;
 }
 
 static bool starts_work(enum time_class what)
@@ -155,17 +146,10 @@ static const struct {
 /* The first scope of a thread, or of a later one. */
 static size_t first_scope(const struct timeline *tl, size_t thread)
 {
-	size_t low = 0, high = timeline_scope_count(tl);
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (timeline_scope(tl, mid)->thread < thread)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, timeline_scope_count(tl), timeline_scope(tl, at)->thread < thread);
+	return at;
 }
 
 int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 
 void track_release(struct track *t)
 {
@@ -69,17 +70,10 @@ void track_sort(struct track *t)
 /* The first that ends behind a time. */
 static size_t first_behind(const struct track *t, int64_t time_ns)
 {
-	size_t low = 0, high = t->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->items[mid].end_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, t->count, t->items[at].end_ns <= time_ns);
+	return at;
 }
 
 int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/buf.h"
 
 #define LOADS_MAX 64u          /* segments of a file */
@@ -182,23 +183,17 @@ static bool address_of(const struct elf_symbols *s, uint64_t file_offset, uint64
 
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t file_offset)
 {
-	size_t low = 0, high = s->count;
+	size_t at = 0;
 	const struct symbol *found;
 	uint64_t address;
 
 	if (!address_of(s, file_offset, &address))
 		return NULL;
-	while (low < high) { /* the first that begins behind it */
-		size_t mid = low + (high - low) / 2;
-
-		if (s->symbols[mid].begin <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	/* The first that begins behind it. */
+	BISECT(at, s->count, s->symbols[at].begin <= address);
+	if (!at)
 		return NULL;
-	found = &s->symbols[low - 1];
+	found = &s->symbols[at - 1];
 	/* Hand-written assembler often does not say how long a function is: up to the next one. */
 	if (found->end != found->begin && address >= found->end)
 		return NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/buf.h"
 #include "base/idmap.h"
 #include "capture/elf_symbols.h"
@@ -176,17 +177,10 @@ static void read_maps(struct native_places *p, struct native_maps *m, pid_t pid)
 /* The kernel lists them in order. */
 static const struct native_mapping *mapping_at(const struct native_maps *m, uint64_t address)
 {
-	size_t low = 0, high = m->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->items[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < m->count && m->items[low].begin <= address ? &m->items[low] : NULL;
+	BISECT(at, m->count, m->items[at].end <= address);
+	return at < m->count && m->items[at].begin <= address ? &m->items[at] : NULL;
 }
 
 static uint32_t place_find(struct native_places *p, struct library *l, uint64_t offset,

@@ -13,6 +13,7 @@
 
 #include "export/export.h"
 #include "format/trace_args.h"
+#include "timeline/process_position.h"
 
 #define SCHEMA_VERSION 1
 
@@ -399,32 +400,15 @@ static void write_head(struct exported *x)
 static int pids_find(struct exported *x)
 {
 	size_t count = trace_thread_count(x->trace);
-	size_t last = 0;
 
 	x->pid_of = calloc(count ? count : 1, sizeof(*x->pid_of));
 	if (!x->pid_of)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t process = trace_thread(x->trace, i)->process;
+		size_t at = process_position(x->trace, trace_thread(x->trace, i)->process);
 
-		/*
-		 * Processes are in order of their ids, but threads not in that of their
-		 * processes.
-		 */
-		if (trace_process(x->trace, last)->id != process) {
-			size_t low = 0, high = trace_process_count(x->trace);
-
-			while (high - low > 1) {
-				size_t mid = low + (high - low) / 2;
-
-				if (trace_process(x->trace, mid)->id <= process)
-					low = mid;
-				else
-					high = mid;
-			}
-			last = low;
-		}
-		x->pid_of[i] = trace_process(x->trace, last)->pid;
+		/* The reader drops threads of processes that it does not know. */
+		x->pid_of[i] = trace_process(x->trace, at)->pid;
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "export/export_json.h"
 #include "timeline/sample_spans.h"
 
@@ -80,22 +81,19 @@ struct timeline_visitor export_traced_visitor(struct export_traced *k)
 	};
 }
 
+static bool is_before(const struct pause *p, const struct sampled_span *s)
+{
+	return p->thread < s->thread || (p->thread == s->thread && p->end_ns <= s->start_ns);
+}
+
 /* They come thread by thread, in order of time. */
 static bool in_a_pause(const struct export_traced *k, const struct sampled_span *s)
 {
-	size_t low = 0, high = k->pause_count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct pause *p = &k->pauses[mid];
-
-		if (p->thread < s->thread || (p->thread == s->thread && p->end_ns <= s->start_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < k->pause_count && k->pauses[low].thread == s->thread &&
-	       k->pauses[low].start_ns < s->end_ns;
+	BISECT(at, k->pause_count, is_before(&k->pauses[at], s));
+	return at < k->pause_count && k->pauses[at].thread == s->thread &&
+	       k->pauses[at].start_ns < s->end_ns;
 }
 
 /* Is it in the trace, exactly? */

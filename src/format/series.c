@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
+
 #define PROCESS(kind, name, unit, nature)                \
 	{                                                \
 		kind, name, unit, SERIES_PROCESS, nature \
@@ -107,17 +109,10 @@ static const struct series_quantity quantities[] = {
 
 const struct series_quantity *series_quantity(uint32_t kind)
 {
-	size_t low = 0, high = QUANTITIES;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if ((uint32_t)quantities[mid].kind < kind)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < QUANTITIES && (uint32_t)quantities[low].kind == kind ? &quantities[low] : NULL;
+	BISECT(at, QUANTITIES, (uint32_t)quantities[at].kind < kind);
+	return at < QUANTITIES && (uint32_t)quantities[at].kind == kind ? &quantities[at] : NULL;
 }
 
 const struct series_quantity *series_quantity_named(const char *name)

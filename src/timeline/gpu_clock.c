@@ -27,8 +27,10 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "timeline/clock_fit.h"
 #include "timeline/gpu_tables.h"
+#include "timeline/pair_map.h"
 
 #define WINDOW_CELL_NS 500000000 /* windows are two cells wide and move by one */
 #define WINDOW_CELLS_MAX 4096u
@@ -86,19 +88,10 @@ static void waits_prepare(struct gpu_timeline *g)
 /* The first wait that does not come before `key`. */
 static size_t wait_find(const struct gpu_wait *w, size_t n, const struct gpu_wait *key)
 {
-	size_t low = 0;
+	size_t at = 0;
 
-	while (n) {
-		size_t half = n / 2;
-
-		if (compare_waits(&w[low + half], key) < 0) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return low;
+	BISECT(at, n, compare_waits(&w[at], key) < 0);
+	return at;
 }
 
 static int64_t wait_end(const struct merge *m, bool all, uint32_t stream, int64_t from_ns)

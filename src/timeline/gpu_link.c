@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "timeline/gpu_tables.h"
 
 static int compare_activities(const struct gpu_activity *x, const struct gpu_activity *y)
@@ -126,17 +127,10 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 
 static size_t first_not_below(const struct call_index *x, uint64_t number)
 {
-	size_t low = 0, high = x->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (x->items[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BISECT(at, x->count, x->items[at].number < number);
+	return at;
 }
 
 /* Work mostly begins in the order of its calls: what is wanted comes soon after the last one. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 
 /* Scopes around one that turn out to be over before it: beyond so many it has no parent. */
 #define CLIMB_MAX 4096
@@ -182,23 +183,20 @@ int scopes_leave_out(struct scopes *s, uint32_t id)
 	return pair_map_put(&s->left_out_at, 0, id, s->left_out_count++);
 }
 
+static bool is_before(const struct scope_gap *g, const struct scope *scope)
+{
+	return g->thread < scope->thread ||
+	       (g->thread == scope->thread && g->start_ns < scope->start_ns);
+}
+
 /* Where the first gap on the scope's thread after its begin starts, or INT64_MAX. */
 static int64_t first_gap_after(const struct scopes *s, const struct scope *scope)
 {
-	size_t low = 0, high = s->gap_count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct scope_gap *g = &s->gaps[mid];
-
-		if (g->thread < scope->thread ||
-		    (g->thread == scope->thread && g->start_ns < scope->start_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < s->gap_count && s->gaps[low].thread == scope->thread)
-		return s->gaps[low].start_ns;
+	BISECT(at, s->gap_count, is_before(&s->gaps[at], scope));
+	if (at < s->gap_count && s->gaps[at].thread == scope->thread)
+		return s->gaps[at].start_ns;
 	return INT64_MAX;
 }
 

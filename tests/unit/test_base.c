@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/bisect.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/varint.h"
@@ -201,6 +202,26 @@ static void err_errno_names_the_reason_and_leaves_errno(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+static void a_search_ends_at_the_first_that_is_not_before(void **state)
+{
+	static const int values[] = { 1, 3, 3, 5, 9 };
+
+	(void)state;
+	for (size_t n = 0; n <= 5; n++) {
+		for (int wanted = 0; wanted <= 10; wanted++) {
+			size_t at = 0, slow = 0;
+
+			while (slow < n && values[slow] < wanted)
+				slow++;
+			BISECT(at, n, values[at] < wanted);
+			assert_int_equal(at, slow);
+			at = n;
+			BISECT(at, n, values[at] < wanted); /* nothing to look at */
+			assert_int_equal(at, n);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +237,7 @@ int main(void)
 		cmocka_unit_test(zigzag_round_trips_and_keeps_small_values_small),
 		cmocka_unit_test(err_set_returns_minus_one_and_cuts_long_text),
 		cmocka_unit_test(err_errno_names_the_reason_and_leaves_errno),
+		cmocka_unit_test(a_search_ends_at_the_first_that_is_not_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
