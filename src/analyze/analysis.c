@@ -39,13 +39,12 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 	const struct trace_end *end = trace_end(t);
 	const char *gpu;
 
-	while (run->command_count < COMMAND_MAX && trace_info(t, "command", run->command_count))
-		run->command_count++;
-	run->command = calloc(run->command_count + 1, sizeof(*run->command));
+	run->command = calloc(COMMAND_MAX, sizeof(*run->command));
 	if (!run->command)
 		return -1;
-	for (size_t i = 0; i < run->command_count; i++)
-		run->command[i] = trace_info(t, "command", i);
+	for (size_t i = 0; i < trace_info_count(t) && run->command_count < COMMAND_MAX; i++)
+		if (!strcmp(trace_info_key(t, i), "command"))
+			run->command[run->command_count++] = trace_info_value(t, i);
 	run->cwd = trace_info(t, "cwd", 0);
 	run->python = trace_info(t, "python", 0);
 	if (!run->python)

@@ -255,29 +255,28 @@ static bool are_few(const struct gpu_clock *c)
 	return c->violations_after * OUTLIER_SHARE <= c->pairs_below + c->pairs_above;
 }
 
-/* When the next of its stream began; INT64_MAX: there is none. */
-static int64_t next_start(const struct merge *m, size_t i)
+/* From the last to the first, so that of each stream the next activity is known. */
+static int cut_ends(struct merge *m)
 {
-	const struct gpu_activity *a = &m->activities[i];
+	struct pair_map next; /* (context, stream): position */
+	int rc = 0;
 
-	for (i++; i < m->count; i++)
-		if (m->activities[i].stream == a->stream && m->activities[i].context == a->context)
-			return m->activities[i].start_ns;
-	return INT64_MAX;
-}
+	pair_map_init(&next);
+	for (size_t i = m->count; i > 0 && !rc; i--) {
+		struct gpu_activity *a = &m->activities[i - 1];
+		size_t behind = pair_map_find(&next, a->context, a->stream);
+		int64_t next_ns = behind == PAIR_NONE ? INT64_MAX : m->activities[behind].start_ns;
 
-static void cut_ends(struct merge *m)
-{
-	for (size_t i = 0; i < m->count; i++) {
-		struct gpu_activity *a = &m->activities[i];
-
-		if (m->until_ns[i] == INT64_MAX || a->end_ns <= m->until_ns[i] ||
-		    next_start(m, i) > m->until_ns[i])
+		rc = pair_map_put(&next, a->context, a->stream, i - 1);
+		if (m->until_ns[i - 1] == INT64_MAX || a->end_ns <= m->until_ns[i - 1] ||
+		    next_ns > m->until_ns[i - 1])
 			continue;
-		a->end_ns = next_start(m, i);
+		a->end_ns = next_ns;
 		m->clock->cut++;
 	}
+	pair_map_release(&next);
 	m->clock->violations_after -= m->clock->cut;
+	return rc;
 }
 
 /* The tightest bounds of each cell of time; INT64_MIN and INT64_MAX where there are none. */
@@ -455,8 +454,8 @@ static int merge_process(struct merge m, size_t first, size_t count)
 	m.clock->violations_before = m.clock->violations_after = count_violations(&m, &none);
 	if (m.clock->violations_before && correct(&m))
 		return -1;
-	if (m.clock->violations_after && are_few(m.clock))
-		cut_ends(&m);
+	if (m.clock->violations_after && are_few(m.clock) && cut_ends(&m))
+		return -1;
 	return measure(&m);
 }
 
