@@ -19,6 +19,7 @@
 /* All launches of one kernel. */
 struct gpu_kernel_figures {
 	const char *name, *full_name;
+	uint64_t variants; /* full names that are counted here */
 	uint64_t count;
 	int64_t total_ns, longest_ns;
 };
@@ -115,6 +116,8 @@ struct gpu_section {
 	uint64_t h2d_bytes, d2h_bytes;
 	size_t kernel_count;
 	struct gpu_kernel_figures *kernels; /* most time first, as all that follow */
+	size_t kernel_group_count;
+	struct gpu_kernel_figures *kernel_groups; /* those of one brief name together */
 	size_t copy_count;
 	struct gpu_copy_figures *copies;
 	size_t stream_count;

@@ -42,6 +42,25 @@ void gpu_kernel_add(void *into, const void *from)
 	take_longest(&x->longest_ns, y->longest_ns);
 }
 
+int gpu_kernel_brief_identity(const void *a, const void *b)
+{
+	const struct gpu_kernel_figures *x = a, *y = b;
+
+	BY_TEXT(x->name, y->name);
+	return 0;
+}
+
+void gpu_kernel_join(void *into, const void *from)
+{
+	struct gpu_kernel_figures *x = into;
+	const struct gpu_kernel_figures *y = from;
+
+	gpu_kernel_add(into, from);
+	x->variants += y->variants;
+	if (strcmp(y->full_name, x->full_name) < 0)
+		x->full_name = y->full_name; /* whichever came first */
+}
+
 int gpu_kernel_order(const void *a, const void *b)
 {
 	const struct gpu_kernel_figures *x = a, *y = b;

@@ -11,6 +11,8 @@
 int gpu_kernel_identity(const void *a, const void *b);
 void gpu_kernel_add(void *into, const void *from);
 int gpu_kernel_order(const void *a, const void *b);
+int gpu_kernel_brief_identity(const void *a, const void *b);
+void gpu_kernel_join(void *into, const void *from); /* variants of one brief name */
 
 int gpu_copy_identity(const void *a, const void *b);
 void gpu_copy_add(void *into, const void *from);

@@ -79,6 +79,7 @@ static int count_kernel(struct collector *c, struct builder *b, const struct gpu
 
 		k->name = name->brief;
 		k->full_name = name->full;
+		k->variants = 1;
 	}
 	k->count++;
 	k->total_ns = stats_add(k->total_ns, length_ns);
@@ -242,6 +243,20 @@ static int list_most_calls(struct gpu_section *s)
 	return 0;
 }
 
+/* Variants of a kernel that a reader cannot tell apart by their brief names. */
+static int group_kernels(struct gpu_section *s)
+{
+	struct gpu_tally groups = { .bytes_each = sizeof(*s->kernels), .count = s->kernel_count };
+
+	groups.items = calloc(s->kernel_count + 1, sizeof(*s->kernels));
+	if (!groups.items)
+		return -1;
+	memcpy(groups.items, s->kernels, s->kernel_count * sizeof(*s->kernels));
+	gpu_tally_fold(&groups, gpu_kernel_brief_identity, gpu_kernel_join);
+	s->kernel_groups = gpu_tally_take(&groups, gpu_kernel_order, &s->kernel_group_count);
+	return 0;
+}
+
 static int builder_finish(struct builder *b, struct gpu_section *s, const struct gpu_timeline *g)
 {
 	gpu_tally_fold(&b->kernels, gpu_kernel_identity, gpu_kernel_add);
@@ -255,7 +270,7 @@ static int builder_finish(struct builder *b, struct gpu_section *s, const struct
 	s->calls = gpu_tally_take(&b->calls, gpu_call_order, &s->call_count);
 	s->lines = gpu_tally_take(&b->lines, gpu_line_order, &s->line_count);
 	s->syncs = gpu_tally_take(&b->syncs, gpu_sync_order, &s->sync_count);
-	return list_most_calls(s);
+	return list_most_calls(s) || group_kernels(s) ? -1 : 0;
 }
 
 /* The index of a process' section, made when first seen; SIZE_MAX: no memory. */
@@ -422,6 +437,7 @@ void gpu_sections_release(struct analysis_gpu *gpu)
 		free(s->stretches);
 		free(s->pauses);
 		free(s->kernels);
+		free(s->kernel_groups);
 		free(s->copies);
 		free(s->streams);
 		free(s->calls);

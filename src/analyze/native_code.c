@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare_texts.h"
 #include "base/array.h"
 #include "timeline/kernel_names.h"
 
@@ -52,18 +53,19 @@ int native_code_add(struct native_code *n, const struct native_sample_at *l,
 	return 0;
 }
 
-static int compare_texts(const char *a, const char *b)
+/* Is it the same native function? */
+static int by_function(const struct analysis_native_row *x, const struct analysis_native_row *y)
 {
-	return strcmp(a ? a : "", b ? b : "");
+	int order = compare_texts(x->symbol, y->symbol);
+
+	return order ? order : compare_texts(x->library, y->library);
 }
 
 static int by_names(const void *a, const void *b)
 {
 	const struct analysis_native_row *x = a, *y = b;
-	int order = compare_texts(x->symbol, y->symbol);
+	int order = by_function(x, y);
 
-	if (!order)
-		order = compare_texts(x->library, y->library);
 	if (!order)
 		order = compare_texts(x->python.name, y->python.name);
 	if (!order)
@@ -113,6 +115,34 @@ static struct analysis_native_row row_of(const struct native_tally *n, const str
 	return row;
 }
 
+static void rank_top(struct analysis_native *out, const struct analysis_native_row *row)
+{
+	size_t at = out->top_count;
+
+	while (at && most_first(row, &out->tops[at - 1]) < 0)
+		at--;
+	if (at == NATIVE_TOPS)
+		return;
+	if (out->top_count < NATIVE_TOPS)
+		out->top_count++;
+	memmove(&out->tops[at + 1], &out->tops[at], (out->top_count - 1 - at) * sizeof(*out->tops));
+	out->tops[at] = *row;
+}
+
+/* The rows are in order of their names. */
+static void find_tops(struct analysis_native *out)
+{
+	for (size_t i = 0, next; i < out->count; i = next) {
+		struct analysis_native_row sum = { .symbol = out->rows[i].symbol,
+						   .library = out->rows[i].library };
+
+		for (next = i; next < out->count && !by_function(&out->rows[i], &out->rows[next]);
+		     next++)
+			sum.samples += out->rows[next].samples;
+		rank_top(out, &sum);
+	}
+}
+
 int native_code_finish(const struct native_code *n, const struct trace *t,
 		       struct analysis_native *out)
 {
@@ -135,8 +165,11 @@ int native_code_finish(const struct native_code *n, const struct trace *t,
 			out->rows[rows++] = out->rows[i];
 	}
 	out->count = rows;
+	find_tops(out);
 	qsort(out->rows, rows, sizeof(*out->rows), most_first);
 	for (size_t i = 0; i < rows; i++)
 		out->rows[i].symbol = readable_name(&out->texts, out->rows[i].symbol);
+	for (size_t i = 0; i < out->top_count; i++)
+		out->tops[i].symbol = readable_name(&out->texts, out->tops[i].symbol);
 	return 0;
 }

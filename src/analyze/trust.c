@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/gpu_trust.h"
 #include "analyze/notes.h"
@@ -11,6 +12,7 @@
 
 #define QUEUED_LEAST_NS 50000000
 #define QUEUED_SHARE 0.2
+#define SAMPLES_ENOUGH 0.9 /* of those asked for: a reader would not see the difference */
 
 static void count_threads(struct analysis *a, const struct timeline *tl)
 {
@@ -117,6 +119,30 @@ static void measure_overhead(struct analysis *a, const struct trace *t)
 		(double)most->overhead_ns / (double)(lived_ns - most->overhead_ns);
 }
 
+/* A fact that the recorder has written; 0 where it has not. */
+static double fact(const struct trace *t, const char *key)
+{
+	const char *text = trace_info(t, key, 0);
+	double value = text ? strtod(text, NULL) : 0;
+
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+/* --cpu trace knows no bound, and 100 is none. */
+static void note_overhead(struct notes *n, const struct analysis_trust *trust,
+			  const struct trace *t)
+{
+	const char *cpu = trace_info(t, "cpu", 0);
+	double most = fact(t, "max_overhead");
+
+	if (trust->overhead_known && most > 0 && most < 100 && !(cpu && !strcmp(cpu, "trace")) &&
+	    100 * trust->overhead_share > most + 0.05)
+		notes_add(n,
+			  "recording cost more than the %g %% of --max-overhead: what was left out "
+			  "to stay below was too little, or came too late",
+			  most);
+}
+
 /* Of the functions in the table; code made anew again and again may have the name of one. */
 static void count_left_out(struct analysis *a)
 {
@@ -219,15 +245,6 @@ static void note_losses(struct notes *n, const struct analysis_trust *trust)
 			  trust->backwards, notes_plural(trust->backwards));
 }
 
-/* A fact that the recorder has written; 0 where it has not. */
-static double fact(const struct trace *t, const char *key)
-{
-	const char *text = trace_info(t, key, 0);
-	double value = text ? strtod(text, NULL) : 0;
-
-	return isfinite(value) && value > 0 ? value : 0;
-}
-
 static void note_samples(struct notes *n, struct analysis_trust *trust,
 			 const struct sample_census *s, const struct trace *t)
 {
@@ -238,7 +255,7 @@ static void note_samples(struct notes *n, struct analysis_trust *trust,
 	trust->sample_hz = hz;
 	if (!s->looks)
 		return;
-	if (fact(t, "sampler.held_back"))
+	if (fact(t, "sampler.held_back") && hz < SAMPLES_ENOUGH * asked_hz)
 		notes_add(n,
 			  "fewer samples than the %.0f a second asked for, so that taking them "
 			  "costs little",
@@ -300,6 +317,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	if (samples->all_ns)
 		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
 	measure_overhead(a, t);
+	note_overhead(&n, &a->trust, t);
 	note_left_out(&n, &a->trust);
 	note_layers(&n, &a->layers);
 	note_losses(&n, &a->trust);

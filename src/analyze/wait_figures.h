@@ -58,8 +58,12 @@ struct analysis_native_row {
 	uint64_t samples;
 };
 
+#define NATIVE_TOPS 3u
+
 struct analysis_native {
 	uint64_t samples; /* all: each stands for the same CPU time */
+	size_t top_count;
+	struct analysis_native_row tops[NATIVE_TOPS]; /* most first, whoever called them */
 	size_t count;
 	struct analysis_native_row *rows; /* most samples first */
 	struct arena texts;               /* names that are not the trace's */

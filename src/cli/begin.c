@@ -87,6 +87,9 @@ static int write_facts(struct begun *b, char *const command[], struct err *err)
 			       trace_write_info(w, "gpu",
 						config_flag(b->config, &setting_gpu) ? "on" : "off",
 						err) ||
+			       trace_write_info(w, "max_overhead",
+						config_text(b->config, &setting_max_overhead),
+						err) ||
 			       trace_write_info(w, "trace_size_mb",
 						config_text(b->config, &setting_trace_size_mb), err)
 		       ? -1

@@ -19,3 +19,10 @@ size_t breakdown_order(const struct step_breakdown *b, enum time_class order[TIM
 	order[n++] = TIME_UNATTRIBUTED;
 	return n;
 }
+
+size_t breakdown_left_out(const struct analysis_step *s)
+{
+	size_t all = s->count - s->warmup;
+
+	return s->breakdown.steps < all ? all - s->breakdown.steps : 0;
+}

@@ -1,75 +1,10 @@
 #include "report/plain_text.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
-
-static const char *three_digits(char out[TEXT_FIGURE], double value, const char *unit)
-{
-	/* 9.995 would be printed as 10.00: the limits are where rounding adds a digit. */
-	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-
-	snprintf(out, TEXT_FIGURE, "%.*f %s", decimals, value, unit);
-	return out;
-}
-
-const char *text_duration(char out[TEXT_FIGURE], double ns)
-{
-	if (ns < 999.5) {
-		snprintf(out, TEXT_FIGURE, "%.0f ns", ns);
-		return out;
-	}
-	if (ns < 999.5e3)
-		return three_digits(out, ns / 1e3, "\xc2\xb5s");
-	if (ns < 999.5e6)
-		return three_digits(out, ns / 1e6, "ms");
-	if (ns < 120e9)
-		return three_digits(out, ns / 1e9, "s");
-
-	uint64_t s = (uint64_t)(ns / 1e9 + 0.5);
-
-	if (s < 3600)
-		snprintf(out, TEXT_FIGURE, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
-	else
-		snprintf(out, TEXT_FIGURE, "%" PRIu64 "h%02um", s / 3600, (unsigned)(s / 60 % 60));
-	return out;
-}
-
-const char *text_count(char out[TEXT_FIGURE], uint64_t n)
-{
-	if (n < 10000) {
-		snprintf(out, TEXT_FIGURE, "%" PRIu64, n);
-		return out;
-	}
-	if (n < 999500)
-		return three_digits(out, (double)n / 1e3, "k");
-	if (n < 999500000)
-		return three_digits(out, (double)n / 1e6, "M");
-	return three_digits(out, (double)n / 1e9, "G");
-}
-
-const char *text_bytes(char out[TEXT_FIGURE], uint64_t bytes)
-{
-	if (bytes < 1000) {
-		snprintf(out, TEXT_FIGURE, "%" PRIu64 " B", bytes);
-		return out;
-	}
-	if (bytes < 999500)
-		return three_digits(out, (double)bytes / 1e3, "kB");
-	if (bytes < 999500000)
-		return three_digits(out, (double)bytes / 1e6, "MB");
-	return three_digits(out, (double)bytes / 1e9, "GB");
-}
-
-const char *text_share(char out[TEXT_FIGURE], double part, double whole)
-{
-	snprintf(out, TEXT_FIGURE, "%.1f %%", whole > 0 ? 100 * part / whole : 0.0);
-	return out;
-}
 
 /* The text behind the last occurrence of a directory in a path, or NULL. */
 static const char *behind(const char *path, const char *directory)
@@ -176,6 +111,34 @@ void text_add_padding(struct buf *out, size_t columns)
 {
 	while (columns--)
 		buf_add_byte(out, ' ');
+}
+
+/* Characters of the first line: up to the last blank that lets it fit, else as many as do. */
+static size_t first_line(const char *s, size_t columns)
+{
+	size_t at = 0, best = 0;
+	int harmless;
+
+	for (; *s && at <= columns; s += next_char(s, &harmless), at++)
+		if (*s == ' ')
+			best = at;
+	return best ? best : columns;
+}
+
+void text_add_wrapped(struct buf *out, const char *s, size_t columns, size_t indent, size_t lines)
+{
+	for (; lines > 1 && text_width(s) > columns; lines--) {
+		size_t n = first_line(s, columns);
+		int harmless;
+
+		add_chars(out, s, n);
+		buf_add_byte(out, '\n');
+		text_add_padding(out, indent);
+		while (n--)
+			s += next_char(s, &harmless);
+		s += strspn(s, " ");
+	}
+	text_add_clipped(out, s, columns);
 }
 
 void text_add_argument(struct buf *out, const char *arg)

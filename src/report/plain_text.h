@@ -1,6 +1,6 @@
 /*
- * Text for people: durations and counts with three digits that matter, paths as
- * short as they can be understood, and the user's strings made harmless.
+ * Text for people: figures (figure_text.h), paths as short as they can be understood, and
+ * the user's strings made harmless.
  */
 #ifndef REPORT_PLAIN_TEXT_H
 #define REPORT_PLAIN_TEXT_H
@@ -9,20 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-
-#define TEXT_FIGURE 32 /* room for any of the figures below */
-
-/* "840 ns", "12.3 ms", "1.24 s", "2m05s", "3h07m"; returns out. */
-const char *text_duration(char out[TEXT_FIGURE], double ns);
-
-/* "950", "12.3 k", "50.1 M" */
-const char *text_count(char out[TEXT_FIGURE], uint64_t n);
-
-/* "512 B", "12.3 kB", "1.24 GB" */
-const char *text_bytes(char out[TEXT_FIGURE], uint64_t bytes);
-
-/* "24.1 %" */
-const char *text_share(char out[TEXT_FIGURE], double part, double whole);
+#include "base/figure_text.h"
 
 /*
  * The part of a path that tells a reader which file it is: without the working
@@ -46,6 +33,12 @@ void text_add_clean(struct buf *out, const char *s);
 void text_add_clipped(struct buf *out, const char *s, size_t columns);
 void text_add_clipped_tail(struct buf *out, const char *s, size_t columns);
 void text_add_padding(struct buf *out, size_t columns);
+
+/*
+ * Likewise in at most `lines` lines, each but the first behind so many blanks, broken
+ * between words where there are any; without a line break at the end.
+ */
+void text_add_wrapped(struct buf *out, const char *s, size_t columns, size_t indent, size_t lines);
 
 /* Appends one argument of a command line as a shell would read it back. */
 void text_add_argument(struct buf *out, const char *arg);

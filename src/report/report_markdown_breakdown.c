@@ -112,18 +112,27 @@ void markdown_breakdown(struct buf *out, const struct analysis *a)
 {
 	const struct analysis_step *s = &a->steps[0];
 	const struct step_breakdown *b = &s->breakdown;
-	char f[TEXT_FIGURE];
+	char f[2][TEXT_FIGURE];
 
 	if (!b->steps)
 		return;
 	buf_add_str(out, "\n## Timeline Breakdown\n\n");
 	if (s->source == STEP_WHOLE_RUN) {
-		buf_printf(out, "The whole run, %s:\n\n", text_duration(f, (double)b->total_ns));
+		buf_printf(out, "The whole run, %s:\n\n", text_duration(f[0], (double)b->total_ns));
 	} else {
+		double mean_ns = (double)b->total_ns / (double)b->steps;
+		size_t all = s->count - s->warmup;
+
 		buf_printf(out, "Mean of %zu ", b->steps);
+		if (breakdown_left_out(s))
+			buf_printf(out, "of %zu ", all);
 		markdown_code(out, s->name, false);
-		buf_printf(out, ", %s:\n\n",
-			   text_duration(f, (double)b->total_ns / (double)b->steps));
+		if (breakdown_left_out(s))
+			buf_add_str(out, ", those with the GPU recorded from begin to end");
+		buf_printf(out, ", %s", text_duration(f[0], mean_ns));
+		if (breakdown_left_out(s))
+			buf_printf(out, " (of all: %s)", text_duration(f[1], s->mean_ns));
+		buf_add_str(out, ":\n\n");
 	}
 	add_parts(out, b);
 	buf_add_str(out,

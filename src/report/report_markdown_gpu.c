@@ -54,7 +54,7 @@ static void add_summary(struct buf *out, const struct gpu_section *s)
 
 static void add_kernels(struct buf *out, const struct gpu_section *s, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, s->kernel_count, 5, 20);
+	size_t rows = report_rows(detail, s->kernel_group_count, 5, 20);
 	char f[4][TEXT_FIGURE];
 
 	if (!rows)
@@ -63,17 +63,19 @@ static void add_kernels(struct buf *out, const struct gpu_section *s, enum repor
 			 "| kernel | count | total | share | mean | longest |\n"
 			 "|---|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
-		const struct gpu_kernel_figures *k = &s->kernels[i];
+		const struct gpu_kernel_figures *k = &s->kernel_groups[i];
 
 		buf_add_str(out, "| ");
 		markdown_cell(out, k->name);
+		if (k->variants > 1)
+			buf_printf(out, ", %" PRIu64 " variants", k->variants);
 		buf_printf(out, " | %" PRIu64 " | %s | %s | %s | %s |\n", k->count,
 			   text_duration(f[0], (double)k->total_ns),
 			   text_share(f[1], (double)k->total_ns, (double)s->kernel_sum.total_ns),
 			   text_duration(f[2], (double)k->total_ns / (double)k->count),
 			   text_duration(f[3], (double)k->longest_ns));
 	}
-	markdown_more(out, rows, s->kernel_count);
+	markdown_more(out, rows, s->kernel_group_count);
 	buf_add_str(out, "\nShare: of the time of all kernels.\n");
 }
 
@@ -134,7 +136,7 @@ static void add_lines(struct buf *out, const struct gpu_section *s, const char *
 	markdown_more(out, rows, s->line_count);
 	for (size_t i = 0; i < most; i++)
 		same_order &= s->most_calls[i].line == &s->lines[i];
-	if (!same_order && detail != DETAIL_FULL) {
+	if (!same_order && rows < s->line_count) {
 		buf_add_str(out, "\nBy number of launches:\n\n" LAUNCH_TABLE);
 		for (size_t i = 0; i < most; i++)
 			add_launch(out, s->most_calls[i].line, cwd);

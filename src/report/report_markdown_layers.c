@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyze/stats.h"
 #include "report/layer_rows.h"
 #include "report/markdown.h"
 #include "report/plain_text.h"
@@ -133,10 +134,21 @@ static void add_flat(struct buf *out, const struct analysis *a, enum report_deta
 	free(order);
 }
 
+/* In which the GPU was not recorded, in all processes. */
+static int64_t paused_ns(const struct analysis_gpu *gpu)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < gpu->section_count; i++)
+		ns = stats_add(ns, gpu->sections[i].paused_ns);
+	return ns;
+}
+
 void markdown_layers(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	double all_ns = all_gpu_ns(&a->layers);
 	bool gpu = all_ns > 0;
+	char f[TEXT_FIGURE];
 
 	if (!a->layers.count)
 		return;
@@ -151,6 +163,11 @@ void markdown_layers(struct buf *out, const struct analysis *a, enum report_deta
 			    " GPU: time of all that was launched in it, share: of all GPU time. "
 			    "Gaps: the GPU was idle between the first and the last work of a "
 			    "call.");
+	if (gpu && paused_ns(&a->gpu))
+		buf_printf(out,
+			   " For %s the GPU was not recorded: kernels and GPU times are of the "
+			   "rest.",
+			   text_duration(f, (double)paused_ns(&a->gpu)));
 	if (a->layers.folded)
 		buf_add_str(out, " ≥: further calls are in the layer around it.");
 	buf_add_byte(out, '\n');

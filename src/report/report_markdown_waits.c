@@ -4,6 +4,8 @@
 #include "report/markdown.h"
 #include "report/plain_text.h"
 
+#define SYMBOL_COLUMNS 100u
+
 static const char *const evidence_texts[] = {
 	[WAIT_HOLDER_UNKNOWN] = "",
 	[WAIT_HOLDER_LIKELY] = "likely",
@@ -97,6 +99,18 @@ static void add_waits(struct buf *out, const char *title, const struct analysis_
 	markdown_more(out, rows, w->count);
 }
 
+/* Templates make names that fill a page: a reader needs their beginning. */
+static void add_symbol(struct buf *out, const char *symbol, enum report_detail detail)
+{
+	struct buf name;
+
+	buf_init(&name);
+	text_add_clipped(&name, symbol, detail == DETAIL_FULL ? SIZE_MAX : SYMBOL_COLUMNS);
+	markdown_cell(out, buf_string(&name));
+	out->failed |= name.failed;
+	buf_release(&name);
+}
+
 static void add_native(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	size_t rows = report_rows(detail, a->native.count, 5, 20);
@@ -112,7 +126,7 @@ static void add_native(struct buf *out, const struct analysis *a, enum report_de
 
 		buf_add_str(out, "| ");
 		if (r->symbol)
-			markdown_cell(out, r->symbol);
+			add_symbol(out, r->symbol, detail);
 		else
 			buf_add_str(out, r->library ? "(no symbol)" : "unknown");
 		buf_add_str(out, " | ");

@@ -35,3 +35,15 @@ void screen_label(struct screen *s, const char *name)
 	buf_printf(&s->out, "  %-8s", name);
 	screen_plain(s);
 }
+
+void screen_say(struct screen *s, const char *label, const char *text, size_t lines,
+		const char *colour)
+{
+	screen_label(s, label);
+	if (colour)
+		screen_colour(s, colour);
+	text_add_wrapped(&s->out, text, s->width - LABEL, LABEL, lines);
+	if (colour)
+		screen_plain(s);
+	buf_add_byte(&s->out, '\n');
+}

@@ -6,8 +6,10 @@
 
 #include "analyze/analysis.h"
 #include "base/buf.h"
+#include "report/report.h"
 
 #define COLUMN ((size_t)9) /* of a figure */
+#define LABEL ((size_t)10)
 
 #define BOLD "1"
 #define DIM "2"
@@ -30,15 +32,21 @@ void screen_right(struct screen *s, const char *text, size_t columns);
 /* What a line is about. */
 void screen_label(struct screen *s, const char *name);
 
-/* Lines that screen_breakdown() takes; 0: it has nothing to say. */
-size_t screen_breakdown_lines(const struct analysis *a);
+/* A text behind its label, in at most so many lines; colour: NULL, none of its own. */
+void screen_say(struct screen *s, const char *label, const char *text, size_t lines,
+		const char *colour);
+
+/* What a step spent its time on; nothing where that is not known. */
 void screen_breakdown(struct screen *s, const struct analysis *a);
 
-/* The verdict and what to fix first; and in how many lines. */
-size_t screen_findings_lines(const struct analysis *a);
+/* The verdict and what to fix first; nothing where there is neither. */
 void screen_findings(struct screen *s, const struct analysis *a);
 
-/* Why the GPU was idle most, in a line; nothing where that is not known. */
-void screen_blame(struct screen *s, const struct analysis *a);
+/* A line on each thing that there is something to say about: the most important `limit` ones. */
+void screen_facts(struct screen *s, const struct analysis *a, size_t limit);
+
+/* The layers and the functions with most time, in at most so many lines. */
+void screen_tables(struct screen *s, const struct analysis *a, size_t lines,
+		   enum report_detail detail);
 
 #endif

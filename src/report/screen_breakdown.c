@@ -1,13 +1,10 @@
-/* What steps spent their time on, with a bar for each part, and why the GPU was idle. */
-#include <inttypes.h>
-
+/* What steps spent their time on, with a bar for each part. */
 #include "report/breakdown_rows.h"
 #include "report/plain_text.h"
 #include "report/screen.h"
 
 #define ROWS 5u /* of parts; the rest is one more */
 #define TITLE_COLUMN 22u
-#define HEAD 2u /* an empty line, and the titles */
 
 /* Parts that are shown by themselves: those of a hundredth and more. */
 static size_t shown_parts(const struct step_breakdown *b, enum time_class order[TIME_CLASSES],
@@ -20,15 +17,6 @@ static size_t shown_parts(const struct step_breakdown *b, enum time_class order[
 	       b->parts[order[n]].ns)
 		n++;
 	return n;
-}
-
-size_t screen_breakdown_lines(const struct analysis *a)
-{
-	const struct step_breakdown *b = &a->steps[0].breakdown;
-	enum time_class order[TIME_CLASSES];
-	size_t all, shown = shown_parts(b, order, &all);
-
-	return b->steps && b->total_ns > 0 ? HEAD + shown + (shown < all) : 0;
 }
 
 static void add_part(struct screen *s, const char *title, double ns, const struct step_breakdown *b)
@@ -56,9 +44,10 @@ void screen_breakdown(struct screen *s, const struct analysis *a)
 	const struct step_breakdown *b = &a->steps[0].breakdown;
 	enum time_class order[TIME_CLASSES];
 	size_t all, shown = shown_parts(b, order, &all);
+	char f[TEXT_FIGURE];
 	double rest_ns = 0;
 
-	if (!screen_breakdown_lines(a))
+	if (!b->steps || b->total_ns <= 0)
 		return;
 	buf_add_str(&s->out, "\n  ");
 	screen_colour(s, DIM);
@@ -66,6 +55,8 @@ void screen_breakdown(struct screen *s, const struct analysis *a)
 		    TITLE_COLUMN);
 	screen_right(s, "mean", COLUMN);
 	screen_right(s, "share", COLUMN);
+	if (breakdown_left_out(&a->steps[0]))
+		buf_printf(&s->out, "  of %s steps with the GPU recorded", text_count(f, b->steps));
 	screen_plain(s);
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < all; i++) {
@@ -78,34 +69,4 @@ void screen_breakdown(struct screen *s, const struct analysis *a)
 		add_part(s, "Others", rest_ns, b);
 	else if (shown < all)
 		add_part(s, time_class_title(order[shown]), rest_ns, b);
-}
-
-void screen_blame(struct screen *s, const struct analysis *a)
-{
-	const struct gpu_section *g = a->gpu.sections;
-	const struct idle_cause *c;
-	char f[TEXT_FIGURE];
-	struct buf text;
-
-	if (!a->gpu.section_count || !g->blame.count)
-		return;
-	c = g->blame.items;
-	buf_init(&text);
-	if (g->blame.steps && c->in_steps_ns)
-		buf_printf(&text, "%s of a step: ",
-			   text_duration(f, (double)c->in_steps_ns / (double)g->blame.steps));
-	else
-		buf_printf(&text, "%s of it: ", text_share(f, (double)c->ns, (double)g->idle_ns));
-	buf_add_str(&text, c->latency ? "launch latency" : time_class_title(c->what));
-	if (c->where.name)
-		buf_printf(&text, ", %s", c->where.name);
-	if (c->where.name && c->where.file && *c->where.file)
-		buf_printf(&text, " %s:%" PRIu32, text_file_name(c->where.file), c->where.line);
-	if (c->waited_for.name)
-		buf_printf(&text, ", waited for %s", c->waited_for.name);
-	screen_label(s, "idle");
-	text_add_clipped(&s->out, buf_string(&text), s->width - 10);
-	buf_add_byte(&s->out, '\n');
-	s->out.failed |= text.failed;
-	buf_release(&text);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/figure_text.h"
+
 /* A finding from one kind of record alone may be likely, not sure. */
 #define ONE_KIND_MOST 0.75
 /* Nothing that is inferred is certain. */
@@ -212,20 +214,18 @@ static const char *kept(struct draft *d, const char *text)
 
 const char *draft_ms(struct draft *d, double ms)
 {
-	int decimals = ms >= 99.95 ? 0 : ms >= 9.995 ? 1 : ms >= 0.9995 ? 2 : 3;
+	char figure[TEXT_FIGURE];
 
-	return kept(d, draft_text(d->texts, "%.*f ms", decimals, ms));
+	return kept(d, draft_text(d->texts, "%s", text_duration(figure, fmax(ms, 0) * 1e6)));
 }
 
 const char *draft_bytes(struct draft *d, double bytes)
 {
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-	size_t unit = 0;
+	char figure[TEXT_FIGURE];
 
-	for (; bytes >= 999.5 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
-		bytes /= 1000;
-	return kept(d, draft_text(d->texts, "%.*f %s", unit && bytes < 99.5 ? 1 : 0, bytes,
-				  units[unit]));
+	/* NAN: 0 */
+	return kept(d, draft_text(d->texts, "%s",
+				  text_bytes(figure, (uint64_t)within(bytes, 0, 1e18))));
 }
 
 const char *draft_number(struct draft *d, double n)

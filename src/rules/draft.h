@@ -98,9 +98,9 @@ double draft_cause_ms(const struct draft *d, const struct time_cause *c); /* per
  */
 const char *draft_name(struct draft *d, const struct analysis_place *p);
 
-/* "12.3 ms", likewise. */
+/* "12.3 ms", "840 ns", likewise. */
 const char *draft_ms(struct draft *d, double ms);
-const char *draft_bytes(struct draft *d, double bytes); /* "3.1 MB" */
+const char *draft_bytes(struct draft *d, double bytes); /* "3.10 MB" */
 
 const char *draft_number(struct draft *d, double n); /* "1.5", "230" */
 

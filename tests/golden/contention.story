@@ -6,6 +6,9 @@ info cwd /home/ada/demo
 info python 3.11.7
 info clock tsc
 info started 2026-11-15T05:00:00Z
+info sampler.asked_hz 1000
+info sampler.hz 600
+info sampler.held_back 1
 process 1 4711 serve.py 0 100000000
 thread 1 1 4711 MainThread 0 100000000 0 78000000 1500000
 thread 2 1 4712 worker 0 100000000 0 9000000 0

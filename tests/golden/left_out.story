@@ -4,6 +4,8 @@ info command python3
 info command heavy.py
 info cwd /app
 info python 3.12.1
+info cpu auto
+info max_overhead 3
 process 1 4242 /app/heavy.py 0 400000000 12000000 31000 2
 thread 1 1 4242 MainThread 1000000 400000000 0
 code main /app/heavy.py 3

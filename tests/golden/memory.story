@@ -6,6 +6,9 @@ info inferscope.version 0.1.0
 info python 3.12.3
 info memory.cpu_share 0.00312
 info memory.missing numa_maps: the machine has one node
+info sampler.asked_hz 1000
+info sampler.hz 950
+info sampler.held_back 1
 process 1 100 serve.py 0 2600000000
 process 2 101 worker 100000000 900000000
 thread 1 1 100 MainThread 0 2600000000 0

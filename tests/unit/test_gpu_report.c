@@ -265,6 +265,30 @@ static void a_report_without_a_gpu_says_why(void **state)
 	}
 }
 
+/* What a reader could not tell apart is one row; JSON has each by its full name. */
+static void kernels_of_one_brief_name_are_one_row(void **state)
+{
+	const struct gpu_section *s;
+	struct told t;
+
+	(void)state;
+	s = tell(&t, HEAD "1: {cudaLaunchKernel#1:1/0@50 }1@60 {cudaLaunchKernel#2:1/0@70 }2@80\n"
+			  "1: {cudaLaunchKernel#3:1/0@90 }3@95\n"
+			  "3: kernel:_Z1kIiEvT_#1@700:100+200/7 kernel:_Z1kIfEvT_#2@700:300+50/7\n"
+			  "3: kernel:other#3@700:400+210/7\n" END)
+		    ->gpu.sections;
+	assert_int_equal(s->kernel_count, 3);
+	assert_string_equal(s->kernels[0].name, "other");
+	assert_int_equal(s->kernel_group_count, 2);
+	assert_string_equal(s->kernel_groups[0].name, "k");
+	assert_int_equal(s->kernel_groups[0].variants, 2);
+	assert_int_equal(s->kernel_groups[0].count, 2);
+	assert_int_equal(s->kernel_groups[0].total_ns, 250);
+	assert_int_equal(s->kernel_groups[0].longest_ns, 200);
+	assert_int_equal(s->kernel_groups[1].variants, 1);
+	forget(&t);
+}
+
 static void the_summary_stays_on_one_screen(void **state)
 {
 	const struct terminal_style style = { .columns = 60,
@@ -291,7 +315,7 @@ static void the_summary_stays_on_one_screen(void **state)
 	fclose(f);
 	for (size_t i = 0; i < n; i++)
 		lines += text[i] == '\n';
-	assert_in_range(lines, 20, 34);
+	assert_in_range(lines, 20, 36);
 	assert_non_null(strstr(text, "\n  gpu     busy 80.0 % of 500 ns, 2 kernels\n"));
 	free(text);
 	forget(&t);
@@ -308,6 +332,7 @@ int main(void)
 		cmocka_unit_test(lines_are_those_of_the_user),
 		cmocka_unit_test(the_process_with_most_gpu_time_comes_first),
 		cmocka_unit_test(what_has_no_times_is_counted),
+		cmocka_unit_test(kernels_of_one_brief_name_are_one_row),
 		cmocka_unit_test(a_report_without_a_gpu_says_why),
 		cmocka_unit_test(the_summary_stays_on_one_screen),
 	};

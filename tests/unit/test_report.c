@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -196,6 +197,8 @@ static void figures_have_three_digits(void **state)
 
 	(void)state;
 	assert_string_equal(text_duration(f, 0), "0 ns");
+	assert_string_equal(text_duration(f, NAN), "?");
+	assert_string_equal(text_duration(f, INFINITY), "?");
 	assert_string_equal(text_duration(f, 999), "999 ns");
 	assert_string_equal(text_duration(f, 1000), "1.00 \xc2\xb5s");
 	assert_string_equal(text_duration(f, 9996), "10.0 \xc2\xb5s");
@@ -266,6 +269,25 @@ static void the_user_s_strings_are_cut_and_cleaned(void **state)
 	buf_release(&b);
 }
 
+static void long_texts_are_broken_between_words(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b);
+	text_add_wrapped(&b, "one two", 7, 2, 2);
+	expect_text(&b, "one two");
+	text_add_wrapped(&b, "one two  three", 7, 2, 3);
+	expect_text(&b, "one two\n  three");
+	text_add_wrapped(&b, "one two three four", 9, 2, 2);
+	expect_text(&b, "one two\n  three fo\xe2\x80\xa6");
+	text_add_wrapped(&b, "abcdefgh ij", 4, 1, 3);
+	expect_text(&b, "abcd\n efgh\n ij");
+	text_add_wrapped(&b, "a\nb \xc3\xa4\xc3\xb6\xc3\xbc", 4, 0, 2);
+	expect_text(&b, "a?b\n\xc3\xa4\xc3\xb6\xc3\xbc");
+	buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +300,7 @@ int main(void)
 		cmocka_unit_test(figures_have_three_digits),
 		cmocka_unit_test(paths_are_shortened_to_what_tells_them_apart),
 		cmocka_unit_test(the_user_s_strings_are_cut_and_cleaned),
+		cmocka_unit_test(long_texts_are_broken_between_words),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

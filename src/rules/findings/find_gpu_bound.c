@@ -23,10 +23,11 @@ static bool look(struct draft *d)
 		       "waits for the GPU",
 		       draft_ms(d, d->m->launch_gap_time + d->m->late_gap_time),
 		       draft_ms(d, d->m->sync_call_time));
-	if (s && s->kernel_count)
+	if (s && s->kernel_group_count)
 		draft_evidence(d, FROM_ACTIVITIES, 0,
-			       "most of the kernels' time is in %s (%.0f %%)", s->kernels[0].name,
-			       100 * (double)s->kernels[0].total_ns /
+			       "of the kernels %s take most time (%.0f %% of all)",
+			       s->kernel_groups[0].name,
+			       100 * (double)s->kernel_groups[0].total_ns /
 				       fmax(1, (double)s->kernel_sum.total_ns));
 	draft_saving(d, 0, 0, d->m->gpu_compute_time / 2);
 	draft_suggest(d, "Use lower precision (bfloat16, float16, fp8) for what %s launches", name);

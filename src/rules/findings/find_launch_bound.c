@@ -12,9 +12,9 @@ static bool look(struct draft *d)
 
 	draft_where(d, &gaps->top.where);
 	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, ms), 0.10),
-		       "between kernels of %s us on average the GPU waits %s times a step for "
+		       "between kernels of %s on average the GPU waits %s times a step for "
 		       "the next one, %s in all (%s)",
-		       draft_number(d, d->m->kernel_mean_us),
+		       draft_ms(d, d->m->kernel_mean_us / 1e3),
 		       draft_number(d, (double)gaps->count / (double)d->use->steps),
 		       draft_ms(d, ms), draft_percent(d, ms));
 	/* In the gaps the launch had not been made: it is the host that is late. */
@@ -35,8 +35,8 @@ static bool look(struct draft *d)
 		      name);
 	draft_suggest(d,
 		      "Give each launch more to do: larger batches in %s make the kernels of "
-		      "%s us longer at the same number of launches",
-		      name, draft_number(d, d->m->kernel_mean_us));
+		      "%s longer at the same number of launches",
+		      name, draft_ms(d, d->m->kernel_mean_us / 1e3));
 	return true;
 }
 

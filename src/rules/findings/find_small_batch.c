@@ -43,8 +43,8 @@ static bool look(struct draft *d)
 		      name);
 	draft_suggest(d,
 		      "If inputs must stay alone, run several of them in streams of their own: "
-		      "kernels of %s us with few blocks can share the GPU",
-		      draft_number(d, d->m->kernel_mean_us));
+		      "kernels of %s with few blocks can share the GPU",
+		      draft_ms(d, d->m->kernel_mean_us / 1e3));
 	return true;
 }
 

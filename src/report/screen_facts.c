@@ -1,0 +1,263 @@
+/*
+ * A line on each thing beside the steps that there is something to say about.  What took
+ * less than a hundredth of the time is not worth one; where the screen is full, the
+ * least important go first.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/memory_text.h"
+#include "report/plain_text.h"
+#include "report/say_torch.h"
+#include "report/screen.h"
+
+#define NAMES 3u /* in a line */
+#define COPIES 2u
+
+static const struct gpu_section *first_gpu(const struct analysis *a)
+{
+	return a->gpu.section_count ? &a->gpu.sections[0] : NULL;
+}
+
+/* Too little time to be worth a line. */
+static bool is_little(const struct analysis *a, int64_t ns)
+{
+	return ns < a->run.wall_ns / 100;
+}
+
+static void say_gpu(struct buf *out, const struct analysis *a)
+{
+	const struct gpu_section *g = first_gpu(a);
+	char f[3][TEXT_FIGURE];
+	double recorded_ns;
+	size_t others;
+
+	if (!g)
+		return;
+	others = a->gpu.section_count - 1;
+	recorded_ns = (double)g->busy_ns + (double)g->idle_ns;
+	buf_printf(out, "busy %s of %s, %s kernel%s",
+		   text_share(f[0], (double)g->busy_ns, recorded_ns),
+		   text_duration(f[1], recorded_ns), text_count(f[2], g->kernel_sum.count),
+		   g->kernel_sum.count == 1 ? "" : "s");
+	if (g->device_count)
+		buf_printf(out, ", %s", g->devices[0].name);
+	if (others)
+		buf_printf(out, "; %zu more process%s", others, others == 1 ? "" : "es");
+}
+
+static void add_place(struct buf *out, const struct analysis_place *p)
+{
+	buf_add_str(out, p->name);
+	if (p->file && *p->file)
+		buf_printf(out, " %s:%" PRIu32, text_file_name(p->file), p->line);
+}
+
+/* Why it was idle most. */
+static void say_idle(struct buf *out, const struct analysis *a)
+{
+	const struct gpu_section *g = first_gpu(a);
+	const struct idle_cause *c;
+	char f[TEXT_FIGURE];
+
+	if (!g || !g->blame.count)
+		return;
+	c = g->blame.items;
+	if (g->blame.steps && c->in_steps_ns)
+		buf_printf(out, "%s of a step: ",
+			   text_duration(f, (double)c->in_steps_ns / (double)g->blame.steps));
+	else
+		buf_printf(out, "%s of it: ", text_share(f, (double)c->ns, (double)g->idle_ns));
+	buf_add_str(out, c->latency ? "launch latency" : time_class_title(c->what));
+	if (c->where.name) {
+		buf_add_str(out, ", ");
+		add_place(out, &c->where);
+	}
+	if (c->waited_for.name)
+		buf_printf(out, ", waited for %s", c->waited_for.name);
+}
+
+static void say_kernels(struct buf *out, const struct analysis *a)
+{
+	const struct gpu_section *g = first_gpu(a);
+	char f[TEXT_FIGURE];
+
+	for (size_t i = 0; g && i < g->kernel_group_count && i < NAMES; i++)
+		buf_printf(out, "%s%s %s", i ? ", " : "",
+			   text_share(f, (double)g->kernel_groups[i].total_ns,
+				      (double)g->kernel_sum.total_ns),
+			   g->kernel_groups[i].name);
+}
+
+static void say_copies(struct buf *out, const struct analysis *a)
+{
+	const struct gpu_section *g = first_gpu(a);
+	char f[2][TEXT_FIGURE];
+
+	for (size_t i = 0; g && i < g->copy_count && i < COPIES; i++) {
+		const struct gpu_copy_figures *c = &g->copies[i];
+
+		buf_printf(out, "%s%s %s to %s %s in %s", i ? "; " : "", c->kind, c->source,
+			   c->destination, text_bytes(f[0], c->bytes),
+			   text_duration(f[1], (double)c->total_ns));
+	}
+}
+
+static void say_line(struct buf *out, const struct analysis *a)
+{
+	const struct gpu_section *g = first_gpu(a);
+	char f[2][TEXT_FIGURE];
+
+	if (!g || !g->line_count)
+		return;
+	add_place(out,
+		  &(struct analysis_place){ g->lines->function, g->lines->file, g->lines->line });
+	buf_printf(out, " started %s of GPU work in %s launch%s",
+		   text_duration(f[0], (double)g->lines->gpu_ns), text_count(f[1], g->lines->calls),
+		   g->lines->calls == 1 ? "" : "es");
+}
+
+static void say_waiting(struct buf *out, const struct analysis *a)
+{
+	char f[TEXT_FIGURE];
+
+	for (size_t i = a->working_count; i < a->function_count && i < a->working_count + NAMES;
+	     i++) {
+		if (is_little(a, a->functions[i].self_ns))
+			break;
+		buf_printf(out, "%s%s %s", out->len ? ", " : "", a->functions[i].name,
+			   text_duration(f, (double)a->functions[i].self_ns));
+	}
+}
+
+/* The worst pair of those who waited and those who had it. */
+static void say_contention(struct buf *out, const struct analysis *a, const char *what,
+			   const struct analysis_waits *w)
+{
+	char f[2][TEXT_FIGURE];
+
+	if (!w->count || is_little(a, w->total_ns))
+		return;
+	buf_printf(out, "threads waited %s for %s; most: %s %s",
+		   text_duration(f[0], (double)w->total_ns), what,
+		   w->items->waiter.name ? w->items->waiter.name : "(unknown)",
+		   text_duration(f[1], (double)w->items->ns));
+	if (w->items->holder.name)
+		buf_printf(out, " while %s had it", w->items->holder.name);
+}
+
+static void say_gil(struct buf *out, const struct analysis *a)
+{
+	say_contention(out, a, "the GIL", &a->gil);
+}
+
+static void say_locks(struct buf *out, const struct analysis *a)
+{
+	say_contention(out, a, "locks", &a->locks);
+}
+
+static void say_loaders(struct buf *out, const struct analysis *a)
+{
+	say_loading(out, &a->torch);
+}
+
+static void say_compiler(struct buf *out, const struct analysis *a)
+{
+	say_compilation(out, &a->torch);
+}
+
+/* Many libraries come without names: then the library itself is what can be said. */
+static void say_native(struct buf *out, const struct analysis *a)
+{
+	char f[TEXT_FIGURE];
+
+	for (size_t i = 0; i < a->native.top_count; i++) {
+		const struct analysis_native_row *r = &a->native.tops[i];
+		const char *library = text_file_name(r->library);
+
+		buf_printf(out, "%s%s %s", i ? ", " : "",
+			   text_share(f, (double)r->samples, (double)a->native.samples),
+			   r->symbol ? r->symbol
+			   : library ? library
+				     : "(unknown)");
+	}
+}
+
+/* What may be wrong, the worst of it: else there is nothing to say here. */
+static void say_worry(struct buf *out, const struct analysis *a, bool memory)
+{
+	const struct memory_worry *w = a->memory.worries;
+
+	if (a->memory.worry_count && memory_concern_is_memory(w->what) == memory)
+		memory_text_worry(out, a, w);
+}
+
+static void say_memory(struct buf *out, const struct analysis *a)
+{
+	say_worry(out, a, true);
+}
+
+static void say_limits(struct buf *out, const struct analysis *a)
+{
+	say_worry(out, a, false);
+}
+
+static void say_gc(struct buf *out, const struct analysis *a)
+{
+	char f[3][TEXT_FIGURE];
+
+	if (a->gc.count)
+		buf_printf(out, "%" PRIu64 " collection%s, %s (%s of the wall time), longest %s",
+			   a->gc.count, a->gc.count == 1 ? "" : "s",
+			   text_duration(f[0], (double)a->gc.total_ns),
+			   text_share(f[1], (double)a->gc.total_ns, (double)a->run.wall_ns),
+			   text_duration(f[2], (double)a->gc.longest_ns));
+}
+
+/* In the order in which they are shown; the greater the weight, the longer it stays. */
+static const struct {
+	const char *label;
+	void (*say)(struct buf *out, const struct analysis *a);
+	unsigned weight;
+} facts[] = {
+	{ "gpu", say_gpu, 15 },         { "idle", say_idle, 14 },
+	{ "kernels", say_kernels, 6 },  { "copies", say_copies, 4 },
+	{ "line", say_line, 3 },        { "waiting", say_waiting, 1 },
+	{ "gil", say_gil, 11 },         { "locks", say_locks, 10 },
+	{ "loading", say_loaders, 13 }, { "compile", say_compiler, 12 },
+	{ "native", say_native, 2 },    { "memory", say_memory, 9 },
+	{ "limits", say_limits, 8 },    { "gc", say_gc, 5 },
+};
+
+#define FACTS (sizeof(facts) / sizeof(*facts))
+
+/* Of those with something to say. */
+static size_t least_important(const struct buf texts[FACTS])
+{
+	size_t least = FACTS;
+
+	for (size_t i = 0; i < FACTS; i++)
+		if (texts[i].len && (least == FACTS || facts[i].weight < facts[least].weight))
+			least = i;
+	return least;
+}
+
+void screen_facts(struct screen *s, const struct analysis *a, size_t limit)
+{
+	struct buf texts[FACTS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < FACTS; i++) {
+		buf_init(&texts[i]);
+		facts[i].say(&texts[i], a);
+		count += texts[i].len > 0;
+		s->out.failed |= texts[i].failed;
+	}
+	for (; count > limit; count--)
+		buf_clear(&texts[least_important(texts)]);
+	for (size_t i = 0; i < FACTS; i++) {
+		if (texts[i].len)
+			screen_say(s, facts[i].label, buf_string(&texts[i]), 1, NULL);
+		buf_release(&texts[i]);
+	}
+}

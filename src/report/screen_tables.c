@@ -1,0 +1,193 @@
+/* The layers and the functions with most time: each table takes what the names leave. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/layer_rows.h"
+#include "report/plain_text.h"
+#include "report/screen.h"
+
+#define FUNCTION_ROWS 7u
+#define ROWS 10u      /* of both tables */
+#define SHORT_ROWS 5u /* of both, in a short report */
+#define TABLE_HEAD 2u /* an empty line, and the titles */
+
+static size_t at_most(size_t n, size_t limit)
+{
+	return n < limit ? n : limit;
+}
+
+static void add_function(struct screen *s, const struct analysis *a, size_t i, size_t columns,
+			 double all_ns)
+{
+	const struct analysis_function *fn = &a->functions[i];
+	size_t name = columns / 2, where = columns - name - 2;
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")], self[TEXT_FIGURE + 1];
+	struct buf place;
+
+	buf_init(&place);
+	if (*fn->file)
+		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, a->run.cwd), fn->line);
+	buf_add_str(&s->out, "  ");
+	screen_left(s, fn->name, name);
+	buf_add_str(&s->out, "  ");
+	screen_colour(s, DIM);
+	text_add_clipped_tail(&s->out, buf_string(&place), where);
+	screen_plain(s);
+	name = text_width(buf_string(&place));
+	text_add_padding(&s->out, name < where ? where - name : 0);
+	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses || fn->left_out ? "≥" : "",
+		 text_count(f, fn->calls));
+	/* By samples: about. */
+	snprintf(self, sizeof(self), "%s%s", fn->sampled ? "~" : "",
+		 text_duration(f, (double)fn->self_ns));
+	screen_right(s, fn->sampled && !fn->calls ? "" : calls, COLUMN);
+	screen_right(s, self, COLUMN);
+	screen_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
+	screen_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
+	buf_add_byte(&s->out, '\n');
+	buf_release(&place);
+}
+
+static void add_functions(struct screen *s, const struct analysis *a, size_t limit)
+{
+	size_t rows = at_most(a->working_count, limit);
+	size_t columns = s->width - 2 - 4 * COLUMN;
+	double all_ns = 0;
+
+	if (!rows)
+		return;
+	for (size_t i = 0; i < a->working_count; i++)
+		all_ns += (double)a->functions[i].self_ns;
+	buf_add_str(&s->out, "\n  ");
+	screen_colour(s, DIM);
+	screen_left(s, "hottest functions", columns);
+	screen_right(s, "calls", COLUMN);
+	screen_right(s, "self", COLUMN);
+	screen_right(s, "share", COLUMN);
+	screen_right(s, "total", COLUMN);
+	screen_plain(s);
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < rows; i++)
+		add_function(s, a, i, columns, all_ns);
+}
+
+static void add_layer(struct screen *s, const struct layer_rows *rows, size_t i, size_t columns,
+		      double all_ns)
+{
+	const struct layer_row *r = &rows->items[i];
+	size_t indent = 2 * at_most(layer_row_indent(rows, i), 6), width;
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")];
+	int64_t ns = rows->by_gpu ? r->sum.gpu_ns : r->sum.cpu_ns;
+	struct buf name;
+
+	buf_init(&name);
+	layer_row_name(&name, rows, i);
+	if (r->layers > 1)
+		buf_printf(&name, " ×%zu", r->layers);
+	width = text_width(buf_string(&name));
+	text_add_padding(&s->out, 2 + indent);
+	columns -= indent;
+	if (width + 3 < columns && strcmp(buf_string(&name), r->class_name) != 0) {
+		text_add_clean(&s->out, buf_string(&name));
+		buf_add_str(&s->out, "  ");
+		screen_colour(s, DIM);
+		screen_left(s, r->class_name, columns - width - 2);
+		screen_plain(s);
+	} else {
+		screen_left(s, buf_string(&name), columns);
+	}
+	snprintf(calls, sizeof(calls), "%s%s", r->folded ? "≥" : "", text_count(f, r->sum.calls));
+	screen_right(s, calls, COLUMN);
+	if (rows->by_gpu)
+		screen_right(s, text_count(f, r->sum.kernels), COLUMN);
+	screen_right(s, text_duration(f, (double)ns), COLUMN);
+	screen_right(s, text_share(f, (double)ns, all_ns), COLUMN);
+	screen_right(s,
+		     text_duration(f, (double)(rows->by_gpu ? r->sum.cpu_ns : r->sum.self_cpu_ns)),
+		     COLUMN);
+	buf_add_byte(&s->out, '\n');
+	s->out.failed |= name.failed;
+	buf_release(&name);
+}
+
+static void add_outside(struct screen *s, const struct analysis_layers *l, size_t columns,
+			double all_ns)
+{
+	char f[TEXT_FIGURE];
+
+	buf_add_str(&s->out, "  ");
+	screen_left(s, "(outside of all layers)", columns + COLUMN);
+	screen_right(s, text_count(f, l->outside_kernels), COLUMN);
+	screen_right(s, text_duration(f, (double)l->outside_gpu_ns), COLUMN);
+	screen_right(s, text_share(f, (double)l->outside_gpu_ns, all_ns), COLUMN);
+	buf_add_byte(&s->out, '\n');
+}
+
+/* Of what their shares are: all GPU time, or the CPU time of the outermost layers. */
+static double all_layers_ns(const struct analysis_layers *l, bool gpu)
+{
+	double all_ns = gpu ? (double)l->outside_gpu_ns : 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		all_ns += (double)(gpu ? l->items[i].sum.self_gpu_ns : l->items[i].sum.self_cpu_ns);
+	return all_ns;
+}
+
+static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
+{
+	static const char *const titles[2][5] = { { "calls", "CPU", "share", "self" },
+						  { "calls", "kernels", "GPU", "share", "CPU" } };
+	bool outside = a->layers.outside_gpu_ns > 0;
+	struct layer_rows rows;
+	size_t columns;
+	double all_ns;
+
+	if (!a->layers.count || limit <= outside)
+		return;
+	if (layer_rows_collect(&rows, &a->layers, limit - outside)) {
+		s->out.failed = true;
+		layer_rows_release(&rows);
+		return;
+	}
+	columns = s->width - 2 - (rows.by_gpu ? 5 : 4) * COLUMN;
+	all_ns = all_layers_ns(&a->layers, rows.by_gpu);
+	buf_add_str(&s->out, "\n  ");
+	screen_colour(s, DIM);
+	screen_left(s, "layers", columns);
+	for (size_t i = 0; i < 5 && titles[rows.by_gpu][i]; i++)
+		screen_right(s, titles[rows.by_gpu][i], COLUMN);
+	screen_plain(s);
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < rows.count; i++) {
+		if (rows.items[i].shown)
+			add_layer(s, &rows, i, columns, all_ns);
+	}
+	if (outside && rows.by_gpu)
+		add_outside(s, &a->layers, columns, all_ns);
+	layer_rows_release(&rows);
+}
+
+/* Rows of a number of tables that fit into so many lines. */
+static size_t rows_in(size_t lines, size_t tables, enum report_detail detail)
+{
+	size_t rows = lines > tables * TABLE_HEAD ? lines - tables * TABLE_HEAD : 0;
+
+	return at_most(rows, detail == DETAIL_SHORT ? SHORT_ROWS : ROWS);
+}
+
+void screen_tables(struct screen *s, const struct analysis *a, size_t lines,
+		   enum report_detail detail)
+{
+	size_t rows, functions;
+
+	if (!a->layers.count) {
+		add_functions(s, a, at_most(rows_in(lines, 1, detail), FUNCTION_ROWS));
+		return;
+	}
+	rows = rows_in(lines, 2, detail);
+	functions = at_most(rows * 2 / 5, a->working_count);
+	if (!functions)
+		rows = rows_in(lines, 1, detail);
+	add_layers(s, a, rows - functions);
+	add_functions(s, a, functions);
+}

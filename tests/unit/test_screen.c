@@ -1,0 +1,171 @@
+/* links: is_rules is_report */
+/* The summary: what must never be cut, what is worth a line, and how many there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings_kit.h"
+#include "report/report.h"
+
+#define LINES 36
+
+static char *shown;
+
+static const char *show(const struct made *m, size_t columns)
+{
+	const struct terminal_style style = {
+		.columns = columns,
+		.detail = DETAIL_NORMAL,
+		.written = (const char *const[]){ "r.md" },
+		.written_count = 1,
+		.trace = "t.isc",
+	};
+	size_t bytes = 0;
+	FILE *f;
+
+	free(shown);
+	shown = NULL;
+	f = open_memstream(&shown, &bytes);
+	assert_int_equal(report_terminal(m->a, f, &style), 0);
+	fclose(f);
+	return shown;
+}
+
+static size_t lines_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static int drop_text(void **state)
+{
+	(void)state;
+	free(shown);
+	shown = NULL;
+	return 0;
+}
+
+/* Lines of 70 columns behind the label cannot hold it all: it goes on in the next. */
+static void the_place_of_a_finding_and_its_saving_are_never_cut(void **state)
+{
+	static const char name[] = "Pipeline.prepare_the_whole_batch.<locals>.normalise_one_image";
+	struct made *m = make(true);
+
+	(void)state;
+	tell_preprocessing(m, 60);
+	cause(m)->where = (struct analysis_place){ name, "/srv/app/preprocessing_steps.py", 1234 };
+	judge_it(m);
+	assert_true(m->a->findings.sure_count > 0);
+	for (size_t columns = 60; columns <= 120; columns += 20) {
+		show(m, columns);
+		assert_non_null(strstr(shown, "preprocessing_steps.py:1234"));
+		assert_non_null(strstr(shown, "  fix     cpu-preprocessing: The host prepares"));
+		assert_non_null(strstr(shown, "          saves "));
+	}
+	forget(m);
+}
+
+static void the_verdict_is_whole(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	tell_preprocessing(m, 60);
+	judge_it(m);
+	show(m, 80);
+	assert_non_null(strstr(shown, "nothing for the step, most of it CPU preprocessing\n"));
+	forget(m);
+}
+
+static void what_took_next_to_no_time_is_not_worth_a_line(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	m->waits[0] = (struct analysis_wait){ .waiter = user, .ns = m->a->run.wall_ns / 50 };
+	m->a->locks = (struct analysis_waits){ m->a->run.wall_ns / 50, 1, m->waits };
+	assert_non_null(strstr(show(m, 80), "\n  locks   threads waited "));
+	m->a->locks.total_ns = m->a->run.wall_ns / 200;
+	assert_null(strstr(show(m, 80), "\n  locks "));
+	forget(m);
+}
+
+static void a_breakdown_of_some_steps_says_so(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	assert_null(strstr(show(m, 80), "with the GPU recorded"));
+	m->a->steps[0].breakdown.steps = STEPS / 2;
+	assert_non_null(strstr(show(m, 80), "share  of 50 steps with the GPU recorded\n"));
+	forget(m);
+}
+
+/* Something to say about everything: the least important goes, and no table is there. */
+static void there_are_never_more_lines_than_a_screen_has(void **state)
+{
+	static struct analysis_function functions[2];
+	static struct gpu_kernel_figures kernel = { "gemm", "gemm", 1, 10, 1000, 100 };
+	static struct gpu_copy_figures copy = { "H2D", "pageable", "device", true, 1, 1, 1000 };
+	static struct gpu_line_figures line = { .function = "infer", .file = "a.py", .line = 3 };
+	static struct idle_cause idle = { .where = { "infer", "a.py", 3 }, .ns = 10 };
+	static char *notes[] = { "one", "two", "three", "four" };
+	struct made *m = make(true);
+	struct analysis *a = m->a;
+
+	(void)state;
+	tell_preprocessing(m, 30);
+	take(m, TIME_SYNC_WAIT, 10);
+	take(m, TIME_H2D, 8);
+	take(m, TIME_GC, 6);
+	take(m, TIME_LAUNCH, 5);
+	take(m, TIME_IO_WAIT, 4);
+	a->use.after_wait = (struct use_gaps){ .count = 100 * STEPS, .ns = 30 * MS };
+	a->use.waits = (struct use_sum){ 100 * STEPS, 0, 40 * MS };
+	judge_it(m);
+	for (int i = 0; i < 2; i++)
+		functions[i] = (struct analysis_function){
+			.name = "f", .file = "a.py", .self_ns = a->run.wall_ns, .waits = i == 1
+		};
+	a->functions = functions;
+	a->function_count = 2;
+	a->working_count = 1;
+	a->gil = a->locks = (struct analysis_waits){ a->run.wall_ns, 1, m->waits };
+	m->waits[0] = (struct analysis_wait){ .waiter = user, .ns = 5 };
+	a->native = (struct analysis_native){ .samples = 1, .top_count = 1 };
+	a->native.tops[0] = (struct analysis_native_row){ "gemm", "libmkl.so", user, 1 };
+	a->gc = (struct analysis_gc){ .count = 3, .total_ns = 5 };
+	a->trust.notes = notes;
+	a->trust.note_count = 4;
+	m->section.kernel_groups = &kernel;
+	m->section.copies = &copy;
+	m->section.lines = &line;
+	m->section.blame = (struct idle_blame){ .count = 1, .items = &idle };
+	m->section.kernel_group_count = m->section.copy_count = m->section.line_count = 1;
+	show(m, 60);
+	assert_true(lines_of(shown) <= LINES);
+	assert_non_null(strstr(shown, "\n  gpu "));
+	assert_non_null(strstr(shown, "\n  idle "));
+	assert_non_null(strstr(shown, "\n  trace   t.isc\n"));
+	forget(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_place_of_a_finding_and_its_saving_are_never_cut,
+					  drop_text),
+		cmocka_unit_test_teardown(the_verdict_is_whole, drop_text),
+		cmocka_unit_test_teardown(what_took_next_to_no_time_is_not_worth_a_line, drop_text),
+		cmocka_unit_test_teardown(a_breakdown_of_some_steps_says_so, drop_text),
+		cmocka_unit_test_teardown(there_are_never_more_lines_than_a_screen_has, drop_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
