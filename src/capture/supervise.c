@@ -53,19 +53,27 @@ void supervisor_release(struct supervisor *s)
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-/* The terminal sends ^C to the workload as well as to us; kill(1) only to us. */
-static void forward_signals(struct supervisor *s, pid_t workload)
+/*
+ * The terminal sends ^C to the workload as well as to us; kill(1) only to us.  What comes when the
+ * workload has ended (0) is for nobody: its number may be another process's.  True: and it asks us
+ * to end.
+ */
+static bool forward_signals(struct supervisor *s, pid_t workload)
 {
 	struct signalfd_siginfo info;
+	bool ends = false;
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		bool from_a_process = info.ssi_code <= 0;
 
-		if (info.ssi_signo == SIGCHLD || !from_a_process ||
-		    info.ssi_pid == (uint32_t)workload)
+		if (info.ssi_signo == SIGCHLD)
 			continue;
-		kill(workload, (int)info.ssi_signo);
+		if (!workload)
+			ends |= info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+		else if (from_a_process && info.ssi_pid != (uint32_t)workload)
+			kill(workload, (int)info.ssi_signo);
 	}
+	return ends;
 }
 
 static int status_of(int wait_status)
@@ -152,10 +160,13 @@ int supervise(struct supervisor *s, pid_t workload, struct recording *r)
 				break;
 		}
 		if (!running && (!s->wait_children || (pid < 0 && errno == ECHILD)))
-			return status;
+			break;
 		poll(&wake, 1, live(s, &ticked_ns, r));
-		forward_signals(s, workload);
+		if (forward_signals(s, running ? workload : 0))
+			return status;
 	}
+	forward_signals(s, 0); /* those that ended it are not to end us */
+	return status;
 }
 
 void supervise_other(struct supervisor *s, pid_t pid, int stop_fd, struct recording *r)

@@ -44,7 +44,8 @@ void supervisor_release(struct supervisor *s);
 
 /*
  * Until the workload ends (its children too with wait_children).  Signals sent
- * to us go to the workload, unless the terminal has sent them to both already.
+ * to us go to the workload, unless the terminal has sent them to both already; while
+ * only its children are left, one that ends programs ends the waiting.
  * Returns its exit status, 128 + signal when it was killed.
  */
 int supervise(struct supervisor *s, pid_t workload, struct recording *r);

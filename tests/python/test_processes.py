@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -178,6 +179,26 @@ def test_children_are_waited_for_on_demand(python, inferscope, write, read_trace
     recording = read_trace("t.isc")
     assert recording.head["notes"] == []
     assert len(recording.calls("late")) == 10
+
+
+def test_children_are_let_go_when_the_recorder_is_asked_to_end(binary, clean_env, work):
+    """Not the workload: that has ended, and its number may be another process's."""
+    recorder = subprocess.Popen(
+        [binary, "run", "--quiet", "--wait-children", "--trace", "t.isc", "--report", "r.json", "--",
+         "sh", "-c", "sleep 60 & echo $! $$"], cwd=str(work), env=clean_env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+    sleeper, shell = map(int, recorder.stdout.readline().split())
+    try:
+        while os.path.exists("/proc/%d" % shell):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        recorder.send_signal(signal.SIGTERM)
+        assert recorder.wait(20) == 0
+        os.kill(sleeper, 0)  # it lives
+    finally:
+        recorder.stdout.close()
+        os.kill(sleeper, signal.SIGKILL)
+    assert (work / "r.json").exists()
 
 
 def test_a_program_that_is_not_python(inferscope, work, read_trace):
