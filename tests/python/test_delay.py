@@ -114,6 +114,24 @@ sys.exit(6)
     assert 0.4e6 <= recording.head["wall_us"] < 20e6
 
 
+def test_who_audits_the_program_hears_nothing_of_the_end(python, run):
+    """Unhooking is not a call of the program's: an audit hook may forbid those."""
+    recording = run(python, """
+heard = []
+def audit(event, args):
+    if event in ("sys.setprofile", "sys.settrace"):
+        heard.append(event)
+        raise RuntimeError(event)
+def after(): pass
+until(is_recording)
+sys.addaudithook(audit)
+until(lambda: not is_recording())
+until(lambda: not [after(), hooks()][1])
+print(heard)
+""", "--duration", "0.4", ended=False)
+    assert recording.done.stdout == "[]\n"
+
+
 def test_both(python, run):
     recording = run(python, """
 until(is_recording)
