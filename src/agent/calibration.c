@@ -124,7 +124,7 @@ static void measure_with_hook(unsigned count)
 
 	if (scratch && blocks) {
 		touch(blocks);
-		ring_init(scratch, own->session, own->thread);
+		ring_init_alone(scratch, own->session, own->thread);
 		scratch->name_at = UINT64_MAX;
 		scratch->lot = scratch->allowance = INT32_MAX;
 		session_my_ring = scratch;

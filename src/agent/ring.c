@@ -35,6 +35,12 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->name_at = 0; /* the first event of a call is looked at */
 }
 
+void ring_init_alone(struct ring *r, struct session *s, uint32_t thread)
+{
+	ring_init(r, s, thread);
+	r->alone = true;
+}
+
 /* What a block says while we reset it.  No block that is read has this sequence number. */
 static uint64_t taken_state(const struct ring *r)
 {
@@ -117,8 +123,11 @@ static uint32_t take_back_oldest(struct ring *r)
 	return NO_BLOCK;
 }
 
-/* The thread with the most sealed event blocks, and how many. */
-static uint32_t richest_thread(const struct session *s, uint32_t *most)
+/*
+ * The thread with the most sealed event blocks, and how many.  Apart from its callers, for the
+ * table would be on the stack at every event that begins a block.
+ */
+static COLD uint32_t richest_thread(const struct session *s, uint32_t *most)
 {
 	uint16_t count[SHM_MAX_THREADS] = { 0 };
 	uint32_t richest = 0;
@@ -249,6 +258,8 @@ _Atomic uint64_t *ring_turn(struct ring *r)
 	struct shm_thread *self = &r->session->threads[r->thread];
 	uint32_t index;
 
+	if (r->alone)
+		return NULL;
 	if (r->events.block) {
 		order_push(r, r->events.index);
 		seal(r, &r->events, 0);
@@ -276,6 +287,26 @@ static void put_words(_Atomic uint64_t *w, const uint8_t *bytes, uint32_t n)
 		bytes += part;
 		n -= part;
 	}
+}
+
+/* The same of two parts, as if they were one; not by a copy, for stacks may be small. */
+static void put_joined(_Atomic uint64_t *w, const uint8_t *first, uint32_t first_bytes,
+		       const uint8_t *second, uint32_t second_bytes)
+{
+	uint32_t whole = first_bytes & ~7u, rest = first_bytes - whole, filled = 0;
+	uint8_t seam[8] = { 0 };
+
+	put_words(w, first, whole);
+	if (rest) {
+		filled = second_bytes < 8 - rest ? second_bytes : 8 - rest;
+		memcpy(seam, first + whole, rest);
+		if (filled)
+			memcpy(seam + rest, second, filled);
+		put_words(w + whole / 8, seam, rest + filled);
+		whole += 8;
+	}
+	if (second_bytes > filled)
+		put_words(w + whole / 8, second + filled, second_bytes - filled);
 }
 
 HOT void ring_push_late(struct ring *r, uint64_t stamp, uint8_t kind, uint32_t id,
@@ -311,7 +342,6 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		 const void *second, uint32_t second_bytes)
 {
 	struct ring_chain *c = &r->defs;
-	uint8_t joined[DEF_PAYLOAD_MAX];
 	uint32_t bytes, total;
 	_Atomic uint64_t *w;
 
@@ -319,12 +349,11 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		first_bytes = DEF_PAYLOAD_MAX;
 	if (second_bytes > DEF_PAYLOAD_MAX - first_bytes)
 		second_bytes = DEF_PAYLOAD_MAX - first_bytes;
-	memcpy(joined, first, first_bytes);
-	if (second_bytes)
-		memcpy(joined + first_bytes, second, second_bytes);
 	bytes = first_bytes + second_bytes;
 	total = record_bytes(bytes);
 
+	if (r->alone)
+		return false;
 	if (c->head + total > RING_CAPACITY) {
 		uint32_t index;
 
@@ -341,7 +370,7 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		begin(r, c, index, SHM_BLOCK_DEFS);
 	}
 	w = &c->block->words[c->head / 8u];
-	put_words(w + 2, joined, bytes);
+	put_joined(w + 2, first, first_bytes, second, second_bytes);
 	/* Relaxed: nobody takes a block of definitions back from under its reader. */
 	atomic_store_explicit(&w[0], 0, memory_order_relaxed);
 	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_relaxed);

@@ -52,6 +52,7 @@ struct ring {
 	/* For stacks.c.  Here because thread-local memory must stay small: see session.h. */
 	struct frames_path path;
 	bool wants_nvtx;               /* SHM_COLLECT_NVTX */
+	bool alone;                    /* see ring_init_alone() */
 	struct nvtx_stack *ranges;     /* of nvtx_ranges.c; NULL: none so far */
 	struct layer_stack *layers;    /* of layers.c; likewise */
 	struct adapter_scopes *scopes; /* of adapter_scopes.c; likewise */
@@ -65,6 +66,12 @@ struct ring {
 
 size_t ring_bytes(const struct session *s); /* to allocate */
 void ring_init(struct ring *r, struct session *s, uint32_t thread);
+
+/*
+ * A ring to measure with: it writes to the block that events.block is set to, private memory, and
+ * takes none of the session's.  What does not fit is dropped, and nothing can be defined.
+ */
+void ring_init_alone(struct ring *r, struct session *s, uint32_t thread);
 
 /* Seals the blocks being written, so that the recorder can take them. */
 void ring_seal(struct ring *r);

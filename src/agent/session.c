@@ -26,6 +26,7 @@
 
 #define NO_PROCESS UINT32_MAX
 #define INSTANCES_AT_ONCE 1024u
+#define RETRY_EVENTS 256u /* to look through a full table costs too much to be done for each */
 
 HOT_DATA _Atomic(struct session *) session_current;
 HOT_DATA uint32_t session_epoch;
@@ -34,6 +35,8 @@ _Atomic(void (*)(struct ring *)) session_thread_ends;
 _Atomic(void (*)(void)) session_asked;
 
 static struct session *earlier_sessions;
+static atomic_flag joining = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t homeless; /* events that found all thread entries taken; 0: none lately */
 static _Atomic uint32_t process_index = NO_PROCESS;
 static _Atomic bool unregistered; /* a forked child without an event so far */
 static uint32_t version_of_python;
@@ -45,6 +48,7 @@ static bool have_key;
 
 struct session *session_on_slow(struct session *s)
 {
+	int before = errno; /* the program's: hooks are called where it does not expect a call */
 	void (*asked)(void);
 
 	if (atomic_load_explicit(&s->header->active, memory_order_relaxed) != SHM_ASKING)
@@ -52,6 +56,7 @@ struct session *session_on_slow(struct session *s)
 	asked = atomic_load_explicit(&session_asked, memory_order_relaxed);
 	if (asked)
 		asked();
+	errno = before;
 	return s;
 }
 
@@ -146,7 +151,7 @@ static int register_process(struct session *s)
 	if (python_known)
 		write_python(p);
 	read_command_line(p->name, sizeof(p->name));
-	/* Pairs with the acquire in drain_processes(): the entry is complete. */
+	/* Pairs with the acquire in update_processes(): the entry is complete. */
 	atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);
 	return 0;
 }
@@ -158,6 +163,7 @@ static void in_forked_child(void)
 	session_my_ring = NULL;
 	if (have_key)
 		pthread_setspecific(thread_end_key, NULL);
+	atomic_flag_clear_explicit(&joining, memory_order_relaxed); /* whoever did is not here */
 	if (session_process()) {
 		atomic_store_explicit(&process_index, NO_PROCESS, memory_order_relaxed);
 		atomic_store_explicit(&unregistered, true, memory_order_relaxed);
@@ -189,7 +195,7 @@ static void at_thread_end(void *ring)
 	ring_seal(r);
 	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);
 	atomic_store_explicit(&t->cpu_end_ns, thread_cpu_ns(), memory_order_relaxed);
-	/* Pairs with the acquire in drain_threads(): the blocks are sealed. */
+	/* Pairs with the acquire in update_threads(): the blocks are sealed. */
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
 	free(r->ranges);
 	free(r->layers);
@@ -203,7 +209,24 @@ static void set_up_once(void)
 	pthread_atfork(NULL, NULL, in_forked_child);
 }
 
-struct ring *session_ring_slow(struct session *s)
+/* An entry of the thread table; UINT32_MAX: there is none, or it is not worth looking again yet. */
+static uint32_t claim_thread(struct session *s)
+{
+	uint32_t missed = atomic_load_explicit(&homeless, memory_order_relaxed), index;
+
+	if (missed)
+		missed = atomic_fetch_add_explicit(&homeless, 1, memory_order_relaxed);
+	if (missed % RETRY_EVENTS)
+		return UINT32_MAX;
+	index = claim(s->threads, sizeof(*s->threads), s->header->threads);
+	if (index != UINT32_MAX && missed)
+		atomic_store_explicit(&homeless, 0, memory_order_relaxed);
+	if (index == UINT32_MAX && !missed)
+		atomic_store_explicit(&homeless, 1, memory_order_relaxed);
+	return index;
+}
+
+static struct ring *begin_ring(struct session *s)
 {
 	struct ring *r = session_my_ring;
 	struct shm_process *self;
@@ -222,7 +245,7 @@ struct ring *session_ring_slow(struct session *s)
 		at_thread_end(r);
 		pthread_setspecific(thread_end_key, NULL);
 	}
-	index = claim(s->threads, sizeof(*s->threads), s->header->threads);
+	index = claim_thread(s);
 	r = index == UINT32_MAX ? NULL : malloc(ring_bytes(s));
 	if (!r) {
 		if (index != UINT32_MAX)
@@ -242,11 +265,20 @@ struct ring *session_ring_slow(struct session *s)
 	atomic_store_explicit(&t->name_set, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->end_stamp, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->produced, 0, memory_order_relaxed);
-	/* Pairs with the acquire in drain_threads(): the entry is complete. */
+	/* Pairs with the acquire in update_threads(): the entry is complete. */
 	atomic_store_explicit(&t->state, SHM_LIVE, memory_order_release);
 	session_my_ring = r;
 	if (have_key)
 		pthread_setspecific(thread_end_key, r);
+	return r;
+}
+
+struct ring *session_ring_slow(struct session *s)
+{
+	int before = errno; /* the program's */
+	struct ring *r = begin_ring(s);
+
+	errno = before;
 	return r;
 }
 
@@ -257,7 +289,7 @@ void session_name_thread(struct ring *r, const char *name)
 	if (atomic_load_explicit(&t->name_set, memory_order_relaxed))
 		return;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	/* Pairs with the acquire in drain_threads(): the name is complete. */
+	/* Pairs with the acquire in update_threads(): the name is complete. */
 	atomic_store_explicit(&t->name_set, 1, memory_order_release);
 }
 
@@ -366,6 +398,7 @@ static struct session *session_map(const char *where)
 		return NULL;
 	}
 	s->header = h;
+	s->bytes = (size_t)st.st_size;
 	s->processes = (void *)((char *)h + h->processes_at);
 	s->threads = (void *)((char *)h + h->threads_at);
 	s->windows = (void *)((char *)h + h->windows_at);
@@ -382,7 +415,7 @@ void session_unmap(struct session *s)
 {
 	if (!s)
 		return;
-	munmap(s->header, s->header->total_bytes);
+	munmap(s->header, s->bytes);
 	free(s);
 }
 
@@ -411,6 +444,7 @@ static int join(const char *where, uint32_t python_version)
 	if (!s)
 		return -1;
 	version_of_python = python_version;
+	atomic_store_explicit(&homeless, 0, memory_order_relaxed);
 	budget_start(s->header);
 	if ((activity(s) != SHM_ON && activity(s) != SHM_ASKING) || register_process(s)) {
 		session_unmap(s);
@@ -425,7 +459,6 @@ static int join(const char *where, uint32_t python_version)
 
 int session_join(const char *where, uint32_t python_version)
 {
-	static atomic_flag joining = ATOMIC_FLAG_INIT;
 	int rc;
 
 	/* The CUDA driver, Python and a native library may ask at the same time: one does it. */

@@ -181,3 +181,43 @@ def test_threads_that_do_not_end_do_not_matter(python, record, ending):
     """, ending)
     assert len(recording.calls("step")) == 1
     assert len(recording.calls("forever")) == 1
+
+
+def test_threads_with_the_smallest_stack_there_is(python, plain, write, inferscope, work):
+    """To name a function takes more of it than a call does, most where the buffer is full."""
+    program = write("""
+        import os, signal, sys, threading
+
+        def make(i):
+            space = {}
+            exec("def made%d(n): return n and made%d(n - 1)" % (i, i), space)
+            return space["made%d" % i]
+
+        def nothing(): pass
+        def flood():
+            for _ in range(100000):
+                nothing()
+
+        functions = [make(i) for i in range(400)]
+
+        def work():
+            for function in functions:
+                function(5)
+
+        recorder = int(sys.argv[1]) and os.getppid()
+        if recorder:
+            os.kill(recorder, signal.SIGSTOP)
+            flood()
+        threading.stack_size(32768)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        if recorder:
+            os.kill(recorder, signal.SIGCONT)
+        print("well")
+    """)
+    if plain(python, program, 0).stdout != "well\n":
+        pytest.skip("this Python itself needs more")
+    done = inferscope("run", "--quiet", "--trace-size-mb", "1", "--trace", "t.isc", "--python",
+                      python, program, 1)
+    assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr

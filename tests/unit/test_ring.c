@@ -252,6 +252,36 @@ static void definitions_survive_an_overflow(void **state)
 	session_my_ring = NULL;
 }
 
+/* Wherever the seam lies. */
+static void two_parts_make_one_definition(void **state)
+{
+	static const char text[] = "abcdefghijklmnopqrstuvwxyz";
+	struct bench b;
+	struct trace *t;
+	struct ring *r;
+
+	(void)state;
+	bench_start(&b, 1, false);
+	r = session_ring();
+	assert_non_null(r);
+	for (uint32_t first = 0; first < 18; first++) {
+		for (uint32_t second = 0; second < 9; second++)
+			assert_true(ring_define(r, DEF_STRING, 1 + 9 * first + second, text, first,
+						text + first, second));
+	}
+	t = bench_end(&b);
+	for (uint32_t i = 0; i < 18 * 9; i++) {
+		const char *told = trace_string(t, 1 + i);
+		size_t bytes = i / 9 + i % 9;
+
+		assert_int_equal(strlen(told), bytes);
+		assert_memory_equal(told, text, bytes);
+	}
+	trace_close(t);
+	free(session_my_ring); /* it belongs to a session that is gone */
+	session_my_ring = NULL;
+}
+
 static void a_session_that_is_not_ours_is_refused(void **state)
 {
 	struct bench b;
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test(ring_mode_keeps_the_newest_of_a_long_run),
 		cmocka_unit_test(threads_that_come_and_go_are_told_apart),
 		cmocka_unit_test(definitions_survive_an_overflow),
+		cmocka_unit_test(two_parts_make_one_definition),
 		cmocka_unit_test(a_session_that_is_not_ours_is_refused),
 	};
 
