@@ -280,8 +280,12 @@ static uint64_t look(uint64_t now_ns)
 
 static void cut(uint64_t now_ns)
 {
+	uint32_t number = bursts.cuts; /* only who has the GIL changes it */
+
 	slots->clear();
-	cut_ns[bursts.cuts++ % CUTS] = now_ns;
+	/* A thread that ends has no GIL: it must not see the cut before its time. */
+	cut_ns[number % CUTS] = now_ns;
+	bursts.cuts = number + 1;
 	end_burst();
 }
 

@@ -7,10 +7,15 @@
 
 #define PROBES 64u
 
-/* A new recording, or no room: start over.  Racing finders define a thing twice at worst. */
+/*
+ * A new recording, or no room: start over.  Racing finders define a thing twice at worst.  Of a
+ * table that never was in use no page is touched: it is zeros.
+ */
 static void empty(struct intern *t)
 {
-	for (uint32_t i = 0; i < t->size; i++) {
+	bool used = atomic_load_explicit(&t->epoch, memory_order_relaxed) != 0;
+
+	for (uint32_t i = 0; used && i < t->size; i++) {
 		atomic_store_explicit(&t->slots[i].hash, 0, memory_order_relaxed);
 		atomic_store_explicit(&t->slots[i].id, 0, memory_order_relaxed);
 	}
