@@ -100,12 +100,13 @@ static void probe_buffer(const struct probe_context *c, struct probe_result *out
 
 static void probe_clock(const struct probe_context *c, struct probe_result *out)
 {
-	(void)c;
-	if (ticks_choose_clock() == SHM_CLOCK_COUNTER)
+	if (ticks_choose_clock(c->root) == SHM_CLOCK_COUNTER)
 		probe_say(out, PROBE_OK, "the CPU's invariant counter");
 	else
 		probe_say(out, PROBE_ABSENT,
-			  "CLOCK_MONOTONIC (no invariant counter: events cost some 15 ns more)");
+			  "CLOCK_MONOTONIC (no invariant counter, or the kernel does not trust it: "
+			  "events "
+			  "cost some 15 ns more)");
 }
 
 static void probe_processes(const struct probe_context *c, struct probe_result *out)

@@ -1,8 +1,10 @@
 #include "capture/ticks.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
+#include "capture/cgroup_path.h"
 #include "format/shm.h"
 #include "format/stamp.h"
 
@@ -10,18 +12,37 @@
 #include <cpuid.h>
 #endif
 
-uint32_t ticks_choose_clock(void)
+#if defined(__x86_64__)
+/*
+ * A counter may be constant and still not the same on all CPUs: the kernel compares them, and no
+ * longer offers one that it found wanting.  Where it does not say, it is trusted.
+ */
+static bool kernel_trusts_counter(const char *root)
+{
+	char text[256];
+
+	return !small_file_read(text, sizeof(text), root,
+				"/sys/devices/system/clocksource/clocksource0",
+				"available_clocksource") ||
+	       strstr(text, "tsc");
+}
+#endif
+
+uint32_t ticks_choose_clock(const char *root)
 {
 #if defined(__x86_64__)
 	unsigned a, b, c, d;
 
 	/* "Invariant TSC": constant rate, running in all sleep states. */
-	if (__get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)))
+	if (__get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)) &&
+	    kernel_trusts_counter(root))
 		return SHM_CLOCK_COUNTER;
 	return SHM_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
+	(void)root;
 	return SHM_CLOCK_COUNTER; /* the generic timer is constant by definition */
 #else
+	(void)root;
 	return SHM_CLOCK_MONOTONIC;
 #endif
 }

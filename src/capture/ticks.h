@@ -28,8 +28,11 @@ struct ticks {
 	double ns_per_tick;
 };
 
-/* Which clock agents should stamp with: the counter where the CPU calls it invariant. */
-uint32_t ticks_choose_clock(void);
+/*
+ * Which clock agents should stamp with: the counter where the CPU calls it invariant and the
+ * kernel has not found it to differ between CPUs.  root: "" or a folder that plays the part of "/".
+ */
+uint32_t ticks_choose_clock(const char *root);
 
 /* Takes the first two points, a millisecond apart; time 0 is origin_ns of CLOCK_MONOTONIC. */
 void ticks_init(struct ticks *t, uint32_t clock, int64_t origin_ns);
