@@ -16,13 +16,14 @@
 #include "capture/system_watch.h"
 
 struct recording {
+	struct recording_options options; /* the workload can write to the header */
+	uint32_t clock;                   /* likewise: enum shm_clock */
 	struct area area;
 	struct ticks ticks;
 	struct trace_writer *writer;
 	struct drain *drain;
 	struct sampler *sampler; /* NULL: nothing is sampled */
 	struct native *native;   /* likewise */
-	bool memory;
 	const char *root;
 	struct system_watch *system; /* NULL: memory is not recorded */
 	pid_t workload;              /* 0: it is not known yet, or not our child */
@@ -50,9 +51,9 @@ static int note_limit(struct recording *r, uint64_t wanted, uint64_t bytes, cons
 	return trace_write_note(r->writer, text, err);
 }
 
-static bool wants_samples(const struct shm_header *h)
+static bool wants_samples(const struct recording_options *o)
 {
-	return h->cpu_mode == SHM_CPU_AUTO || h->cpu_mode == SHM_CPU_SAMPLE;
+	return o->cpu_mode == SHM_CPU_AUTO || o->cpu_mode == SHM_CPU_SAMPLE;
 }
 
 /* Before anybody is told where the memory is. */
@@ -61,22 +62,22 @@ static void tell_agents(struct shm_header *h, const struct recording_options *op
 	h->cpu_mode = options->cpu_mode;
 	h->budget_ppm = options->budget_ppm;
 	h->sample_hz = options->sample_hz;
-	h->refused = wants_samples(h) && permission_is_refused(permission_to_read());
+	h->refused = wants_samples(options) && permission_is_refused(permission_to_read());
 	if (options->ahead)
 		atomic_store_explicit(&h->active, SHM_AHEAD, memory_order_relaxed);
 }
 
 static int sampler_start(struct recording *r, struct err *err)
 {
-	struct shm_header *h = r->area.header;
+	const struct recording_options *o = &r->options;
 
-	if (!wants_samples(h))
+	if (!wants_samples(o))
 		return 0;
-	if (sampler_new(&r->sampler, h->sample_hz, h, r->area.windows,
+	if (sampler_new(&r->sampler, o->sample_hz, o->budget_ppm, r->area.header, r->area.windows,
 			trace_writer_start(r->writer)->monotonic_ns, err))
 		return -1;
 	drain_sample(r->drain, r->sampler);
-	r->native = native_new(h->budget_ppm, r->memory);
+	r->native = native_new(o->budget_ppm, o->memory);
 	if (!r->native)
 		return err_set(err, "out of memory");
 	drain_sample_native(r->drain, r->native);
@@ -85,7 +86,7 @@ static int sampler_start(struct recording *r, struct err *err)
 
 static int system_start(struct recording *r, struct err *err)
 {
-	if (!r->memory)
+	if (!r->options.memory)
 		return 0;
 	if (system_watch_new(&r->system, r->root, trace_writer_start(r->writer)->monotonic_ns, err))
 		return -1;
@@ -99,19 +100,20 @@ int recording_new(struct recording **out, int trace_fd, const struct recording_o
 		  struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	uint32_t clock = ticks_choose_clock();
+	uint32_t clock = ticks_choose_clock(options->root ? options->root : "");
 	const char *limit;
 	uint64_t bytes = pressure_limit(options->buffer_bytes, &limit);
 
 	if (!r)
 		return err_set(err, "out of memory");
+	r->options = *options;
+	r->clock = clock;
 	r->area.fd = r->area.note_fd = -1;
 	if (area_init(&r->area, bytes, clock, options->collect, err) ||
 	    trace_writer_new(&r->writer, trace_fd, err) ||
 	    note_limit(r, options->buffer_bytes, bytes, limit, err))
 		goto fail;
 	tell_agents(r->area.header, options);
-	r->memory = options->memory;
 	r->root = options->root ? options->root : "";
 	shrink_init(&r->shrink, &r->area, r->root);
 	ticks_init(&r->ticks, clock, trace_writer_start(r->writer)->monotonic_ns);
@@ -191,7 +193,7 @@ void recording_begin(struct recording *r)
 		fail(r);
 		return;
 	}
-	ticks_init(&r->ticks, r->area.header->clock, trace_writer_start(r->writer)->monotonic_ns);
+	ticks_init(&r->ticks, r->clock, trace_writer_start(r->writer)->monotonic_ns);
 	if (sampler_start(r, &r->trouble) || system_start(r, &r->trouble)) {
 		fail(r);
 		return;
@@ -254,7 +256,7 @@ static int write_sampling(struct recording *r)
 		const char *key;
 		double value;
 	} facts[] = {
-		{ "sampler.asked_hz", r->area.header->sample_hz },
+		{ "sampler.asked_hz", r->options.sample_hz },
 		{ "sampler.hz", rate_hz(&all) },
 		{ "sampler.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0 },
 		{ "sampler.looks", (double)t.looks },

@@ -63,7 +63,8 @@ void sampler_taken_append(struct sampler_taken *to, struct sampler_taken *from, 
 			       from->look_count * sizeof(*from->looks));
 		to->look_count += from->look_count;
 	} else {
-		*dropped += from->look_count;
+		for (size_t i = 0; i < from->look_count; i++)
+			*dropped += from->looks[i].sample.count;
 	}
 	buf_clear(&from->defs);
 	from->look_count = 0;

@@ -72,6 +72,7 @@ struct order { /* of the main thread */
 
 struct sampler {
 	struct shm_header *header;
+	uint32_t budget_ppm;
 	int64_t origin_ns;
 	struct sample_pace pace;
 	struct py_reader *reader;
@@ -93,7 +94,7 @@ struct sampler {
 	struct sampler_taken ready; /* for the main thread */
 };
 
-int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
+int sampler_new(struct sampler **out, uint32_t hz, uint32_t budget_ppm, struct shm_header *header,
 		struct shm_window *windows, int64_t origin_ns, struct err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
@@ -103,9 +104,10 @@ int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
 		return err_set(err, "out of memory");
 	}
 	s->header = header;
+	s->budget_ppm = budget_ppm;
 	s->origin_ns = origin_ns;
 	windows_init(&s->windows, windows);
-	sample_pace_init(&s->pace, hz, header->budget_ppm);
+	sample_pace_init(&s->pace, hz, budget_ppm);
 	pthread_mutex_init(&s->lock, NULL);
 	*out = s;
 	return 0;
@@ -335,7 +337,7 @@ static void account(struct sampler *s, struct target *t)
 /* The kernel lets us read it no more, or never did: its agent is asked from now on. */
 static void refused(struct sampler *s, struct target *t, int error)
 {
-	uint32_t ppm = s->header->budget_ppm;
+	uint32_t ppm = s->budget_ppm;
 	double share = ppm == SHM_NO_BUDGET ? 1 : ppm / 1e6 / INSIDE_PART;
 
 	s->totals.refusal = error;

@@ -5,7 +5,7 @@
  *
  * It holds itself back: its own CPU time stays below a tenth of a core, and of a
  * core that the workload has to share with the recorder the whole recorder takes
- * a hundredth or so.  Looks become fewer then, and sampler_rate() says how many.
+ * a hundredth or so.  Looks become fewer then, and sampler_totals() says how many.
  *
  * All calls are for the recorder's main thread.
  */
@@ -24,8 +24,11 @@
 
 struct sampler;
 
-/* Header and windows are borrowed; times are CLOCK_MONOTONIC minus origin_ns. */
-int sampler_new(struct sampler **out, uint32_t hz, struct shm_header *header,
+/*
+ * budget_ppm: as struct shm_header has it.  Header and windows are borrowed; times are
+ * CLOCK_MONOTONIC minus origin_ns.
+ */
+int sampler_new(struct sampler **out, uint32_t hz, uint32_t budget_ppm, struct shm_header *header,
 		struct shm_window *windows, int64_t origin_ns, struct err *err);
 void sampler_free(struct sampler *s); /* stops it; NULL is a no-op */
 
