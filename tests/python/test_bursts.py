@@ -247,3 +247,15 @@ def test_the_end_comes_at_any_moment(record, inferscope, write, work, python):
         done = inferscope("run", "--quiet", "--no-trace", "--report", "end.json", "--python",
                           python, work / "program.py", str(ms / 1000))
         assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
+def test_the_end_comes_before_the_tender_has_begun(inferscope, doubles, write, work, python):
+    """It makes a thread state, and the interpreter that has it must be there to the end of that."""
+    write(FIB + """
+    busy(0.3)
+    print("bye")
+    """)
+    done = inferscope("run", "--quiet", "--no-trace", "--report", "end.json", "--", "env",
+                      "LD_PRELOAD=" + doubles.path("liblate_thread.so"), "LATE_THREAD_MS=900",
+                      python, work / "program.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
