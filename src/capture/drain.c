@@ -326,6 +326,7 @@ out:
 int drain_cycle(struct drain *d, struct err *err)
 {
 	uint64_t stored_before = d->totals.stored;
+	uint32_t joined_before = d->totals.threads;
 
 	if (drain_tables_update(d, err))
 		return -1;
@@ -338,6 +339,7 @@ int drain_cycle(struct drain *d, struct err *err)
 		return -1;
 	}
 	d->newly_stored = d->totals.stored - stored_before;
+	d->newly_joined = d->totals.threads - joined_before;
 	if (drain_native_cycle(d, err) || drain_series(d, err))
 		return -1;
 	return trace_writer_flush(d->writer, ticks_now_ns(d->ticks), FLUSH_AFTER_NS, err);

@@ -49,7 +49,8 @@ int drain_cycle(struct drain *d, struct err *err);
 
 /*
  * How long there is time until the next cycle.  Where no CPU is idle each cycle takes one from the
- * workload, caches included: fewer and larger ones then, as long as the memory is far from full.
+ * workload, caches included: fewer and larger ones then, as long as memory and table of threads are
+ * far from full.
  */
 #define DRAIN_WAIT_MS 10 /* elsewhere */
 int drain_wait_ms(const struct drain *d);

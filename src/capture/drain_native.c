@@ -96,6 +96,7 @@ static int write_fault(void *ctx, const struct native_fault *f)
 		.last_ns = time_ns,
 	};
 
+	drain_costs_faults(d, f->at.process, f->count);
 	return trace_write_sample(d->writer, f->at.process, &sample, c->err);
 }
 
@@ -115,6 +116,7 @@ int drain_native_cycle(struct drain *d, struct err *err)
 	if (!d->native || now_ns < d->native_due_ns)
 		return 0;
 	d->native_due_ns = now_ns + READ_AFTER_NS;
+	native_crowded(d->native, drain_is_crowded(d));
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		const struct drain_process *p = &d->processes[i];
 

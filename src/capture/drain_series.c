@@ -61,6 +61,7 @@ int drain_series(struct drain *d, struct err *err)
 {
 	if (!d->system)
 		return 0;
+	system_watch_crowded(d->system, drain_is_crowded(d));
 	system_watch_start(d->system);
 	system_watch_take(d->system, &d->points, &d->found);
 	for (size_t i = 0; i < d->found.count; i++) {

@@ -34,7 +34,8 @@ struct drain_process {
 	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
 	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c; */
 	uint64_t outside_before_ns; /* at the beginning of the window, */
-	uint64_t looks, interrupts; /* and since then */
+	uint64_t looks, interrupts; /* and since then, */
+	uint64_t faults;            /* likewise */
 	double blamed_ns;           /* its threads waited for us, together, */
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
 	bool sampled;               /* the sampler was told of it, or refused it */
@@ -108,6 +109,7 @@ struct drain {
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	uint64_t newly_stored; /* events, in the last cycle */
+	uint32_t newly_joined; /* threads, likewise */
 	off_t notes_read;
 	int64_t times_due_ns;   /* when to ask the kernel again for CPU times */
 	int64_t times_asked_ns; /* when it was asked */
@@ -139,6 +141,9 @@ int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *
  */
 void drain_times_update(struct drain *d);
 
+/* No CPU was idle lately, or there is only one: what we do is done instead of the workload. */
+bool drain_is_crowded(const struct drain *d);
+
 /* What recording costs from outside: now and then. */
 void drain_costs_cycle(struct drain *d, int64_t now_ns);
 
@@ -146,9 +151,11 @@ void drain_costs_cycle(struct drain *d, int64_t now_ns);
 void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed_ns,
 			uint64_t ran_ns, uint64_t queued_ns);
 
-/* A thread of the process (its id in the trace) was looked at; was interrupted for a sample. */
+/* A thread of the process (its id in the trace) was looked at; was interrupted for a sample; had
+ * page faults that were counted. */
 void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
 void drain_costs_interrupt(struct drain *d, uint32_t process);
+void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count);
 
 /* All that it has cost a process that has ended. */
 uint64_t drain_costs_end(struct drain *d, struct drain_process *p);

@@ -21,12 +21,14 @@
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
 #define FAULTS_MAX 16u     /* threads whose page faults are told: two more files each */
 #define FAULTS_ONE_IN 4u   /* of so many readings: counting costs 50 ns a fault */
+#define CROWDED_ONE_IN 16u /* where the workload has no CPU to spare */
 
 struct native_thread {
 	pid_t tid;
 	bool there;          /* in the last look at its process */
 	bool turns;          /* it is told when the thread loses and gets a CPU */
-	bool faults;         /* and where it has page faults */
+	bool faults;         /* and where it has page faults, */
+	bool counting;       /* just now */
 	unsigned turn_count; /* since the last reading */
 	int64_t lost_cpu_ns; /* 0: it has one, or it is not known */
 	bool preempted;
@@ -51,7 +53,7 @@ struct native {
 	uint32_t hz, interrupt_ns;
 	bool faults;
 	size_t fault_count; /* threads */
-	unsigned readings;
+	unsigned readings, faults_one_in;
 	int refused;
 	uint64_t lost;
 };
@@ -82,6 +84,7 @@ struct native *native_new(uint32_t budget_ppm, bool faults)
 	if (n) {
 		choose_rate(n, budget_ppm);
 		n->faults = faults;
+		n->faults_one_in = FAULTS_ONE_IN;
 	}
 	return n;
 }
@@ -136,7 +139,15 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 
 static bool faults_are_on(const struct native *n)
 {
-	return n->readings % FAULTS_ONE_IN == 0;
+	return n->readings % n->faults_one_in == 0;
+}
+
+static void switch_faults(const struct native *n, struct native_thread *t)
+{
+	if (!t->faults || t->counting == faults_are_on(n))
+		return;
+	t->counting = !t->counting;
+	perf_events_switch_faults(&t->events, t->counting);
 }
 
 static void add_faults(struct native *n, struct native_thread *t)
@@ -145,8 +156,9 @@ static void add_faults(struct native *n, struct native_thread *t)
 		return;
 	(void)perf_events_add_faults(&t->events, t->tid);
 	t->faults = true;
+	t->counting = false;
 	n->fault_count++;
-	perf_events_switch_faults(&t->events, faults_are_on(n));
+	switch_faults(n, t);
 }
 
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
@@ -305,8 +317,7 @@ static int read_process(struct reading *r)
 		r->thread = t;
 		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
-		if (t->faults && r->native->readings % FAULTS_ONE_IN < 2)
-			perf_events_switch_faults(&t->events, faults_are_on(r->native));
+		switch_faults(r->native, t);
 		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
 		    !stop_turns(r->native, t))
 			t->there = false;
@@ -342,6 +353,11 @@ int native_read(struct native *n, int64_t now_ns, const struct native_reader *re
 int native_define(struct native *n, const struct native_definitions *d)
 {
 	return native_places_define(n->places, d);
+}
+
+void native_crowded(struct native *n, bool crowded)
+{
+	n->faults_one_in = crowded ? CROWDED_ONE_IN : FAULTS_ONE_IN;
 }
 
 uint32_t native_hz(const struct native *n)

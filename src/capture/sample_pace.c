@@ -10,7 +10,7 @@
 #define IDLE_NS 10000000     /* how soon a first process is noticed */
 #define SLOWEST_NS 100000000 /* ten looks a second are always made */
 #define SHARE_OF_CORE 0.08   /* promised is a tenth */
-#define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
+#define LEAST_OF_CORE 0.002  /* even if others than the sampler cost more than is allowed */
 #define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
 #define ONLY_CPU_TIMES 5     /* as slow as asked, at first, on the only CPU */
 #define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */

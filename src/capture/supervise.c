@@ -89,16 +89,22 @@ static void tick(struct supervisor *s, int64_t now_ns, int64_t *last_ns, struct 
 	s->tick(s->context, r);
 }
 
+/* How many milliseconds until then, for poll(); at most so many. */
+static int wait_ms(int64_t until_ns, int64_t now_ns, int most_ms)
+{
+	int64_t left_ms = (until_ns - now_ns + 999999) / 1000000;
+
+	return left_ms < most_ms ? (int)left_ms : most_ms;
+}
+
 /* Does what is due; returns how many milliseconds there is nothing to do, -1: until a signal. */
 static int live(struct supervisor *s, int64_t *ticked_ns, struct recording *r)
 {
 	int64_t now_ns = (int64_t)stamp_monotonic();
 
 	if (s->part == SUPERVISE_AHEAD) {
-		int64_t left_ms = (s->begin_ns - now_ns + 999999) / 1000000;
-
-		if (left_ms > 0)
-			return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+		if (s->begin_ns > now_ns)
+			return wait_ms(s->begin_ns, now_ns, INT_MAX);
 		recording_begin(r);
 		s->part = SUPERVISE_ON;
 		if (s->duration_ns != SUPERVISE_FOREVER)
@@ -114,7 +120,7 @@ static int live(struct supervisor *s, int64_t *ticked_ns, struct recording *r)
 		return 0;
 	}
 	tick(s, now_ns, ticked_ns, r);
-	return drain_wait_ms(recording_drain(r));
+	return wait_ms(s->end_ns, now_ns, drain_wait_ms(recording_drain(r)));
 }
 
 /* A child that has ended and was not waited for; 0: none, -1: there are no children. */

@@ -6,9 +6,9 @@
 #include "format/stamp.h"
 
 #define WINDOW_NS 500000000
-#define SHARE_OF_CORE \
-	0.004 /* promised is a hundredth; where no CPU is free the program loses twice that */
-#define STRETCH_MAX 100.0 /* a look at stat each second */
+#define SHARE_OF_CORE 0.004 /* promised is a hundredth */
+#define CROWDED_SHARE 0.001 /* the workload loses twice that: being switched away from, too */
+#define STRETCH_MAX 100.0   /* a look at stat each second */
 #define WORTH_TELLING 3
 
 static int64_t own_cpu_ns(void)
@@ -19,18 +19,19 @@ static int64_t own_cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void system_pace_begin(struct system_pace *p)
+/* On the safe side until a first window is over: as if it took all that it may elsewhere. */
+void system_pace_begin(struct system_pace *p, bool crowded)
 {
 	memset(p, 0, sizeof(*p));
-	p->stretch = 1;
+	p->stretch = crowded ? SHARE_OF_CORE / CROWDED_SHARE : 1;
 	p->began_ns = p->window_ns = (int64_t)stamp_monotonic();
 	p->cpu_began_ns = p->window_cpu_ns = own_cpu_ns();
 }
 
 /* At once where it takes too much; half the way where it may take more. */
-void system_pace_adjust(struct system_pace *p, double share)
+void system_pace_adjust(struct system_pace *p, double share, bool crowded)
 {
-	double right = p->stretch * share / SHARE_OF_CORE;
+	double right = p->stretch * share / (crowded ? CROWDED_SHARE : SHARE_OF_CORE);
 
 	p->stretch = right < p->stretch ? (p->stretch + right) / 2 : right;
 	if (p->stretch < 1)
@@ -41,13 +42,14 @@ void system_pace_adjust(struct system_pace *p, double share)
 		p->held_back = true;
 }
 
-double system_pace_stretch(struct system_pace *p, int64_t now_ns)
+double system_pace_stretch(struct system_pace *p, int64_t now_ns, bool crowded)
 {
 	if (now_ns - p->window_ns >= WINDOW_NS) {
 		int64_t cpu_ns = own_cpu_ns();
 
-		system_pace_adjust(p, (double)(cpu_ns - p->window_cpu_ns) /
-					      (double)(now_ns - p->window_ns));
+		system_pace_adjust(
+			p, (double)(cpu_ns - p->window_cpu_ns) / (double)(now_ns - p->window_ns),
+			crowded);
 		p->window_ns = now_ns;
 		p->window_cpu_ns = cpu_ns;
 	}

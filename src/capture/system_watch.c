@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -44,6 +45,7 @@ struct system_watch {
 
 	pthread_t thread;
 	bool started, stopped; /* the main thread's */
+	_Atomic bool crowded;  /* the main thread says so */
 
 	struct system_files files; /* the other thread's, from here on */
 	struct system_tree tree;
@@ -154,16 +156,22 @@ static bool exchange(struct system_watch *w, int64_t due_ns)
 	return !stop;
 }
 
+static bool is_crowded(const struct system_watch *w)
+{
+	return atomic_load_explicit(&w->crowded, memory_order_relaxed);
+}
+
 static void *run(void *context)
 {
 	struct system_watch *w = context;
 	int64_t due_ns = (int64_t)stamp_monotonic();
 
 	prctl(PR_SET_NAME, "system");
-	system_pace_begin(&w->pace);
+	system_pace_begin(&w->pace, is_crowded(w));
 	system_files_open(&w->files);
 	while (exchange(w, due_ns)) {
-		double stretch = system_pace_stretch(&w->pace, (int64_t)stamp_monotonic());
+		double stretch =
+			system_pace_stretch(&w->pace, (int64_t)stamp_monotonic(), is_crowded(w));
 		int64_t tree_due_ns = system_tree_look(&w->tree, &w->files, stretch, &w->out);
 
 		due_ns = system_files_look(&w->files, stretch, &w->out);
@@ -241,6 +249,11 @@ void system_watch_follow(struct system_watch *w, pid_t workload)
 void system_watch_ended(struct system_watch *w, pid_t pid)
 {
 	look_last(w, (struct order){ .what = ENDED, .pid = pid });
+}
+
+void system_watch_crowded(struct system_watch *w, bool crowded)
+{
+	atomic_store_explicit(&w->crowded, crowded, memory_order_relaxed);
 }
 
 void system_watch_use_gpu(struct system_watch *w)

@@ -4,8 +4,8 @@
  * drain must not wait.
  *
  * It holds itself back: sources that make a program wait are read for a small share of the time,
- * and all of it takes less than a hundredth of a core; beyond that all periods become longer.  A
- * process that is gone is no error.
+ * and all of it takes less than a hundredth of a core, less still where no CPU is idle; beyond that
+ * all periods become longer.  A process that is gone is no error.
  *
  * All calls are for the recorder's main thread.
  */
@@ -48,6 +48,9 @@ void system_watch_follow(struct system_watch *w, pid_t workload);
 
 /* A process that was not added has ended, and its parent has not waited for it. */
 void system_watch_ended(struct system_watch *w, pid_t pid);
+
+/* Whether what it takes is taken from the workload (no CPU is idle): it looks less often then. */
+void system_watch_crowded(struct system_watch *w, bool crowded);
 
 /* One of the processes uses a GPU: from now on devices are looked at, too. */
 void system_watch_use_gpu(struct system_watch *w);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "capture/drain_state.h"
+#include "format/stamp.h"
 
 #define MS 1000000ull
 #define SECOND ((int64_t)(1000 * MS))
@@ -105,6 +106,19 @@ static void only_threads_that_run_are_disturbed_by_a_look(void **state)
 	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 100, 100, 200), 3 * hundred);
 }
 
+static void page_faults_that_are_counted_take_longer(void **state)
+{
+	struct world w;
+	struct drain *d = world_init(&w, SECOND);
+
+	(void)state;
+	drain_costs_faults(d, 8, 64); /* another process */
+	assert_int_equal(drain_costs_end(d, &w.process), 0);
+	drain_costs_faults(d, 7, 64000);
+	assert_in_range(drain_costs_end(d, &w.process), 2 * MS, 5 * MS);
+	assert_in_range(drain_costs_end(d, &w.process), 2 * MS, 5 * MS); /* once */
+}
+
 static void threads_that_wait_side_by_side_are_one_loss(void **state)
 {
 	(void)state;
@@ -123,6 +137,69 @@ static void threads_that_run_side_by_side_lose_side_by_side(void **state)
 	assert_in_range(cost_of_looks(SAMPLE_RUNNING, 7, 16000, 0, 0), one, one + one / 4);
 }
 
+/* With so many CPUs between workload and recorder, all of them busy. */
+static struct drain *crowded_world(struct world *w, unsigned cpus)
+{
+	struct drain *d = world_init(w, SECOND);
+
+	for (unsigned i = 0; i < cpus; i++)
+		CPU_SET(i, &d->costs.cpus);
+	d->costs.windows = 1;
+	d->costs.busy = cpus;
+	w->area.block_count = 1024;
+	w->area.thread_count = 1024;
+	d->totals.processes = 1;
+	return d;
+}
+
+static void no_cpu_is_idle_when_there_is_but_one(void **state)
+{
+	struct world w;
+	struct drain *d = crowded_world(&w, 2);
+
+	(void)state;
+	assert_true(drain_is_crowded(d));
+	d->costs.busy = 1.5;
+	assert_false(drain_is_crowded(d));
+	d->costs.windows = 0; /* nothing is known yet */
+	assert_false(drain_is_crowded(d));
+	d = crowded_world(&w, 1);
+	d->costs.windows = 0;
+	d->costs.busy = 0;
+	assert_true(drain_is_crowded(d));
+}
+
+static void cycles_are_few_where_no_cpu_is_idle(void **state)
+{
+	struct world w;
+	struct drain *d = crowded_world(&w, 1);
+	int few_ms = drain_wait_ms(d);
+
+	(void)state;
+	assert_true(few_ms > DRAIN_WAIT_MS);
+	/* What may run out is not to wait, */
+	d->newly_stored = 1024 * (SHM_BLOCK_BYTES / sizeof(struct record)) / 4;
+	assert_int_equal(drain_wait_ms(d), DRAIN_WAIT_MS);
+	d->newly_stored = 1000;
+	assert_int_equal(drain_wait_ms(d), few_ms);
+	d->newly_joined = 1024 / 4;
+	assert_int_equal(drain_wait_ms(d), DRAIN_WAIT_MS);
+	d->newly_joined = 2;
+	assert_int_equal(drain_wait_ms(d), few_ms);
+	/* nor who joins, or is about to. */
+	w.process.entry.start_ns = ticks_now_ns(&w.ticks);
+	assert_int_equal(drain_wait_ms(d), DRAIN_WAIT_MS);
+	w.process.sampled = true;
+	assert_int_equal(drain_wait_ms(d), few_ms);
+	d->totals.processes = 0;
+	assert_int_equal(drain_wait_ms(d), few_ms);
+	ticks_init(&w.ticks, SHM_CLOCK_MONOTONIC, (int64_t)stamp_monotonic());
+	assert_int_equal(drain_wait_ms(d), DRAIN_WAIT_MS);
+	d = crowded_world(&w, 2);
+	d->costs.busy = 1;
+	assert_int_equal(drain_wait_ms(d), DRAIN_WAIT_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,8 +208,11 @@ int main(void)
 		cmocka_unit_test(of_what_others_had_it_is_a_part),
 		cmocka_unit_test(nobody_misses_more_than_it_had),
 		cmocka_unit_test(only_threads_that_run_are_disturbed_by_a_look),
+		cmocka_unit_test(page_faults_that_are_counted_take_longer),
 		cmocka_unit_test(threads_that_wait_side_by_side_are_one_loss),
 		cmocka_unit_test(threads_that_run_side_by_side_lose_side_by_side),
+		cmocka_unit_test(no_cpu_is_idle_when_there_is_but_one),
+		cmocka_unit_test(cycles_are_few_where_no_cpu_is_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

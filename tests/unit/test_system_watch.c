@@ -316,19 +316,36 @@ static void what_costs_too_much_is_done_less_often(void **state)
 	struct system_pace p;
 
 	(void)state;
-	system_pace_begin(&p);
+	system_pace_begin(&p, false);
 	assert_true(p.stretch == 1);
-	system_pace_adjust(&p, 0.003);
+	system_pace_adjust(&p, 0.003, false);
 	assert_true(p.stretch == 1);
 	assert_false(p.held_back);
-	system_pace_adjust(&p, 0.04);
+	system_pace_adjust(&p, 0.04, false);
 	assert_true(p.stretch > 9.9 && p.stretch < 10.1);
 	assert_true(p.held_back);
 	for (int i = 0; i < 20; i++)
-		system_pace_adjust(&p, 0.0003);
+		system_pace_adjust(&p, 0.0003, false);
 	assert_true(p.stretch == 1);
-	system_pace_adjust(&p, 1000);
+	system_pace_adjust(&p, 1000, false);
 	assert_true(p.stretch == 100);
+}
+
+/* Where no CPU is idle: a fourth of what it takes elsewhere, and from the first look on. */
+static void it_gives_way_where_no_cpu_is_idle(void **state)
+{
+	struct system_pace crowded, free;
+
+	(void)state;
+	system_pace_begin(&free, false);
+	system_pace_begin(&crowded, true);
+	assert_true(crowded.stretch == 4 * free.stretch);
+	system_pace_adjust(&free, 0.04, false);
+	system_pace_adjust(&crowded, 0.04 / 4, true); /* the same work */
+	assert_true(crowded.stretch > 3.9 * free.stretch && crowded.stretch < 4.1 * free.stretch);
+	/* As soon as one is, half the way back at a time. */
+	system_pace_adjust(&crowded, 0.001, false);
+	assert_true(crowded.stretch > 20 && crowded.stretch < 30);
 }
 
 static void sleep_ms(long ms)
@@ -485,6 +502,7 @@ int main(void)
 		IN_A_ROOT(only_one_that_has_ended_gets_a_last_look),
 		IN_A_ROOT(periods_are_kept_and_stretched),
 		cmocka_unit_test(what_costs_too_much_is_done_less_often),
+		cmocka_unit_test(it_gives_way_where_no_cpu_is_idle),
 		cmocka_unit_test(a_process_is_followed_to_its_end),
 		cmocka_unit_test(a_hundred_short_lives),
 	};
