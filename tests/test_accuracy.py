@@ -56,12 +56,23 @@ def test_the_page_counts_what_was_right():
                          [(PROGRAMS["healthy_low_traffic"], {"findings": []})], every,
                          ["held_lock_fixed"], "a machine")
     assert "Right id first: **1 of 1**; right function: 1; right line: 1." in page
-    assert "| 0.9–1.0 | 1 | 1 | 100 % | 0 |" in page
-    assert "| 0.8–0.9 | 1 | 0 | 0 % | 0 |" in page
-    assert "| 0.6–0.8 | 0 | 0 | – | 1 |" in page
-    assert "| empty_cache_fixed | `alloc-churn` | 0.85 |" in page
+    assert "| 0.9–1.0 | 1 | 1 | 100 % | 0 | 100 % | 0 |" in page
+    assert "| 0.8–0.9 | 1 | 0 | 0 % | 0 | 0 % | 0 |" in page
+    assert "| 0.6–0.8 | 0 | 0 | – | 0 | – | 1 |" in page
+    assert "| empty_cache_fixed | `alloc-churn` | 0.85 | **wrong** |" in page
+    assert "no wider than 20 % of the step" in page
     assert "20 % (10–30 %)" in page and "25 %" in page
     assert "Not recorded: held_lock_fixed." in page
+
+
+def test_what_is_argued_is_counted_apart_and_its_reason_is_told():
+    program = accuracy.catalogue.Program("empty_cache", {
+        "finding": "alloc-churn", "argued": {"slow": {"io-wait": "it reads a file"}}})
+    every = accuracy.claims(program, "slow", {"findings": [finding("alloc-churn"),
+                                                           finding("io-wait")]})
+    assert [claim.right for claim in every] == [True, False]
+    assert "| 0.9–1.0 | 2 | 1 | 50 % | 1 | 100 % | 0 |" in accuracy.reliability_table(every)
+    assert "| empty_cache_slow | `io-wait` | 0.90 | it reads a file |" in accuracy.wrong_table(every)
 
 
 def test_of_unseen_programs_either_id_is_right_and_nothing_of_healthy_ones():

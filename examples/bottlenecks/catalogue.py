@@ -3,6 +3,8 @@
 truth.json, for each program:
     finding       the id that the report's first finding must have; null: there is nothing to fix
     also          ids that are true of it as well, at a smaller saving, fixed or not
+    argued        {variant: {id: why}} of findings that nobody had foreseen, or that the fix left,
+                  and that the program's source shows to be true
     verdict       where only one is right
     cpu           it has the same bottleneck without a GPU (default: false)
     same_answers  the fixed variant's digest is the slow one's (default: true)
@@ -27,6 +29,7 @@ class Program:
         self.path = os.path.join(folder, name + ".py")
         self.finding = truth["finding"]
         self.also = truth.get("also", [])
+        self.argued = truth.get("argued", {})
         self.verdict = truth.get("verdict")
         self.on_cpu = truth.get("cpu", False)
         self.same_answers = truth.get("same_answers", True)

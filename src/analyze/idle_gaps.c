@@ -73,6 +73,20 @@ int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t
 	return 0;
 }
 
+int idle_section_put(struct idle_section *s, size_t place, const struct idle_cause *sum)
+{
+	struct idle_tally *t = tally_of(s, place, sum->latency);
+
+	if (!t)
+		return -1;
+	t->sum.ns = stats_add(t->sum.ns, sum->ns);
+	t->sum.in_steps_ns = stats_add(t->sum.in_steps_ns, sum->in_steps_ns);
+	t->sum.gaps += sum->gaps;
+	if (sum->longest_ns > t->sum.longest_ns)
+		t->sum.longest_ns = sum->longest_ns;
+	return 0;
+}
+
 /* A part of a gap in which everything was recorded; `launch` ended it. */
 static int add_gap(struct idle_gaps *g, uint32_t section, const struct gpu_call *launch,
 		   int64_t start_ns, int64_t end_ns, struct time_places *places)

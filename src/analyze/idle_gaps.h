@@ -52,6 +52,9 @@ int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct t
 int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,
 		     int64_t ns, int64_t in_steps_ns);
 
+/* As much as a sum says, which is no part of a gap of its own.  -1: no memory. */
+int idle_section_put(struct idle_section *s, size_t place, const struct idle_cause *sum);
+
 /* Names and orders it all: fills in the sections' blame.  -1: no memory. */
 int idle_gaps_finish(struct idle_gaps *g, struct analysis *a, const struct time_places *places,
 		     const struct timeline *tl);

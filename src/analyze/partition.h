@@ -9,7 +9,8 @@
  *   3. it was in a CUDA call, whose class it has
  *   4. it compiled, or waited for a DataLoader
  *   5. it waited, by samples: for the GIL, a lock, data or a time
- *   6. it ran Python code: by calls, by samples where calls were not recorded
+ *   6. it ran Python code: by calls, by samples where calls were not recorded; of that, and of
+ *      copies to the host, the time of page faults is their own (fault_parts.h)
  * So host time is what the device did not hide.
  */
 #ifndef ANALYZE_PARTITION_H
@@ -34,10 +35,11 @@ enum time_class {
 	TIME_ALLOCATION,        /* in CUDA calls for memory, pinned memory included */
 	TIME_GC,
 	TIME_GIL_WAIT,
-	TIME_LOCK_WAIT, /* for a lock, a condition, a queue, a thread */
-	TIME_IO_WAIT,   /* for data or a device, a DataLoader's workers included */
-	TIME_COMPILE,   /* torch.compile, CUDA modules and graphs being built */
-	TIME_IDLE,      /* waits for work: nobody in the recorded processes was at it */
+	TIME_LOCK_WAIT,   /* for a lock, a condition, a queue, a thread */
+	TIME_IO_WAIT,     /* for data or a device, a DataLoader's workers included */
+	TIME_PAGE_FAULTS, /* of the host's running time: memory that had to be mapped first */
+	TIME_COMPILE,     /* torch.compile, CUDA modules and graphs being built */
+	TIME_IDLE,        /* waits for work: nobody in the recorded processes was at it */
 	TIME_UNATTRIBUTED,
 };
 

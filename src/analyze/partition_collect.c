@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/fault_parts.h"
 #include "analyze/stats.h"
 #include "analyze/step_sweep.h"
 #include "timeline/process_position.h"
@@ -202,6 +203,56 @@ static int sweep_threads(struct job *j, struct err *err)
 	return 0;
 }
 
+/* The section whose idle time is told by the steps of a kind: the first of a process. */
+static struct idle_section *section_told_by(const struct job *j, size_t kind)
+{
+	uint32_t pid = j->analysis->steps[kind].pid;
+
+	for (size_t k = 0; k < kind; k++)
+		if (j->analysis->steps[k].pid == pid && j->analysis->steps[k].item_count)
+			return NULL;
+	for (size_t i = 0; i < j->gaps.section_count; i++)
+		if (j->analysis->gpu.sections[i].pid == pid)
+			return &j->gaps.sections[i];
+	return NULL;
+}
+
+/*
+ * Where no fault was seen with its thread: the thread's share of the CPU time of all threads of
+ * its process that are known.
+ */
+static double share_of_cpu(const struct job *j, size_t kind)
+{
+	const struct analysis *a = j->analysis;
+	double own_ns = 0, all_ns = 0;
+	uint32_t thread = UINT32_MAX;
+
+	for (size_t i = 0; i < j->items->count && thread == UINT32_MAX; i++)
+		if (j->items->items[i].kind == kind)
+			thread = j->items->items[i].thread;
+	for (size_t i = 0; i < a->thread_count; i++) {
+		if (a->threads[i].pid != a->steps[kind].pid || !a->threads[i].timed)
+			continue;
+		all_ns += (double)a->threads[i].on_cpu_ns;
+		if (i == thread)
+			own_ns = (double)a->threads[i].on_cpu_ns;
+	}
+	return own_ns > 0 ? own_ns / all_ns : 1;
+}
+
+static int move_faults(struct job *j)
+{
+	for (size_t k = 0; k < j->kind_count && k < PLACED_KINDS; k++) {
+		struct analysis_step *s = &j->analysis->steps[k];
+
+		s->breakdown.steps = s->item_count;
+		if (s->item_count && fault_parts_move(&j->kinds[k], s, share_of_cpu(j, k),
+						      section_told_by(j, k), &j->places))
+			return -1;
+	}
+	return 0;
+}
+
 /* How far chance may have moved what samples say of one class among others. */
 static int64_t error_of(const struct job *j, int64_t sampled_ns, int64_t all_ns)
 {
@@ -283,7 +334,7 @@ static void compare_groups(struct slow_steps *s, const struct time_cause *slow, 
 			at++;
 		if (at < typical_count && !time_cause_compare(&typical[at], &slow[i]))
 			c.more_ns -= (double)typical[at].ns / (double)s->typical_steps;
-		if (c.more_ns > 0)
+		if (c.more_ns >= 1)
 			s->causes[s->cause_count++] = c;
 	}
 }
@@ -325,6 +376,8 @@ static int finish_causes(const struct job *j, struct step_breakdown *b, const st
 
 static int finish(struct job *j)
 {
+	if (move_faults(j))
+		return -1;
 	for (size_t k = 0; k < j->kind_count; k++) {
 		struct analysis_step *s = &j->analysis->steps[k];
 

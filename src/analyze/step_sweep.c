@@ -3,226 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/open_steps.h"
 #include "analyze/stats.h"
+#include "analyze/sweep_state.h"
 #include "base/array.h"
 #include "timeline/process_position.h"
-
-/* What a moment is given to. */
-struct moment {
-	enum time_class what;
-	bool sampled;
-	size_t place; /* SIZE_MAX: not asked for */
-};
-
-struct sweep {
-	struct step_sweep *s;
-	struct err *err;
-	size_t thread;
-	uint32_t process; /* id */
-	bool native;      /* it knows no Python */
-	bool has_gpu;
-	bool failed;
-
-	int64_t now_ns, next_ns; /* when a track changes */
-	struct device_tracks device;
-	struct track calls, ways, framework, gaps, holders, running, steps;
-	struct track *looks;
-	const struct piece *on_device, *call, *way, *at_work, *look, *gap, *covered, *holder, *runs;
-	struct stack_class look_class, way_class;
-	struct idle_section *section; /* of the process; NULL */
-
-	struct stack_class *frames; /* of the open calls, outermost first */
-	size_t depth, frame_cap;
-	uint32_t layers; /* that are open */
-	bool lost;       /* calls: it is in a gap of the recording */
-	bool left_out;   /* functions are: samples know more */
-
-	const struct step_item *next_step, *last_step;
-	struct open_steps open;
-	struct class_sums sums;
-
-	bool known; /* these are valid until something changes */
-	struct moment host, gpu;
-	const struct moment *moment; /* one of them */
-};
-
-static const struct stack_class *top_frame(const struct sweep *w)
-{
-	return w->depth && !w->lost ? &w->frames[w->depth - 1] : &stack_class_empty;
-}
-
-/* Somebody else who is at work: the stack, 0 where there is nobody. */
-static uint32_t others_stack(const struct sweep *w, const struct piece *p)
-{
-	return p && (p->more & BUSY_THREAD) != w->thread ? p->id : 0;
-}
-
-static uint32_t busy_stack(const struct sweep *w)
-{
-	uint32_t stack = others_stack(w, w->holder);
-
-	return stack ? stack : others_stack(w, w->runs);
-}
-
-static uint32_t gil_holder(const struct sweep *w)
-{
-	const struct trace *t = w->s->trace;
-	size_t thread = w->holder ? w->holder->more & BUSY_THREAD : 0;
-
-	if (!others_stack(w, w->holder) || thread >= trace_thread_count(t))
-		return 0;
-	return trace_thread(t, thread)->process == w->process ? w->holder->id : 0;
-}
-
-static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
-		       const struct stack_class *at, uint32_t waited_for)
-{
-	const struct time_place wanted = { what, stack, stack ? NO_FUNCTION : at->user,
-					   stack ? NO_FUNCTION : at->inner, waited_for };
-	size_t place = time_places_find(w->s->places, &wanted);
-
-	w->failed |= place == SIZE_MAX;
-	return place;
-}
-
-/*
- * Is the thread in the call that a found step begins with?  Then there is a request, and what it
- * waits for is part of it; behind that call, until the next, it may wait for one to come.
- */
-static bool is_in_flight(const struct sweep *w)
-{
-	size_t count = 0;
-	const struct trace_frame *frames = trace_stack(w->s->trace, w->look->id, &count);
-
-	for (size_t i = 0; i < w->open.count; i++) {
-		uint32_t call_of = w->s->analysis->steps[w->open.items[i].item->kind].call_of;
-
-		for (size_t k = 0; call_of && k < count; k++) {
-			if (timeline_function_of(w->s->timeline, frames[k].code) == call_of - 1)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* It waits, by the look at it; false: it does not. */
-static bool decide_wait(struct sweep *w, struct moment *m)
-{
-	const struct stack_class *in = &w->look_class;
-	uint32_t waited_for = 0;
-
-	m->sampled = true;
-	switch ((enum sample_state)(w->look->more & SAMPLE_STATE)) {
-	case SAMPLE_GIL_WAIT:
-		m->what = TIME_GIL_WAIT;
-		waited_for = gil_holder(w);
-		break;
-	case SAMPLE_LOCK_WAIT:
-		m->what = TIME_LOCK_WAIT;
-		break;
-	case SAMPLE_IO_WAIT:
-	case SAMPLE_OFF_CPU:
-		m->what = TIME_IO_WAIT;
-		break;
-	default:
-		return false;
-	}
-	/* For something to happen: by somebody's work, or from outside. */
-	if (in->waits && m->what != TIME_GIL_WAIT) {
-		waited_for = busy_stack(w);
-		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
-	} else if (in->whole && m->what != TIME_GIL_WAIT) {
-		m->what = in->what; /* a compilation or a DataLoader waits for its workers */
-	}
-	m->place = place_of(w, m->what, w->look->id, in, waited_for);
-	return true;
-}
-
-static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at, bool runs)
-{
-	enum time_class what = at->what;
-
-	if (what == TIME_UNATTRIBUTED && w->native)
-		return TIME_CPU_PREPROCESSING;
-	if (at->waits && runs) /* just before it waits, or after */
-		what = TIME_CPU_PREPROCESSING;
-	if (w->layers && (at->users || what == TIME_UNATTRIBUTED))
-		what = TIME_FRAMEWORK;
-	if (w->way && at->users && at->user == w->way_class.user)
-		what = TIME_FRAMEWORK;
-	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
-}
-
-/* The stack of the look, which knows the line, if it is one at the same function; else 0. */
-static uint32_t line_of_look(const struct sweep *w, const struct stack_class *at)
-{
-	return w->look && w->look_class.user != NO_FUNCTION &&
-			       (at->user == NO_FUNCTION || at->user == w->look_class.user)
-		       ? w->look->id
-		       : 0;
-}
-
-/* Where calls and samples know nothing, it is on the way to its next CUDA call. */
-static bool decide_by_next_call(struct sweep *w, struct moment *m)
-{
-	uint32_t stack = w->calls.at < w->calls.count ? w->calls.items[w->calls.at].id : 0;
-	const struct stack_class next = *stack_classes_of(w->s->classes, stack);
-
-	if (next.what == TIME_UNATTRIBUTED)
-		return false;
-	m->what = class_of_code(w, &next, true);
-	m->place = place_of(w, m->what, stack, &next, 0);
-	return true;
-}
-
-static void decide_code(struct sweep *w, struct moment *m)
-{
-	const struct stack_class *calls = top_frame(w), *at = calls;
-	bool looked = w->look && w->look_class.what != TIME_UNATTRIBUTED;
-	bool runs = w->look && (w->look->more & SAMPLE_STATE) == SAMPLE_RUNNING;
-
-	m->sampled = looked && (calls->what == TIME_UNATTRIBUTED || w->left_out);
-	if (m->sampled)
-		at = &w->look_class;
-	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
-		return;
-	m->what = class_of_code(w, at, runs);
-	m->place = place_of(w, m->what, line_of_look(w, at), at, 0);
-}
-
-static void decide_host(struct sweep *w)
-{
-	struct moment *m = &w->host;
-	const struct stack_class *calls = top_frame(w);
-
-	*m = (struct moment){ TIME_UNATTRIBUTED, false, SIZE_MAX };
-	if (calls->what == TIME_GC) {
-		m->what = TIME_GC;
-		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
-	} else if (w->call) {
-		m->what = (enum time_class)w->call->more;
-		m->place = place_of(w, m->what, w->call->id, &stack_class_empty, 0);
-	} else if (w->at_work) {
-		m->what = (enum time_class)w->at_work->more;
-		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
-	} else if (!w->look || !decide_wait(w, m)) {
-		decide_code(w, m);
-	}
-}
-
-static void decide(struct sweep *w)
-{
-	w->known = true;
-	w->moment = w->on_device ? &w->gpu : &w->host;
-	if (w->on_device) {
-		w->gpu.what = (enum time_class)w->on_device->more;
-		w->gpu.place = place_of(w, w->gpu.what, w->on_device->id, &stack_class_empty, 0);
-		if (!w->gap)
-			return;
-	}
-	decide_host(w);
-}
 
 static void add_places(struct sweep *w, int64_t ns)
 {
@@ -255,6 +39,27 @@ static void add_places(struct sweep *w, int64_t ns)
 	}
 }
 
+/* Those of the thread itself are where it is, unless the device hides them. */
+static void count_faults(struct sweep *w, int64_t until_ns)
+{
+	for (; w->next_fault < w->last_fault && w->next_fault->time_ns < until_ns;
+	     w->next_fault++) {
+		const struct fault_mark *f = w->next_fault;
+
+		if (f->time_ns < w->now_ns || !w->open.count)
+			continue;
+		for (size_t k = 0; k < w->s->placed_count; k++) {
+			struct kind_sum *kind = &w->s->kinds[k];
+
+			if (!kind->open[STEPS_ALL])
+				continue;
+			kind->faults[f->kind] += f->count;
+			if (f->thread == w->thread && w->moment->place < kind->place_cap)
+				kind->places[w->moment->place].faults[f->kind] += f->count;
+		}
+	}
+}
+
 /* Nothing to do for it: nobody's fault. */
 static bool is_no_load(const struct sweep *w)
 {
@@ -262,7 +67,8 @@ static bool is_no_load(const struct sweep *w)
 
 	if (what == TIME_IDLE)
 		return !w->covered || !w->section->marked;
-	return !w->covered && (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT) && !busy_stack(w);
+	return !w->covered && (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT) &&
+	       !sweep_busy_stack(w);
 }
 
 static void add_gap(struct sweep *w, int64_t ns)
@@ -280,11 +86,12 @@ static void spend(struct sweep *w, int64_t until_ns)
 {
 	int64_t ns = until_ns - w->now_ns;
 
-	w->now_ns = until_ns;
-	if (!w->open.count && !w->gap)
+	if (!w->open.count && !w->gap) {
+		w->now_ns = until_ns;
 		return;
+	}
 	if (!w->known)
-		decide(w);
+		sweep_decide(w);
 	if (w->failed)
 		return;
 	if (w->open.count) {
@@ -292,7 +99,9 @@ static void spend(struct sweep *w, int64_t until_ns)
 		if (w->moment->sampled)
 			w->sums.sampled_ns[w->moment->what] += ns;
 		add_places(w, ns);
+		count_faults(w, until_ns);
 	}
+	w->now_ns = until_ns;
 	if (w->gap)
 		add_gap(w, ns);
 }
@@ -501,12 +310,15 @@ static void borrow_gaps(struct sweep *w)
 static int fill(struct sweep *w, bool own)
 {
 	const struct gpu_timeline *g = w->s->analysis->gpu.timeline;
+	size_t faults;
 
 	w->looks = &w->s->looks->threads[w->thread];
 	w->looks->at = 0;
 	w->holders = borrowed(&w->s->looks->holders);
 	w->running = borrowed(&w->s->looks->running);
 	borrow_gaps(w);
+	w->next_fault = fault_marks_of(&w->s->looks->faults, w->process, &faults);
+	w->last_fault = w->next_fault + faults;
 	return call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
 	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
 	       device_tracks_fill(&w->device, g, w->process,

@@ -10,6 +10,7 @@
 #ifndef ANALYZE_STEP_SWEEP_H
 #define ANALYZE_STEP_SWEEP_H
 
+#include "analyze/fault_marks.h"
 #include "analyze/idle_gaps.h"
 #include "analyze/stack_class.h"
 #include "analyze/step_items.h"
@@ -18,7 +19,8 @@
 
 /* Time at a place, in the steps of one kind. */
 struct place_sum {
-	int64_t ns[STEP_GROUPS]; /* of the steps of each group */
+	int64_t ns[STEP_GROUPS];      /* of the steps of each group */
+	uint64_t faults[FAULT_KINDS]; /* that were seen there */
 };
 
 struct kind_sum {
@@ -26,6 +28,7 @@ struct kind_sum {
 	size_t open[STEP_GROUPS];
 	struct place_sum *places; /* by number */
 	size_t place_cap;
+	uint64_t faults[FAULT_KINDS]; /* of the process, that were seen while they lasted */
 };
 
 struct step_sweep {

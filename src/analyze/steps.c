@@ -1,5 +1,6 @@
 #include "analyze/steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,10 @@
 
 #define WARMUP_SERIES 5
 #define WARMUP_FACTOR 3
-#define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
+/* Of steps that take long anyway the first may be far out without being so many times as long. */
+#define WARMUP_LEAST 1.5
+#define WARMUP_FENCE 3 /* interquartile ranges above the third quartile: Tukey's far out */
+#define OUTER_COUNT 5  /* of a loop around steps: fewer are too few to be the steps */
 
 static const char *domain_of(const struct scope *s)
 {
@@ -76,16 +80,32 @@ static uint32_t pid_of(const struct trace *t, uint32_t process)
 	return at < trace_process_count(t) ? trace_process(t, at)->pid : 0;
 }
 
-/* How many of the durations, in order of time, are warm-up; `sorted` is room for as many. */
-static size_t count_warmup(const int64_t *durations, int64_t *sorted, size_t n)
+/* From where on a step is far out, as far as the median tells what is much. */
+static double warmup_fence(const int64_t *sorted, size_t n, double median)
+{
+	double third = (double)stats_percentile(sorted, n, 0.75);
+	double range = third - (double)stats_percentile(sorted, n, 0.25);
+
+	return fmax(third + WARMUP_FENCE * range, WARMUP_LEAST * median);
+}
+
+/* How many of the durations, in order of time, are warm-up; `room` is for as many. */
+static size_t count_warmup(const int64_t *durations, int64_t *room, size_t n)
 {
 	size_t warmup = 0;
-	int64_t median;
+	double median, fence;
 
-	memcpy(sorted, durations, n * sizeof(*sorted));
-	stats_sort(sorted, n);
-	median = stats_percentile(sorted, n, 0.5);
-	while (warmup < n && durations[warmup] / WARMUP_FACTOR > median)
+	memcpy(room, durations, n * sizeof(*room));
+	stats_sort(room, n);
+	median = (double)stats_percentile(room, n, 0.5);
+	fence = warmup_fence(room, n, median);
+	while (warmup < n && (double)durations[warmup] > WARMUP_FACTOR * median)
+		warmup++;
+	/* The longest from each on: what comes again later is no warm-up. */
+	for (size_t i = n; i--;)
+		room[i] = i + 1 < n && room[i + 1] > durations[i] ? room[i + 1] : durations[i];
+	while (warmup + 1 < n && (double)durations[warmup] > fence &&
+	       durations[warmup] > room[warmup + 1])
 		warmup++;
 	return warmup;
 }

@@ -3,7 +3,9 @@
  * or NVTX's ranges of a domain, of one name in one process; where there are none, what repeats
  * around layers (step_finder.h), or else the whole run.
  *
- * Warm-up: the leading steps that last more than three times the median, in a
+ * Warm-up: the leading steps that last more than three times the median, and behind them those
+ * that last longer than all that follow, half as long again as the median and far out (three
+ * interquartile ranges above the third quartile), in a
  * series of at least five of which no two overlap.  They are left out of the
  * figures.  Steps that overlap are concurrent requests: none of them is warm-up.
  */

@@ -195,11 +195,21 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 		c->failed = true;
 }
 
+static void take_fault(void *ctx, const struct fault_at *f)
+{
+	struct collector *c = ctx;
+
+	if (!c->failed && fault_marks_add(&c->tracks->faults, f))
+		c->failed = true;
+}
+
 int look_tracks_fill(struct look_tracks *l, const struct trace *t, const bool *wanted,
 		     struct err *err)
 {
 	struct collector c = { l, wanted, false };
-	const struct sample_visitor visitor = { .ctx = &c, .sample = take_sample };
+	const struct sample_visitor visitor = { .ctx = &c,
+						.sample = take_sample,
+						.fault = take_fault };
 	struct sample_walk walk; /* what is damaged is counted by the census of the samples */
 
 	l->thread_count = trace_thread_count(t);
@@ -210,6 +220,7 @@ int look_tracks_fill(struct look_tracks *l, const struct trace *t, const bool *w
 		return -1;
 	track_sort(&l->holders);
 	track_sort(&l->running);
+	fault_marks_sort(&l->faults);
 	return c.failed ? err_set(err, "out of memory") : 0;
 }
 
@@ -220,5 +231,6 @@ void look_tracks_release(struct look_tracks *l)
 	free(l->threads);
 	track_release(&l->holders);
 	track_release(&l->running);
+	fault_marks_release(&l->faults);
 	memset(l, 0, sizeof(*l));
 }

@@ -5,6 +5,7 @@
 #ifndef ANALYZE_THREAD_TRACKS_H
 #define ANALYZE_THREAD_TRACKS_H
 
+#include "analyze/fault_marks.h"
 #include "analyze/gpu_sections.h"
 #include "analyze/track.h"
 #include "base/err.h"
@@ -50,6 +51,7 @@ struct look_tracks {
 	size_t thread_count;
 	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
 	struct track running; /* somebody, anywhere, ran Python code; likewise */
+	struct fault_marks faults;
 };
 
 /* Looks are kept of wanted[] threads.  -1: no memory; release it nevertheless. */

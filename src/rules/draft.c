@@ -153,6 +153,44 @@ void draft_saving(struct draft *d, double ms, double low_ms, double high_ms)
 	f->saving_share = most_ms > 0 ? ms / most_ms : 0;
 }
 
+void draft_claim(struct draft *d, enum time_class what, double ms)
+{
+	d->claims[what] += within(ms, 0, draft_part(d, what) - d->claims[what]);
+}
+
+void draft_claim_hosts(struct draft *d, double ms)
+{
+	static const enum time_class own[] = { TIME_CPU_PREPROCESSING, TIME_CPU_COMPUTE,
+					       TIME_FRAMEWORK, TIME_LAUNCH };
+	double all_ms = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		all_ms += draft_part(d, own[i]) - d->claims[own[i]];
+	for (size_t i = 0; all_ms > 0 && i < sizeof(own) / sizeof(*own); i++)
+		draft_claim(d, own[i],
+			    fmin(ms / all_ms, 1) * (draft_part(d, own[i]) - d->claims[own[i]]));
+}
+
+void draft_shrink(struct draft *d, double share)
+{
+	struct analysis_finding *f = &d->finding;
+
+	for (size_t i = 0; i < EVIDENCE_KINDS; i++)
+		d->strengths[i] *= share;
+	f->saving_ns *= share;
+	f->saving_low_ns *= share;
+	f->saving_high_ns *= share;
+	f->saving_share *= share;
+}
+
+void draft_widen(struct draft *d, double ms, double most_ms)
+{
+	struct analysis_finding *f = &d->finding;
+
+	f->saving_high_ns = fmax(f->saving_high_ns, ms * 1e6);
+	f->saving_high_ns = fmax(fmin(f->saving_high_ns, most_ms * 1e6), f->saving_ns);
+}
+
 double draft_strength(double value, double bound)
 {
 	return value > 0 ? value / (value + bound) : 0;
@@ -324,14 +362,14 @@ double draft_quality(const struct analysis *a, const struct metrics *m)
 	return quality;
 }
 
-static double confidence(const struct draft *d)
+double draft_confidence(const struct draft *d, double share)
 {
 	double doubt = 1, sure;
 	size_t kinds = 0;
 
 	for (size_t i = 0; i < EVIDENCE_KINDS; i++) {
 		kinds += d->strengths[i] > 0;
-		doubt *= 1 - within(d->strengths[i], 0, 1);
+		doubt *= 1 - within(d->strengths[i] * share, 0, 1);
 	}
 	sure = within(1 - doubt, 0, kinds > 1 ? CONFIDENCE_MOST : ONE_KIND_MOST);
 	return sure * draft_quality(d->a, d->m);
@@ -360,7 +398,7 @@ int draft_finish(struct draft *d)
 {
 	struct analysis_finding *f = &d->finding;
 
-	f->confidence = confidence(d);
+	f->confidence = draft_confidence(d, 1);
 	f->severity = severity(f);
 	f->evidence = keep(d, d->evidence, f->evidence_count);
 	f->suggestions = keep(d, d->suggestions, f->suggestion_count);

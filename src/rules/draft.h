@@ -48,6 +48,9 @@ struct draft {
 	/* Put down. */
 	struct analysis_finding finding;
 	double strengths[EVIDENCE_KINDS];
+	double claims[TIME_CLASSES]; /* ms of a step: claims.h */
+	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
+	bool settled, dropped;       /* likewise */
 	const char *evidence[DRAFT_EVIDENCE], *suggestions[DRAFT_SUGGESTIONS];
 	struct arena *texts;
 	bool failed; /* out of memory */
@@ -72,6 +75,26 @@ bool place_same_function(const struct analysis_place *a, const struct analysis_p
 
 /* Milliseconds of a step; kept within 0 and the step. */
 void draft_saving(struct draft *d, double ms, double low_ms, double high_ms);
+
+/*
+ * The time that the cause takes of a step: it is saved once, whoever else sees it (claims.h).  A
+ * finding that takes no time of its own claims none.
+ */
+void draft_claim(struct draft *d, enum time_class what, double ms);
+/*
+ * Time of the host that would run beside the GPU's work: of all that the host does by itself, in
+ * equal shares.
+ */
+void draft_claim_hosts(struct draft *d, double ms);
+
+/*
+ * For claims.c: only a share of it all is left; the most that may be saved is at least so much,
+ * and no more than there is.
+ */
+void draft_shrink(struct draft *d, double share);
+void draft_widen(struct draft *d, double ms, double most_ms);
+/* How sure it is, if only a share of its evidence counts. */
+double draft_confidence(const struct draft *d, double share);
 
 /* Takes confidence, severity and the lists over into d->finding.  -1: out of memory. */
 int draft_finish(struct draft *d);

@@ -6,6 +6,7 @@
 
 #include "analyze/notes.h"
 #include "base/array.h"
+#include "rules/claims.h"
 #include "rules/condition.h"
 #include "rules/draft.h"
 #include "rules/metrics.h"
@@ -42,38 +43,75 @@ static int add_finding(struct judged *j, const struct analysis_finding *f)
 	return 0;
 }
 
-static int look(struct judged *j, const struct rule *rule, struct err *err)
+/* What a rule sees, if it sees anything: *seen. */
+static int look(struct judged *j, const struct rule *rule, struct draft *d, bool *seen,
+		struct err *err)
 {
-	struct draft d;
 	double value;
 
+	*seen = false;
 	if (condition_value(j->conditions, rule->condition, &value, err))
 		return -1;
 	if (isnan(value) || value == 0)
 		return 0;
-	draft_init(&d, j->a, &j->metrics, rule, &j->a->findings.texts);
-	d.explained_ms = j->explained_ms;
+	draft_init(d, j->a, &j->metrics, rule, &j->a->findings.texts);
+	d->explained_ms = j->explained_ms;
 	/* Of a program that neither marks steps nor calls a model there is no step to speak of. */
-	if (!draft_is_inference(&d) || !rule->look(&d))
-		return d.failed ? err_set(err, "out of memory") : 0;
-	if (draft_finish(&d))
+	*seen = draft_is_inference(d) && rule->look(d);
+	return d->failed ? err_set(err, "out of memory") : 0;
+}
+
+static int keep(struct judged *j, struct draft *d, struct err *err)
+{
+	if (draft_finish(d))
 		return err_set(err, "out of memory");
-	if (d.finding.confidence < WORTH_SAYING)
+	if (d->finding.confidence < WORTH_SAYING)
 		return 0;
-	if (add_finding(j, &d.finding))
+	if (add_finding(j, &d->finding))
 		return err_set(err, "out of memory");
-	if (!rule->of_device)
-		j->explained_ms += d.finding.saving_high_ns / 1e6;
+	j->explained_ms += d->rule->of_device ? d->hosts_ms : d->finding.saving_high_ns / 1e6;
 	return 0;
+}
+
+static size_t rule_count(void)
+{
+	size_t n = 0;
+
+	while (builtin_rules[n])
+		n++;
+	return n;
 }
 
 static int look_at_all(struct judged *j, struct err *err)
 {
-	for (int last = 0; last < 2; last++)
-		for (const struct rule *const *r = builtin_rules; *r; r++)
-			if ((*r)->last == last && look(j, *r, err))
-				return -1;
-	return 0;
+	struct draft *drafts = calloc(rule_count(), sizeof(*drafts));
+	size_t count = 0;
+	bool seen;
+	int rc = -1;
+
+	if (!drafts)
+		return err_set(err, "out of memory");
+	for (const struct rule *const *r = builtin_rules; *r; r++) {
+		if ((*r)->last)
+			continue;
+		if (look(j, *r, &drafts[count], &seen, err))
+			goto out;
+		count += seen;
+	}
+	claims_settle(drafts, count);
+	for (size_t i = 0; i < count; i++)
+		if (!drafts[i].dropped && keep(j, &drafts[i], err))
+			goto out;
+	for (const struct rule *const *r = builtin_rules; *r; r++) {
+		if (!(*r)->last)
+			continue;
+		if (look(j, *r, &drafts[0], &seen, err) || (seen && keep(j, &drafts[0], err)))
+			goto out;
+	}
+	rc = 0;
+out:
+	free(drafts);
+	return rc;
 }
 
 static enum finding_severity custom_severity(double confidence)

@@ -50,6 +50,7 @@ static void measure_parts(struct metrics *m, const struct step_breakdown *b)
 		[TIME_GIL_WAIT] = &m->gil_wait_time,
 		[TIME_LOCK_WAIT] = &m->lock_wait_time,
 		[TIME_IO_WAIT] = &m->io_wait_time,
+		[TIME_PAGE_FAULTS] = &m->page_faults_time,
 		[TIME_COMPILE] = &m->compile_time,
 		[TIME_IDLE] = &m->idle_time,
 		[TIME_UNATTRIBUTED] = &m->unattributed_time,
@@ -144,7 +145,9 @@ static void measure_copies(struct metrics *m, const struct step_use *u)
  */
 static double avoidable_ms(const struct metrics *m, const struct step_use *u)
 {
-	double waits_ms = per_step_ms((double)u->waits.ns + (double)u->d2h.call_ns, u->steps);
+	/* A copying call waits for what was before it; the copy itself is no wait. */
+	double copy_waits_ns = fmax(0, (double)u->d2h.call_ns - (double)u->d2h.all.ns);
+	double waits_ms = per_step_ms((double)u->waits.ns + copy_waits_ns, u->steps);
 	double idle_ms = m->idle_share * m->total_time - fmax(m->idle_time, 0);
 	double needed = 1 / m->steps_per_outer, count = m->sync_count_per_step;
 
@@ -270,16 +273,6 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 		m->memory_stall_share = machine->memory.some_share;
 }
 
-/* Faults are counted for a process: no more of them can be a step's than host code runs in it. */
-static void bound_faults(struct metrics *m)
-{
-	double host_ms = fmax(m->cpu_preprocessing_time, 0) + fmax(m->cpu_compute_time, 0) +
-			 fmax(m->framework_time, 0) + fmax(m->d2h_time, 0);
-
-	if (m->fault_time > host_ms)
-		m->fault_time = host_ms;
-}
-
 /*
  * GB/s of a lane of each generation of PCIe, with its line code; what headers of packets
  * take is left to the bound of the rule that compares.
@@ -334,7 +327,6 @@ void metrics_measure(struct metrics *m, const struct analysis *a)
 		measure_gpu(m, &a->use);
 	measure_blame(m, a);
 	measure_memory(m, a);
-	bound_faults(m);
 	measure_devices(m, a);
 	measure_models(m, a);
 }

@@ -35,6 +35,7 @@
 	M(gil_wait_time, "ms", "part of the step: waiting for the interpreter's lock") \
 	M(lock_wait_time, "ms", "part of the step: waiting for a lock, a condition, a queue or a thread") \
 	M(io_wait_time, "ms", "part of the step: waiting for data or a device") \
+	M(page_faults_time, "ms", "part of the step: page faults of the host's running code") \
 	M(compile_time, "ms", "part of the step: compilation, CUDA modules and graphs being built") \
 	M(idle_time, "ms", "part of the step: waiting for work that nobody was at") \
 	M(unattributed_time, "ms", "part of the step that nothing explains") \
@@ -77,7 +78,7 @@
 	M(queued_share, "", "share of the threads' CPU time that they had to wait for a CPU") \
 	M(rss_peak_bytes, "B", "largest resident memory of a process") \
 	M(rss_growth_per_step, "B", "growth of resident memory") \
-	M(fault_time, "ms", "what page faults take, by their number and the time in the kernel") \
+	M(fault_time, "ms", "what the page faults of the process take, by their number and the time in the kernel, whoever had them") \
 	M(minor_faults_per_step, "", "page faults that needed no disk") \
 	M(major_faults_per_step, "", "page faults that did") \
 	M(memory_stall_share, "", "share of the time in which some task waited for memory (PSI)") \

@@ -412,6 +412,43 @@ static void warm_up_is_in_no_part(void **state)
 	forget(&t);
 }
 
+/* Of steps that take long the first is warm-up if it is far out, and not if all are so unlike. */
+static void warm_up_is_what_is_far_out(void **state)
+{
+	static const struct {
+		int64_t ns[6];
+		size_t warmup;
+	} cases[] = {
+		{ { 230, 101, 99, 100, 102, 98 }, 1 },
+		{ { 140, 101, 99, 100, 102, 98 }, 0 }, /* not half as long again */
+		{ { 230, 101, 240, 100, 180, 98 }, 0 },
+		{ { 101, 230, 99, 100, 102, 98 }, 0 }, /* not the first */
+		{ { 900, 350, 99, 100, 300, 98 },
+		  2 }, /* three times the median, whatever they are */
+		{ { 230, 101, 99, 100, 98, 230 }, 0 }, /* it comes again */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char story[1024] = HEAD;
+		size_t n = strlen(story);
+		int64_t now = 0;
+		struct told t;
+
+		for (int k = 0; k < 6; k++) {
+			int64_t end = now + 1000 * cases[i].ns[k];
+
+			n += (size_t)snprintf(story + n, sizeof(story) - n,
+					      "1: [s#%d/0@%jd ]#%d@%jd\n", k, (intmax_t)now, k,
+					      (intmax_t)end);
+			now = end;
+		}
+		snprintf(story + n, sizeof(story) - n, END);
+		assert_int_equal(tell(&t, story)->steps->warmup, cases[i].warmup);
+		forget(&t);
+	}
+}
+
 static void few_steps_have_no_slow_ones(void **state)
 {
 	struct told t;
@@ -441,6 +478,7 @@ int main(void)
 		cmocka_unit_test(functions_that_are_left_out_are_sampled),
 		cmocka_unit_test(slow_steps_tell_what_they_did_more),
 		cmocka_unit_test(warm_up_is_in_no_part),
+		cmocka_unit_test(warm_up_is_what_is_far_out),
 		cmocka_unit_test(few_steps_have_no_slow_ones),
 	};
 

@@ -21,6 +21,7 @@ static bool look(struct draft *d)
 		       "in %s of a step (%s) the GPU does nothing for it meanwhile",
 		       draft_ms(d, ms), draft_percent(d, ms));
 	draft_evidence_idle(d);
+	draft_claim(d, TIME_ALLOCATION, ms);
 	draft_saving(d, ms, ms / 2, fmax(ms, d->m->alloc_call_time));
 	draft_suggest(d,
 		      "Leave out torch.cuda.empty_cache() in %s: the next allocation has to ask "

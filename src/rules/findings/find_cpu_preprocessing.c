@@ -19,6 +19,7 @@ static bool look(struct draft *d)
 		       draft_ms(d, top_ms), name);
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, &c->where);
+	draft_claim(d, TIME_CPU_PREPROCESSING, ms);
 	draft_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
 	draft_suggest(d,
 		      "Prepare the next batch in another process or thread while the model works "

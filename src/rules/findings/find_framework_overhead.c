@@ -1,12 +1,17 @@
 #include <math.h>
 
 #include "rules/draft.h"
+#include "rules/findings/host_code.h"
 
-/* What is between launches that follow each other quickly is launch-bound's. */
+/*
+ * What is between launches that follow each other quickly is launch-bound's, and what stands on
+ * lines that wait for the GPU sync-per-step's.
+ */
 static bool look(struct draft *d)
 {
 	const struct time_cause *c = draft_cause(d, TIME_FRAMEWORK);
-	double ms = draft_part(d, TIME_FRAMEWORK) - fmax(d->m->launch_gap_time, 0);
+	double ms = draft_part(d, TIME_FRAMEWORK) - fmax(d->m->launch_gap_time, 0) -
+		    waiting_lines_ms(d, TIME_FRAMEWORK, TIME_SYNC_WAIT);
 	const char *name;
 
 	if (!c || draft_share(d, ms) <= 0.10)
@@ -20,6 +25,7 @@ static bool look(struct draft *d)
 		       c->inner.name ? c->inner.name : "");
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, c->inner.name ? &c->inner : &c->where);
+	draft_claim(d, TIME_FRAMEWORK, ms);
 	draft_saving(d, ms / 2, ms / 4, ms);
 	draft_suggest(d, "Call the model in %s under torch.inference_mode() and without hooks",
 		      name);

@@ -41,6 +41,7 @@ static bool look(struct draft *d)
 		       more_ms > 0 ? ", and make slow steps " : "",
 		       more_ms > 0 ? draft_ms(d, more_ms) : "", more_ms > 0 ? " longer" : "", name);
 	draft_evidence_idle(d);
+	draft_claim(d, TIME_GC, ms);
 	draft_saving(d, ms, ms / 2, ms);
 	draft_suggest(d, "Call gc.freeze() after the model is loaded, so that collections do not "
 			 "look at its objects again");

@@ -22,6 +22,7 @@ static bool look(struct draft *d)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s has the lock", who);
 	draft_evidence_idle(d);
 	draft_evidence_off_cpu(d, ms);
+	draft_claim(d, TIME_GIL_WAIT, ms);
 	draft_saving(d, ms, ms / 2, ms);
 	draft_suggest(d, "Run %s in a process of its own: threads of one Python take turns", who);
 	draft_suggest(d,

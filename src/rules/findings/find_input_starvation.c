@@ -29,6 +29,8 @@ static bool look(struct draft *d)
 			d->a->torch.waits.count, draft_ms(d, loader_wait_ms(d)));
 	draft_evidence_idle(d);
 	draft_evidence_off_cpu(d, ms);
+	draft_claim(d, TIME_LOCK_WAIT, wait_ms(d, TIME_LOCK_WAIT, true));
+	draft_claim(d, TIME_IO_WAIT, wait_ms(d, TIME_IO_WAIT, true));
 	draft_saving(d, 0.8 * ms, ms / 3, ms);
 	draft_suggest(d,
 		      "Use more workers for %s (num_workers, more threads or processes): one "

@@ -21,6 +21,8 @@ static bool look(struct draft *d)
 	if (d->m->io_bytes_per_step > 0)
 		draft_evidence(d, FROM_SERIES, 0.5, "%s a step are read from disks",
 			       draft_bytes(d, d->m->io_bytes_per_step));
+	draft_claim(d, TIME_IO_WAIT, wait_ms(d, TIME_IO_WAIT, false));
+	draft_claim(d, TIME_CPU_PREPROCESSING, host_ms(d, HOST_IO));
 	draft_saving(d, 0.8 * ms, ms / 3, ms);
 	draft_suggest(d, "Read ahead: start what %s reads in a thread before the step needs it",
 		      name);

@@ -23,6 +23,7 @@ static bool look(struct draft *d)
 			       draft_strength(draft_share(d, d->m->slow_excess_time), 0.5),
 			       "slow steps last %s longer than typical ones",
 			       draft_ms(d, d->m->slow_excess_time));
+	draft_claim(d, TIME_COMPILE, ms);
 	draft_saving(d, ms, 0.7 * ms, ms);
 	draft_suggest(d,
 		      "Compile for changing shapes: torch.compile(dynamic=True), or mark what "

@@ -3,6 +3,16 @@
 
 #include "rules/draft.h"
 
+/* The host is in the framework or in the launches then: of each as much as it has. */
+static void claim_launching(struct draft *d, double ms)
+{
+	double framework_ms = draft_part(d, TIME_FRAMEWORK), launch_ms = draft_part(d, TIME_LAUNCH);
+	double share = fmin(1, ms / fmax(framework_ms + launch_ms, 1e-9));
+
+	draft_claim(d, TIME_FRAMEWORK, share * framework_ms);
+	draft_claim(d, TIME_LAUNCH, share * launch_ms);
+}
+
 /* FR-4 calls a GPU idle that has nothing to do for a tenth of the time. */
 static bool look(struct draft *d)
 {
@@ -23,8 +33,14 @@ static bool look(struct draft *d)
 		       "%.0f launches a step; in %" PRIu64 " of %" PRIu64 " such gaps the next one "
 		       "had not been made when the GPU was done",
 		       launches, gaps->count, gaps->count + d->use->latency.count);
-	/* A graph does without the latency of each launch as well. */
-	draft_saving(d, 0.8 * ms, 0.4 * ms, ms + fmax(d->m->latency_gap_time, 0));
+	claim_launching(d, ms);
+	/*
+	 * A graph does without the latency of each launch as well, and at best without all that
+	 * the framework does for them.
+	 */
+	draft_saving(d, 0.8 * ms, 0.4 * ms,
+		     fmax(ms + fmax(d->m->latency_gap_time, 0),
+			  draft_part(d, TIME_FRAMEWORK) + draft_part(d, TIME_LAUNCH)));
 	draft_suggest(d,
 		      "Capture what %s calls into a CUDA graph (torch.cuda.CUDAGraph, or "
 		      "torch.compile(mode=\"reduce-overhead\")): one launch instead of %.0f",

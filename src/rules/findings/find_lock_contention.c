@@ -24,6 +24,7 @@ static bool look(struct draft *d)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s has it", who);
 	draft_evidence_idle(d);
 	draft_evidence_off_cpu(d, ms);
+	draft_claim(d, TIME_LOCK_WAIT, ms);
 	draft_saving(d, ms, ms / 2, ms);
 	draft_suggest(d,
 		      "Do the slow part of %s before the lock is taken or after it is given back",

@@ -27,6 +27,7 @@ static bool look(struct draft *d)
 		       "the calls of %s return at once: nothing but the order in the stream keeps "
 		       "the copies from running beside kernels",
 		       name);
+	draft_claim(d, TIME_H2D, ms);
 	draft_saving(d, 0.8 * ms, 0.4 * ms, ms);
 	draft_suggest(d,
 		      "Copy the next input in %s on a stream of its own while this one is "

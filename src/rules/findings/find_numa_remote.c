@@ -18,6 +18,8 @@ static bool look(struct draft *d)
 		draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, host_ms), 0.10),
 			       "host code takes %s of a step (%s)", draft_ms(d, host_ms),
 			       draft_percent(d, host_ms));
+	draft_claim(d, TIME_CPU_PREPROCESSING, share * 0.4 * host_ms);
+	draft_claim(d, TIME_CPU_COMPUTE, share * 0.4 * d->m->cpu_compute_time);
 	draft_saving(d, ms, 0, 2 * ms);
 	draft_suggest(d, "Bind the program to the node of its GPU: numactl --cpunodebind=N "
 			 "--membind=N (nvidia-smi topo -m names it)");

@@ -1,62 +1,34 @@
 #include <math.h>
 
-#include "rules/findings/host_code.h"
-
-/*
- * The line with most of the faults that were seen where they happened, of those that still had some
- * when the steps ran: imports have the most of all.  NULL: none was seen.  *seen: of all such
- * lines.
- */
-static const struct memory_line *faulting_line(const struct draft *d, double *seen)
-{
-	const struct analysis_memory *m = &d->a->memory;
-	const struct memory_line *most = NULL;
-
-	*seen = 0;
-	for (size_t i = 0; i < m->line_count; i++) {
-		if (m->lines[i].last_ns < d->step->begin_ns)
-			continue;
-		*seen += (double)(m->lines[i].minor + m->lines[i].major);
-		if (!most && m->lines[i].place.name)
-			most = &m->lines[i];
-	}
-	return most;
-}
+#include "rules/draft.h"
 
 static bool look(struct draft *d)
 {
-	double seen;
-	const struct memory_line *line = faulting_line(d, &seen);
+	const struct analysis_memory *memory = &d->a->memory;
+	const struct time_cause *c = draft_cause(d, TIME_PAGE_FAULTS);
 	double minor = fmax(d->m->minor_faults_per_step, 0);
-	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->fault_time;
-	/*
-	 * Where the kernel does not tell which code they are of, it is where the host writes most:
-	 * its own code, or a copy into memory of the host.
-	 */
-	const struct time_cause *copy = draft_cause(d, TIME_D2H), *c = host_cause(d);
-	const char *name;
+	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->page_faults_time;
+	const char *name = draft_name(d, c ? &c->where : NULL);
 
-	if (copy && (!c || copy->ns > c->ns))
-		c = copy;
-	name = draft_name(d, line ? &line->place : c ? &c->where : NULL);
-	draft_where(d, line ? &line->place : c ? &c->where : NULL);
+	draft_where(d, c ? &c->where : NULL);
 	draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
-		       "%.0f page faults a step, %.0f of them from disk: about %s (%s)",
+		       "%.0f page faults a step, %.0f of them from disk: about %s (%s) of what its "
+		       "thread does",
 		       minor + major, major, draft_ms(d, ms), draft_percent(d, ms));
-	if (line) {
-		double share = (double)(line->minor + line->major) / seen;
-
-		draft_evidence(d, FROM_NATIVE, draft_strength(share, 0.25),
-			       "%.0f %% of the faults of lines that the steps run are in %s",
-			       100 * share, name);
-	} else if (c) {
+	/* The kernel told where a part of them was; else it is where the host writes most. */
+	if (c && memory->seen_minor + memory->seen_major)
+		draft_evidence(
+			d, FROM_NATIVE, draft_strength(draft_cause_ms(d, c), ms / 4),
+			"most of those that were seen where they happened, %s of a step, are "
+			"in %s",
+			draft_ms(d, draft_cause_ms(d, c)), name);
+	else if (c)
 		draft_evidence(d, FROM_TIMES,
 			       draft_strength(draft_share(d, draft_cause_ms(d, c)), 0.10),
-			       "the host is mostly in %s meanwhile, %s a step", name,
-			       draft_ms(d, draft_cause_ms(d, c)));
-	}
+			       "the host is mostly in %s meanwhile", name);
 	draft_evidence_idle(d);
-	draft_saving(d, ms, ms / 2, 2 * ms);
+	draft_claim(d, TIME_PAGE_FAULTS, ms);
+	draft_saving(d, ms, ms / 2, ms);
 	draft_suggest(d,
 		      "Allocate the large buffers of %s once and fill them again (out=, copy_()): "
 		      "fresh memory is mapped page by page at its first use",
@@ -75,6 +47,6 @@ static bool look(struct draft *d)
 const struct rule rule_page_faults = {
 	.id = "page-faults",
 	.title = "Steps touch memory that is mapped anew each time",
-	.condition = "fault_time / total_time > 0.05",
+	.condition = "page_faults_time / total_time > 0.05",
 	.look = look,
 };

@@ -25,6 +25,7 @@ static bool look(struct draft *d)
 		       draft_strength((double)up->call_ns, (double)up->all.ns / 2),
 		       "the calls that start these copies hold the host for %s of a step",
 		       draft_ms(d, (double)up->call_ns / 1e6 / n));
+	draft_claim(d, TIME_H2D, exposed_ms);
 	draft_saving(d, shorter * exposed_ms, 0.3 * exposed_ms, exposed_ms);
 	draft_suggest(d,
 		      "Let %s copy from pinned memory: tensor.pin_memory(), DataLoader("

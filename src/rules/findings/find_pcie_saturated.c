@@ -17,6 +17,8 @@ static bool look(struct draft *d)
 		       draft_ms(d, ms), draft_percent(d, ms), speed);
 	draft_evidence(d, FROM_SERIES, draft_strength(speed, 0.4 * d->m->link_gb_per_s),
 		       "the link can do %.1f GB/s", d->m->link_gb_per_s);
+	draft_claim(d, TIME_H2D, d->m->h2d_time);
+	draft_claim(d, TIME_D2H, d->m->d2h_time);
 	draft_saving(d, ms / 2, ms / 4, ms);
 	draft_suggest(d,
 		      "Copy less in %s: %s a step now; smaller types, or data that stays on the "

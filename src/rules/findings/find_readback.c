@@ -22,6 +22,7 @@ static bool look(struct draft *d)
 				      (double)down->all.ns / 2),
 		       "the host waits for them: %s of a step in copying and synchronising calls",
 		       draft_ms(d, ((double)down->call_ns + (double)d->use->waits.ns) / 1e6 / n));
+	draft_claim(d, TIME_D2H, ms);
 	draft_saving(d, 0.8 * ms, 0.4 * ms, ms);
 	draft_suggest(d,
 		      "Reduce on the GPU before %s copies (argmax, topk, the last row): %s a "

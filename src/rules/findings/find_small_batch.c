@@ -34,7 +34,13 @@ static bool look(struct draft *d)
 			       "%s calls of the model follow each other in %s, and none waits for "
 			       "the one before it",
 			       draft_number(d, calls), name);
-	draft_saving(d, ms, ms / 2, fmin(d->m->total_time, 2 * ms));
+	draft_claim(d, TIME_GPU_COMPUTE, in_turn ? few_ms : few_ms * (1 - fill));
+	if (in_turn)
+		draft_claim_hosts(d, host_ms * (1 - 1 / calls));
+	/* At best the GPU takes no longer for all of them than for one: it reads the weights once.
+	 */
+	draft_saving(d, ms, ms / 2,
+		     in_turn ? (few_ms + host_ms) * (1 - 1 / calls) : few_ms * (1 - fill));
 	draft_suggest(d, "Put several inputs into one batch in %s: the model is called %s times",
 		      name, draft_number(d, calls));
 	draft_suggest(d,

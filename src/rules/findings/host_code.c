@@ -40,13 +40,13 @@ static bool native_is(const struct draft *d, const struct analysis_place *p,
 	return found * 2 > all;
 }
 
-/* A third of the time on a line is enough: what it runs for is the same system call. */
-static bool waits_for_data(const struct draft *d, const struct time_cause *c)
+/* A third of the time on a line is enough: what it runs for is the same call. */
+static bool waits(const struct draft *d, const struct time_cause *c, enum time_class wait)
 {
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *w = &d->parts->causes[i];
 
-		if (w->what == TIME_IO_WAIT && place_same_function(&w->where, &c->where) &&
+		if (w->what == wait && place_same_function(&w->where, &c->where) &&
 		    w->where.line == c->where.line && 2 * w->ns > c->ns)
 			return true;
 	}
@@ -55,11 +55,23 @@ static bool waits_for_data(const struct draft *d, const struct time_cause *c)
 
 static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
 {
-	if (waits_for_data(d, c))
+	if (waits(d, c, TIME_IO_WAIT))
 		return HOST_IO;
+	if (waits(d, c, TIME_SYNC_WAIT))
+		return HOST_SYNC;
 	if (is_of_numpy(c->inner.file) || native_is(d, &c->where, is_of_numpy))
 		return HOST_NUMPY;
 	return !d->use->gpu && native_is(d, &c->where, is_of_framework) ? HOST_COMPUTE : HOST_CODE;
+}
+
+double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_class wait)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (d->parts->causes[i].what == what && waits(d, &d->parts->causes[i], wait))
+			ms += draft_cause_ms(d, &d->parts->causes[i]);
+	return ms;
 }
 
 static bool is_host(const struct time_cause *c)
@@ -67,35 +79,41 @@ static bool is_host(const struct time_cause *c)
 	return c->what == TIME_CPU_PREPROCESSING && c->where.name;
 }
 
-double host_ms(const struct draft *d, enum host_kind kind)
+static double kind_ms(const struct draft *d, enum time_class what, enum host_kind kind)
 {
 	double ms = 0;
 
 	for (size_t i = 0; i < d->parts->cause_count; i++)
-		if (d->parts->causes[i].what == TIME_CPU_PREPROCESSING &&
-		    kind_of(d, &d->parts->causes[i]) == kind)
+		if (d->parts->causes[i].what == what && kind_of(d, &d->parts->causes[i]) == kind)
 			ms += draft_cause_ms(d, &d->parts->causes[i]);
-	if (kind == HOST_CODE && draft_share(d, d->m->fault_time) > 0.05)
-		ms = fmax(0, ms - d->m->fault_time);
 	return ms;
 }
 
-static int64_t function_ns(const struct draft *d, const struct analysis_place *p, int kind)
+double host_ms(const struct draft *d, enum host_kind kind)
+{
+	return kind_ms(d, TIME_CPU_PREPROCESSING, kind);
+}
+
+double host_faults_ms(const struct draft *d, enum host_kind kind)
+{
+	return kind_ms(d, TIME_PAGE_FAULTS, kind);
+}
+
+static int64_t function_ns(const struct draft *d, const struct analysis_place *p,
+			   enum host_kind kind)
 {
 	int64_t ns = 0;
 
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
 
-		if (is_host(c) && place_same_function(&c->where, p) &&
-		    (kind < 0 || (int)kind_of(d, c) == kind))
+		if (is_host(c) && place_same_function(&c->where, p) && kind_of(d, c) == kind)
 			ns += c->ns;
 	}
 	return ns;
 }
 
-/* kind < 0: any. */
-static const struct time_cause *top(const struct draft *d, int kind)
+const struct time_cause *host_top(const struct draft *d, enum host_kind kind)
 {
 	const struct time_cause *best = NULL;
 	int64_t best_ns = 0;
@@ -104,7 +122,7 @@ static const struct time_cause *top(const struct draft *d, int kind)
 		const struct time_cause *c = &d->parts->causes[i];
 		int64_t ns;
 
-		if (!is_host(c) || (kind >= 0 && (int)kind_of(d, c) != kind))
+		if (!is_host(c) || kind_of(d, c) != kind)
 			continue;
 		/* Causes come with most time first: of one function the heaviest line stays. */
 		ns = function_ns(d, &c->where, kind);
@@ -114,14 +132,4 @@ static const struct time_cause *top(const struct draft *d, int kind)
 		}
 	}
 	return best;
-}
-
-const struct time_cause *host_top(const struct draft *d, enum host_kind kind)
-{
-	return top(d, (int)kind);
-}
-
-const struct time_cause *host_cause(const struct draft *d)
-{
-	return top(d, -1);
 }
