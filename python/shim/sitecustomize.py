@@ -51,7 +51,7 @@ def _load_package(home):
         _load(_find("inferscope", [os.path.dirname(home)]))
 
 
-def _start(home):
+def _start_inferscope(home):
     if "INFERSCOPE_SESSION" not in os.environ:
         return
     package = os.path.join(home, "python")
@@ -82,12 +82,12 @@ def _start(home):
 
 def _hand_over(home):
     if sys.version_info < (3, 5):
-        _start(home)
+        _start_inferscope(home)
         _hand_over_2()
         return
     # Looked for before the recording begins: the search is ours, what it finds is the workload's.
     theirs = _find("sitecustomize", sys.path)
-    _start(home)
+    _start_inferscope(home)
     if theirs is None:
         # What `site` expects where there is none; and so sys.modules holds none either.
         raise ImportError("No module named 'sitecustomize'", name="sitecustomize")

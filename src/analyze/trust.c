@@ -12,6 +12,7 @@
 
 #define QUEUED_LEAST_NS 50000000
 #define QUEUED_SHARE 0.2
+#define OVERHEAD_FROM_NS 1000000000
 #define SAMPLES_ENOUGH 0.9 /* of those asked for: a reader would not see the difference */
 
 static void count_threads(struct analysis *a, const struct timeline *tl)
@@ -128,15 +129,14 @@ static double fact(const struct trace *t, const char *key)
 	return isfinite(value) && value > 0 ? value : 0;
 }
 
-/* --cpu trace knows no bound, and 100 is none. */
-static void note_overhead(struct notes *n, const struct analysis_trust *trust,
-			  const struct trace *t)
+/* --cpu trace knows no bound, and 100 is none.  Of a short run the start alone is more. */
+static void note_overhead(struct notes *n, const struct analysis *a, const struct trace *t)
 {
 	const char *cpu = trace_info(t, "cpu", 0);
 	double most = fact(t, "max_overhead");
 
-	if (trust->overhead_known && most > 0 && most < 100 && !(cpu && !strcmp(cpu, "trace")) &&
-	    100 * trust->overhead_share > most + 0.05)
+	if (a->trust.overhead_known && most > 0 && most < 100 && !(cpu && !strcmp(cpu, "trace")) &&
+	    a->run.wall_ns >= OVERHEAD_FROM_NS && 100 * a->trust.overhead_share > most + 0.05)
 		notes_add(n,
 			  "recording cost more than the %g %% of --max-overhead: what was left out "
 			  "to stay below was too little, or came too late",
@@ -317,7 +317,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	if (samples->all_ns)
 		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
 	measure_overhead(a, t);
-	note_overhead(&n, &a->trust, t);
+	note_overhead(&n, a, t);
 	note_left_out(&n, &a->trust);
 	note_layers(&n, &a->layers);
 	note_losses(&n, &a->trust);

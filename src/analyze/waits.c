@@ -16,6 +16,7 @@ static const struct {
 	{ "/concurrent/futures/thread.py", "_worker" },
 	{ "/multiprocessing/connection.py", "Connection._recv" },
 	{ "/multiprocessing/connection.py", "wait" },
+	{ "/multiprocessing/pool.py", "Pool._handle_tasks" }, /* in SimpleQueue.get(), which is C */
 	{ "/multiprocessing/popen_fork.py", "Popen.poll" },
 	{ "/multiprocessing/synchronize.py", "SemLock.__enter__" },
 	{ "/subprocess.py", "Popen._try_wait" },

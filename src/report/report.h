@@ -61,7 +61,7 @@ struct terminal_style {
 	const char *trace; /* trace file to name, or NULL */
 };
 
-/* The summary, at most 36 lines.  -1: it could not be written. */
+/* The summary, at most 38 lines.  -1: it could not be written. */
 int report_terminal(const struct analysis *a, FILE *out, const struct terminal_style *style);
 
 #endif

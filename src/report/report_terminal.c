@@ -13,9 +13,10 @@
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN 60
 #define WIDTH_MAX 120
-#define LINES_MAX 36u
+#define LINES_MAX 38u
 #define STEP_ROWS 4
 #define NOTE_ROWS 3
+#define NOTE_LINES 2u
 
 static void add_head(struct screen *s, const struct analysis *a)
 {
@@ -122,7 +123,7 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 			buf_printf(&s->out, "and %zu more notes\n", t->note_count - i);
 			break;
 		}
-		screen_say(s, i ? "" : "notes", t->notes[i], 1, NULL);
+		screen_say(s, i ? "" : "notes", t->notes[i], NOTE_LINES, NULL);
 	}
 }
 

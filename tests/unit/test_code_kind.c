@@ -41,6 +41,7 @@ static const struct {
 	/* Before 3.11 samples know no classes. */
 	{ "_get_data", SITE "/torch/utils/data/dataloader.py", CODE_LOADS },
 	{ "Condition.wait", "/usr/lib/python3.12/threading.py", CODE_WAITS },
+	{ "Pool._handle_tasks", "/usr/lib/python3.12/multiprocessing/pool.py", CODE_WAITS },
 };
 
 static void each_function_is_somebodys(void **state)

@@ -315,7 +315,7 @@ static void the_summary_stays_on_one_screen(void **state)
 	fclose(f);
 	for (size_t i = 0; i < n; i++)
 		lines += text[i] == '\n';
-	assert_in_range(lines, 20, 36);
+	assert_in_range(lines, 20, 38);
 	assert_non_null(strstr(text, "\n  gpu     busy 80.0 % of 500 ns, 2 kernels\n"));
 	free(text);
 	forget(&t);

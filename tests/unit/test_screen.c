@@ -10,7 +10,7 @@
 #include "findings_kit.h"
 #include "report/report.h"
 
-#define LINES 36
+#define LINES 38
 
 static char *shown;
 
