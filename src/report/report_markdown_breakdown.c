@@ -135,9 +135,11 @@ void markdown_breakdown(struct buf *out, const struct analysis *a)
 		buf_add_str(out, ":\n\n");
 	}
 	add_parts(out, b);
-	buf_add_str(out,
-		    "\nThe parts add up. Where several things went on at once, the device comes "
-		    "before the host: host time is what the GPU did not hide.\n");
+	buf_add_str(out, "\nThe parts add up.");
+	if (a->gpu.section_count)
+		buf_add_str(out, " Where several things went on at once, the device comes before "
+				 "the host: host time is what the GPU did not hide.");
+	buf_add_byte(out, '\n');
 	if (b->shared)
 		buf_add_str(out, "Steps of several asyncio tasks interleave: what others did "
 				 "meanwhile on their thread is in these figures too.\n");

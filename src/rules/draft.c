@@ -30,6 +30,8 @@ void draft_init(struct draft *d, const struct analysis *a, const struct metrics 
 		.texts = texts,
 		.finding = { .id = rule->id, .title = rule->title, .step = a->steps[0].name },
 	};
+	if (!a->use.gpu && rule->title_without_gpu)
+		d->finding.title = rule->title_without_gpu;
 }
 
 bool place_same_function(const struct analysis_place *a, const struct analysis_place *b)

@@ -15,8 +15,9 @@
 struct draft;
 
 struct rule {
-	const char *id;    /* stable: docs/findings/ID.md */
-	const char *title; /* of the finding */
+	const char *id;                /* stable: docs/findings/ID.md */
+	const char *title;             /* of the finding */
+	const char *title_without_gpu; /* of a program that uses none; NULL: the same */
 	const char *condition;
 	/*
 	 * Puts place, evidence, saving and suggestions down (draft.h).  False: on a

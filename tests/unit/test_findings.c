@@ -86,6 +86,13 @@ static void what_is_clear_is_sure_and_has_its_place(void **state)
 	}
 }
 
+/* A finding about a program without a GPU must not speak of one. */
+static void expect_no_gpu(const char *id, const char *text)
+{
+	if (strstr(text, "GPU"))
+		fail_msg("%s without a GPU: %s", id, text);
+}
+
 static void some_need_no_gpu(void **state)
 {
 	(void)state;
@@ -99,6 +106,15 @@ static void some_need_no_gpu(void **state)
 		judge_it(m);
 		if (!found(m, truths[i].id))
 			fail_msg("%s without a GPU", truths[i].id);
+		for (size_t k = 0; k < m->a->findings.count; k++) {
+			const struct analysis_finding *f = &m->a->findings.items[k];
+
+			expect_no_gpu(f->id, f->title);
+			for (size_t n = 0; n < f->evidence_count; n++)
+				expect_no_gpu(f->id, f->evidence[n]);
+			for (size_t n = 0; n < f->suggestion_count; n++)
+				expect_no_gpu(f->id, f->suggestions[n]);
+		}
 		forget(m);
 	}
 }

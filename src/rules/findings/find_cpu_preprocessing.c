@@ -29,14 +29,17 @@ static bool look(struct draft *d)
 		      "Replace the Python loop in %s by one tensor or array operation, or by a "
 		      "library that does it in native code",
 		      name);
-	draft_suggest(d, "Move the work of %s to the GPU, or cache its result where inputs repeat",
-		      name);
+	draft_suggest(d, "%s %s%s", d->use->gpu ? "Move the work of" : "Cache the result of", name,
+		      d->use->gpu
+			      ? " to the GPU, or cache its result where inputs repeat"
+			      : " where inputs repeat, or prepare them before they are asked for");
 	return true;
 }
 
 const struct rule rule_cpu_preprocessing = {
 	.id = "cpu-preprocessing",
 	.title = "The host prepares data while the GPU waits",
+	.title_without_gpu = "Preparing data takes much of the step",
 	.condition = "cpu_preprocessing_time / total_time > 0.10",
 	.look = look,
 };

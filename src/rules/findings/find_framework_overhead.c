@@ -44,6 +44,7 @@ static bool look(struct draft *d)
 const struct rule rule_framework_overhead = {
 	.id = "framework-overhead",
 	.title = "The framework's own code keeps the GPU waiting",
+	.title_without_gpu = "The framework's own code takes much of the step",
 	.condition = "framework_time / total_time > 0.10",
 	.look = look,
 };

@@ -22,21 +22,27 @@ static bool look(struct draft *d)
 	draft_claim(d, TIME_PAGE_FAULTS, faults_ms);
 	draft_saving(d, 0.8 * ms, ms / 3, ms);
 	draft_suggest(d,
-		      "Hand the raw data to the GPU and do what %s does with torch operations "
-		      "there",
+		      d->use->gpu
+			      ? "Hand the raw data to the GPU and do what %s does with torch "
+				"operations there"
+			      : "Let %s work on whole batches, in place (out=): each array less "
+				"is memory that is not written",
 		      name);
 	draft_suggest(d,
 		      "Copy the data before its type grows: uint8 is a quarter of float32 "
 		      "(%s of a step are at stake)",
 		      draft_ms(d, ms));
-	draft_suggest(d, "Do it for the next batch in a worker while the GPU computes; numpy lets "
-			 "other threads run meanwhile");
+	draft_suggest(d,
+		      "Do it for the next batch in a worker while the %s computes; numpy lets "
+		      "other threads run meanwhile",
+		      d->use->gpu ? "GPU" : "model");
 	return true;
 }
 
 const struct rule rule_host_numpy = {
 	.id = "host-numpy",
 	.title = "Array operations run on the host instead of the GPU",
+	.title_without_gpu = "Array operations around the model take much of the step",
 	.condition = "cpu_preprocessing_time / total_time > 0.10",
 	.look = look,
 };
