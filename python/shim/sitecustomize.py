@@ -28,6 +28,14 @@ def _refusal():
     return None
 
 
+_INNER = "Python code of its subinterpreters is not recorded"
+
+
+def _failure(text):
+    # From 3.12 on they cannot load it.
+    return _INNER if "subinterpreters" in text else "the agent could not be loaded: " + text
+
+
 def _find(name, path):
     from _frozen_importlib_external import PathFinder
 
@@ -73,9 +81,11 @@ def _start_inferscope(home):
                 after_in_parent=_agent.fork_ends,
                 after_in_child=_agent.forked,
             )
+        elif _agent.is_recording():
+            _note(_INNER)  # the main interpreter has joined
     except Exception:
         try:
-            _note("the agent could not be loaded: %s" % (sys.exc_info()[1],))
+            _note(_failure(str(sys.exc_info()[1])))
         except Exception:
             pass  # no recorder to tell
 

@@ -111,6 +111,7 @@ struct drain {
 	uint64_t newly_stored; /* events, in the last cycle */
 	uint32_t newly_joined; /* threads, likewise */
 	off_t notes_read;
+	char last_note[1024];
 	int64_t times_due_ns;   /* when to ask the kernel again for CPU times */
 	int64_t times_asked_ns; /* when it was asked */
 	struct drain_costs costs;

@@ -150,8 +150,10 @@ static int read_notes(struct drain *d, struct err *err)
 			snprintf(note, sizeof(note), "process %lu:%s", pid, line);
 			if (d->told < DRAIN_TOLD_MAX)
 				d->told_pids[d->told++] = (uint32_t)pid;
-			if (write_refusal(d, note, err))
+			/* A process may have many interpreters that say the same. */
+			if (strcmp(note, d->last_note) && write_refusal(d, note, err))
 				return -1;
+			snprintf(d->last_note, sizeof(d->last_note), "%s", note);
 			line = end + 1;
 		}
 		if (line == text) /* no whole line yet, or one that is too long */

@@ -169,3 +169,26 @@ def test_the_differences_that_a_program_can_see(python, inferscope, clean_env, w
         {k: v for k, v in alone["env"].items() if k not in ours}
     assert seen["env"]["PYTHONPATH"].split(":") == \
         [shim, python_path] + (own.split(":") if own else [])
+
+
+def test_subinterpreters_run_as_they_do_alone(python, plain, inferscope, write, work):
+    program = write("""
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        def known(): pass
+        known()
+        for _ in range(3):
+            inner = interpreters.create()
+            interpreters.run_string(inner, "def f(n): return n and f(n - 1)\\nf(9)\\n"
+                                    "print('well', flush=True)")
+            interpreters.destroy(inner)
+        known()
+    """)
+    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, program)
+    assert (done.returncode, done.stdout) == (0, plain(python, program).stdout)
+    report = json.loads((work / "r.json").read_text())
+    assert sum(f["calls"] for f in report["cpu"]["functions"] if f["name"] == "known") == 2
+    told, = [note for note in report["trust"]["notes"] if "interpreter" in note]
+    assert told.endswith("Python code of its subinterpreters is not recorded")
