@@ -152,9 +152,8 @@ uint64_t budget_began_ns(void)
 uint64_t budget_left_ns(uint64_t elapsed_ns)
 {
 	uint64_t earned = budget_earned_ns(elapsed_ns);
-	uint64_t outside = elapsed_ns *
-			   atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed) /
-			   1000000u;
+	uint64_t outside = part_of(elapsed_ns,
+				   atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed));
 
 	/* Samples cannot take all of it: they are held back, too. */
 	return earned > outside + earned / 3 ? earned - outside : earned / 3;

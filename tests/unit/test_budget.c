@@ -188,6 +188,23 @@ static void what_the_recorder_costs_is_paid_from_the_same_credit_once(void **sta
 	assert_true(budget_left_ns(SECOND) < (uint64_t)EARNED);
 }
 
+/* A program that rests for a night: neither earns more than an hour's, nor costs more. */
+static void what_is_left_of_many_hours_is_what_is_left_of_one(void **state)
+{
+	struct ring *r = join(SHM_CPU_AUTO, FIVE_PERCENT);
+	const struct timespec pause = { 0, 10 * MS };
+	const uint64_t hour = 3600 * (uint64_t)SECOND;
+
+	(void)state;
+	budget_settle(r);
+	nanosleep(&pause, NULL);
+	atomic_store(&session_process()->outside_ns, 20000); /* two thousandths at most */
+	budget_settle(r);
+	assert_true(budget_left_ns(hour) < budget_earned_ns(hour));
+	for (uint64_t hours = 2; hours < 100000; hours *= 3)
+		assert_int_equal(budget_left_ns(hours * hour), budget_left_ns(hour));
+}
+
 static uint64_t charged_for_a_thousand_ns(struct ring *r)
 {
 	uint64_t before;
@@ -258,6 +275,7 @@ int main(void)
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
 		TEST(what_the_recorder_costs_is_paid_from_the_same_credit_once),
+		TEST(what_is_left_of_many_hours_is_what_is_left_of_one),
 		TEST(an_unknown_cost_is_taken_to_be_high),
 		TEST(events_cost_what_their_hook_is_seen_to_take),
 		TEST(an_interruption_is_no_cost_of_the_hook),
