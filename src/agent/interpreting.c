@@ -173,11 +173,10 @@ static int watch(const struct place *p, double *share)
 
 static void sleep_ns(long ns)
 {
-	static bool punctual; /* the one thread that asks */
 	struct timespec pause = { 0, ns };
 
-	if (!punctual)
-		punctual = !prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	/* Each time: of a forked child it is another thread. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	nanosleep(&pause, NULL);
 }
 

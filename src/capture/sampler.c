@@ -403,18 +403,24 @@ static void visit(struct sampler *s, struct target *t)
 
 static void target_add(struct sampler *s, const struct order *o)
 {
+	int pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	bool gone = pidfd < 0 && errno == ESRCH; /* and its number may be another process's soon */
 	struct target *grown =
-		array_grow(s->targets, &s->target_cap, s->target_count + 1, sizeof(*grown));
+		gone ? NULL
+		     : array_grow(s->targets, &s->target_cap, s->target_count + 1, sizeof(*grown));
 	struct target *t;
 
-	if (!grown)
+	if (!grown) {
+		if (pidfd >= 0)
+			close(pidfd);
 		return;
+	}
 	s->targets = grown;
 	t = &grown[s->target_count++];
 	memset(t, 0, sizeof(*t));
 	t->process = o->process;
 	t->since_ns = (int64_t)stamp_monotonic();
-	t->pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	t->pidfd = pidfd;
 	t->python.memory.pid = o->pid;
 	t->python.layout = o->layout;
 	t->python.where = o->where;
