@@ -2,8 +2,9 @@
 analyzer's rules: one after the other, default settings.  Traces, reports and logs, each compressed,
 are left in unseen-1.tar and unseen-2.tar.  unseen_truth.json and unseen2_truth.json say what is
 slow in each: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true";
-where several verdicts are right, in "verdicts".  Those of unseen2 have a fixed variant (--fixed),
-which is recorded after the slow ones: NAME_slow and NAME_fixed.
+where several verdicts are right, in "verdicts"; what the author had meant otherwise before the
+recording, in "corrected".  Those of unseen2 have a fixed variant (--fixed), which is recorded after
+the slow ones: NAME_slow and NAME_fixed.
 
     record_unseen.py --set unseen2 --seconds 2
     record_unseen.py --budget 200 thumbnails speech_rnn

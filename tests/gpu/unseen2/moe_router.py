@@ -40,7 +40,7 @@ class RoutedLayer(nn.Module):
         out = torch.empty_like(x)
         for nth, expert in enumerate(self.experts):
             rows = torch.nonzero(choice == nth).flatten()  # <- slow
-            out[rows] = expert(normed[rows]) * weight[rows, None]
+            out[rows] = expert(normed[rows]) * weight[rows, None]  # <- slow
         return x + out
 
 

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 import torch
 from torch import nn
@@ -29,7 +29,7 @@ class Model:
     def label(self, text):
         with self.lock:
             rows = torch.tensor(list(text.encode()[:TOKENS].ljust(TOKENS)), device=DEVICE)
-            seen = self.body(self.words(rows).expand(BATCH, TOKENS, WIDTH))
+            seen = self.body(self.words(rows).expand(BATCH, TOKENS, WIDTH))  # <- slow
             return seen.mean(1).argmax(-1)[0].item()
 
 
@@ -66,12 +66,14 @@ def night(port, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--seconds", type=float, default=3)
     args = parser.parse_args()
     Handler.model = Model()
     for _ in range(3):
         Handler.model.label("warm")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kind = HTTPServer if args.fixed else ThreadingHTTPServer  # a thread for each connection
+    server = kind(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     night(server.server_address[1], args.seconds)
