@@ -1,5 +1,6 @@
 /* links: is_rules */
 /* What single findings say, what is said of healthy runs, the verdict, and how sure it all is. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,6 +157,63 @@ static void memory_has_findings_without_a_place(void **state)
 	assert_null(found(m, "memory-pressure")->where.name);
 	assert_true(found(m, "memory-pressure")->confidence > FINDING_SURE);
 	forget(m);
+}
+
+/*
+ * Threads on one node, so much of the memory on another, and so many ms of host code in a step: it
+ * is said where more than half is apart and there is code to gain by it.
+ */
+static void memory_on_another_node(void **state)
+{
+	static const struct {
+		double share, host_ms;
+		bool gpu, known, said;
+	} cases[] = {
+		{ 0.9, 30, true, true, true },  { 0.9, 0, false, true, true },
+		{ 0.5, 30, true, true, false }, { 0.51, 30, true, true, true },
+		{ 0.9, 9, true, true, false },  { 0.9, 30, true, false, false },
+		{ 0.2, 90, true, true, false },
+	};
+	double sure[sizeof(cases) / sizeof(*cases)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made *m = make(cases[i].gpu);
+		double host_ms = cases[i].gpu ? cases[i].host_ms : STEP_MS;
+		struct memory_process processes[] = {
+			{ .pid = 6, .recorded = true, .remote_known = true, .remote_share = 1 },
+			{ .pid = 7,
+			  .recorded = true,
+			  .remote_known = cases[i].known,
+			  .remote_share = cases[i].share },
+		};
+		const struct analysis_finding *f;
+
+		m->a->memory.processes =
+			processes; /* of another process is not of this one's steps */
+		m->a->memory.process_count = 2;
+		if (cases[i].host_ms)
+			take(m, TIME_CPU_PREPROCESSING, cases[i].host_ms);
+		judge_it(m);
+		f = found(m, "numa-remote");
+		assert_int_equal(f != NULL, cases[i].said);
+		if (f) {
+			char share[64];
+
+			/* Remote memory is about half as fast, and no program does nothing else. */
+			assert_true(f->saving_low_ns == 0);
+			assert_true(fabs(f->saving_ns - cases[i].share * 0.4 * host_ms * 1e6) < 1);
+			assert_null(f->where.name);
+			snprintf(share, sizeof(share), "%.0f %%", 100 * cases[i].share);
+			assert_non_null(strstr(f->evidence[0], share));
+			assert_true(f->confidence < FINDING_SURE);
+			sure[i] = f->confidence;
+		}
+		m->a->memory.process_count = 0; /* not the analysis' own */
+		m->a->memory.processes = NULL;
+		forget(m);
+	}
+	assert_true(sure[0] > sure[3]);
 }
 
 static void a_bus_at_its_limit_is_known_by_its_link(void **state)
@@ -331,6 +389,7 @@ int main(void)
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
 		cmocka_unit_test(memory_has_findings_without_a_place),
+		cmocka_unit_test(memory_on_another_node),
 		cmocka_unit_test(a_bus_at_its_limit_is_known_by_its_link),
 		cmocka_unit_test(a_healthy_run_has_nothing_to_fix),
 		cmocka_unit_test(no_load_is_no_fault),
