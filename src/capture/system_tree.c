@@ -12,16 +12,19 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "capture/stat_line.h"
 #include "format/stamp.h"
 
-#define STAT_BYTES 1024
 #define LIST_BYTES 4096 /* a read gives this much of a list of children */
 
-/* Of a core: a process of hundreds of threads has as many lists. */
+/* Of a core. */
 #define MOST_OF_TIME 0.001
 
 /* What is shorter is seen by chance. */
 #define SIGHTS 2u
+
+/* However scarce CPUs are: what lives for some seconds is seen that often. */
+#define STRETCH_MOST 4.0
 
 bool system_founds_put(struct system_founds *all, const struct system_found *f)
 {
@@ -44,6 +47,7 @@ void system_founds_release(struct system_founds *all)
 void system_tree_release(struct system_tree *t)
 {
 	system_founds_release(&t->told);
+	newcomers_release(&t->newcomers);
 }
 
 /* --- what the kernel says --- */
@@ -57,32 +61,6 @@ static ssize_t read_at(int folder, const char *path, char *text, size_t bytes)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	return n;
-}
-
-struct stat_line {
-	char name[sizeof(((struct system_found *)0)->name)];
-	char state;
-	pid_t parent;
-};
-
-/* "PID (NAME) STATE PARENT ..."; the name may hold anything. */
-static bool stat_parse(struct stat_line *s, const char *text)
-{
-	const char *name = strchr(text, '('), *end = strrchr(text, ')');
-	int64_t parent;
-
-	if (!name || !end || end < name || end[1] != ' ' || !end[2] || end[3] != ' ' ||
-	    !text_number(end + 4, &parent) || parent > INT_MAX)
-		return false;
-	snprintf(s->name, sizeof(s->name), "%.*s", (int)(end - name - 1), name + 1);
-	s->state = end[2];
-	s->parent = (pid_t)parent;
-	return true;
-}
-
-static bool stat_is_alive(const struct stat_line *s)
-{
-	return s->state != 'Z' && s->state != 'X';
 }
 
 static const struct system_process *watched(const struct system_files *f, uint32_t id)
@@ -144,6 +122,7 @@ void system_tree_joined(struct system_tree *t, struct system_files *f, pid_t pid
 {
 	struct tree_process *p = find(t, pid);
 
+	newcomers_forget(&t->newcomers); /* it may have children that were strangers till now */
 	if (!p)
 		return;
 	if (p->state == TREE_SURE) { /* it was another program until now */
@@ -176,13 +155,12 @@ static bool check(struct system_tree *t, struct system_files *f, struct tree_pro
 		  struct stat_line *s, struct system_points *out)
 {
 	const struct system_process *in_files = watched(f, p->found.id);
-	char text[STAT_BYTES];
+	char text[STAT_LINE_BYTES];
 
-	if (in_files && read_at(in_files->folder, "stat", text, sizeof(text)) > 0 &&
-	    stat_parse(s, text)) {
+	if (in_files && stat_line_read(s, in_files->folder, "stat", text)) {
 		struct look l = { out, (int64_t)stamp_monotonic() - f->origin_ns, p->found.id, 0 };
 
-		if (stat_is_alive(s))
+		if (stat_line_is_alive(s))
 			return true;
 		source_parse(&source_stat, &l, text);
 	}
@@ -239,7 +217,7 @@ static void take_in(struct search *s, pid_t pid, pid_t parent)
 	const struct system_process *in_files;
 	uint32_t id = SYSTEM_TREE_FIRST_ID + t->ids;
 	struct stat_line stat;
-	char text[STAT_BYTES];
+	char text[STAT_LINE_BYTES];
 	struct tree_process *p;
 
 	if (pid <= 0 || pid == getpid() || is_watched(s->files, pid))
@@ -253,8 +231,7 @@ static void take_in(struct search *s, pid_t pid, pid_t parent)
 	if (!in_files)
 		return;
 	/* Between the list and now it may have ended, and its number become another's. */
-	if (read_at(in_files->folder, "stat", text, sizeof(text)) <= 0 ||
-	    !stat_parse(&stat, text) || !stat_is_alive(&stat) ||
+	if (!stat_line_read(&stat, in_files->folder, "stat", text) || !stat_line_is_alive(&stat) ||
 	    (parent && stat.parent != parent)) {
 		system_files_remove(s->files, id);
 		return;
@@ -312,28 +289,27 @@ static bool take_children(struct search *s, struct system_process of)
 	return lists;
 }
 
-/* All processes there are, by their parents.  Children's children are found the next time. */
+/* Those that are new, by their parents, of whom some may be new as well. */
 static void take_by_parents(struct search *s)
 {
-	char path[PATH_MAX], text[STAT_BYTES];
-	struct dirent *e;
-	DIR *all;
+	struct newcomers *n = &s->tree->newcomers;
+	bool any = true;
 
-	snprintf(path, sizeof(path), "%s/proc", s->files->root);
-	all = opendir(path);
-	while (all && (e = readdir(all))) {
-		char file[NAME_MAX + 8];
-		struct stat_line stat;
+	newcomers_look(n, s->files->root);
+	while (any) {
+		any = false;
+		for (size_t i = 0; i < n->count; i++) {
+			struct newcomer *one = &n->items[i];
 
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		snprintf(file, sizeof(file), "%s/stat", e->d_name);
-		if (read_at(dirfd(all), file, text, sizeof(text)) > 0 && stat_parse(&stat, text) &&
-		    is_watched(s->files, stat.parent))
-			take_in(s, (pid_t)strtol(e->d_name, NULL, 10), stat.parent);
+			if (!one->pid || !is_watched(s->files, one->parent))
+				continue;
+			take_in(s, one->pid, one->parent);
+			one->pid = 0;
+			any = true;
+		}
 	}
-	if (all)
-		closedir(all);
+	if (s->beyond)
+		newcomers_forget(n); /* there may be room for them the next time */
 }
 
 static void search(struct system_tree *t, struct system_files *f)
@@ -342,12 +318,29 @@ static void search(struct system_tree *t, struct system_files *f)
 
 	take_in(&s, t->workload, 0);
 	/* Those that are found on the way are in the list as well. */
-	for (size_t i = 0; !t->without_lists && i < f->process_count; i++)
-		t->without_lists = !take_children(&s, f->processes[i]);
-	if (t->without_lists)
+	for (size_t i = 0; !t->by_parents && i < f->process_count; i++)
+		t->by_parents = t->without_lists = !take_children(&s, f->processes[i]);
+	if (t->by_parents)
 		take_by_parents(&s);
 	if (s.beyond > t->beyond)
 		t->beyond = s.beyond;
+}
+
+/*
+ * A list of children for each thread, or a list of all processes: many threads make the one dear,
+ * many processes the other.  Who takes too long tries the other one.  True: for the first time, so
+ * that is soon.
+ */
+static bool choose_way(struct system_tree *t, int64_t used_ns)
+{
+	int64_t *took_ns = t->took_ns, other_ns = took_ns[!t->by_parents];
+
+	took_ns[t->by_parents] = used_ns;
+	if (t->without_lists || used_ns <= (int64_t)(MOST_OF_TIME * SYSTEM_TREE_PERIOD_NS) ||
+	    other_ns >= used_ns)
+		return false;
+	t->by_parents = !t->by_parents;
+	return !other_ns;
 }
 
 static int64_t own_cpu_ns(void)
@@ -362,6 +355,7 @@ int64_t system_tree_look(struct system_tree *t, struct system_files *f, double s
 			 struct system_points *out)
 {
 	int64_t began_ns = (int64_t)stamp_monotonic(), used_ns;
+	bool all_are_new;
 
 	if (began_ns < t->due_ns)
 		return t->due_ns;
@@ -370,10 +364,15 @@ int64_t system_tree_look(struct system_tree *t, struct system_files *f, double s
 		if (is_here(&t->processes[i]))
 			look_again(t, f, &t->processes[i], began_ns, out);
 	}
+	all_are_new = t->by_parents && !t->newcomers.known_count;
 	search(t, f);
 	used_ns = own_cpu_ns() - used_ns;
-	t->due_ns = system_files_due((int64_t)stamp_monotonic(), SYSTEM_TREE_PERIOD_NS, stretch,
-				     used_ns, MOST_OF_TIME);
+	/* A look at all of them says nothing about the next, which is at those that are new. */
+	if (all_are_new ? !t->took_ns[true] : choose_way(t, used_ns))
+		used_ns = 0;
+	t->due_ns = system_files_due((int64_t)stamp_monotonic(), SYSTEM_TREE_PERIOD_NS,
+				     stretch < STRETCH_MOST ? stretch : STRETCH_MOST, used_ns,
+				     MOST_OF_TIME);
 	return t->due_ns;
 }
 

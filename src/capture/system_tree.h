@@ -10,6 +10,7 @@
 #ifndef CAPTURE_SYSTEM_TREE_H
 #define CAPTURE_SYSTEM_TREE_H
 
+#include "capture/newcomers.h"
 #include "capture/system_files.h"
 
 #define SYSTEM_TREE_MAX 64u              /* at a time */
@@ -50,6 +51,9 @@ struct system_tree {
 	uint32_t ids;       /* given so far */
 	uint32_t beyond;    /* that there was no room for, at the worst time */
 	bool without_lists; /* this kernel does not list the children of a thread */
+	bool by_parents;    /* they are found by their parents, not by lists of children */
+	int64_t took_ns[2]; /* a look of either kind; 0: not known */
+	struct newcomers newcomers;
 	int64_t due_ns;
 	struct system_founds told; /* the caller takes them out */
 };

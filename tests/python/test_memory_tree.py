@@ -109,6 +109,24 @@ for _ in range(100): subprocess.run(["true"])
     assert not by_name(series, "true"), "none of them was there for long"
 
 
+def test_children_of_one_of_four_hundred_threads(watch, toucher):  # noqa: F811
+    """The kernel lists children by thread, and to read so many lists takes long: there is another way."""
+    series = watch("""
+        import subprocess, threading
+        done = threading.Event()
+        for _ in range(400): threading.Thread(target=done.wait).start()
+        def serve():
+            for _ in range(2): subprocess.run([sys.argv[1], "50", "3"])
+        time.sleep(1)
+        server = threading.Thread(target=serve)
+        server.start(); server.join(); done.set()
+    """.replace("\n        ", "\n"), toucher)
+    children = by_name(series, "toucher")
+    assert len(children) == 2, "both lived for 3 s"
+    assert all(series.values("rss_bytes", child["id"]) for child in children)
+    assert float(series.info("memory.cpu_share")[0]) < 0.01
+
+
 def test_a_child_that_is_killed(watch, toucher):  # noqa: F811
     series = watch("""
 import subprocess

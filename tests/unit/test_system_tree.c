@@ -158,11 +158,19 @@ static void a_kernel_without_lists_is_asked_for_parents(void **state)
 	put("/proc/10/task/10/stat", "");
 	put_stat(11, "b) S 77 (", 'S', WORKLOAD);
 	put_stat(12, "c", 'S', 77);
+	put_stat(9, "d", 'S', 11); /* listed before its parent is known */
 	s->tree.workload = WORKLOAD;
 	look(s);
-	look(s);
 	assert_true(s->tree.without_lists);
-	assert_int_equal(s->tree.count, 2);
+	assert_int_equal(s->tree.count, 3);
+	put_stat(13, "e", 'S', 12);
+	look(s);
+	assert_int_equal(s->tree.count, 3);
+	/* An agent joins: its child, a stranger so far, is one of ours. */
+	system_tree_joined(&s->tree, &s->files, 12);
+	system_files_add(&s->files, 1, 12);
+	look(s);
+	assert_int_equal(s->tree.count, 4);
 	system_tree_finish(&s->tree, &s->files, &s->out);
 	assert_string_equal(told_of(s, 11)->name, "b) S 77 (");
 }
@@ -298,6 +306,53 @@ static void no_more_than_there_is_room_for(void **state)
 	assert_int_equal(s->tree.beyond, 100 - SYSTEM_TREE_MAX);
 }
 
+/* One list for each of many threads takes longer than a look at who is new. */
+static void hundreds_of_threads_are_not_asked_one_by_one(void **state)
+{
+	struct scene *s = *state;
+
+	put_process(WORKLOAD, 1, "11");
+	put_process(11, WORKLOAD, "");
+	for (int tid = 1000; tid < 1200; tid++)
+		put_children(WORKLOAD, tid, "");
+	system_files_add(&s->files, 1, WORKLOAD);
+	look(s);
+	assert_int_equal(s->tree.count, 1);
+	assert_true(s->tree.by_parents);
+	assert_false(s->tree.without_lists);
+	look(s);
+	put_stat(12, "child of a thread", 'S', WORKLOAD);
+	look(s);
+	assert_int_equal(s->tree.count, 2);
+	assert_true(s->tree.by_parents);
+	assert_true(s->tree.took_ns[1] < s->tree.took_ns[0]);
+	/* Back when that is what takes long. */
+	s->tree.took_ns[0] = 1;
+	for (int pid = 3000; pid < 3200; pid++)
+		put_stat(pid, "stranger", 'S', 1);
+	look(s);
+	assert_false(s->tree.by_parents);
+}
+
+static void parents_tell_when_there_is_room_again(void **state)
+{
+	struct scene *s = *state;
+
+	put_stat(WORKLOAD, "a", 'S', 1);
+	put("/proc/10/task/10/stat", "");
+	for (int pid = 11; pid < 11 + (int)SYSTEM_TREE_MAX + 1; pid++)
+		put_stat(pid, "b", 'S', WORKLOAD);
+	system_files_add(&s->files, 1, WORKLOAD);
+	look(s);
+	assert_int_equal(s->tree.count, SYSTEM_TREE_MAX);
+	assert_int_equal(s->tree.beyond, 1);
+	vanish(11);
+	look(s);
+	look(s);
+	assert_int_equal(s->tree.count, SYSTEM_TREE_MAX);
+	assert_null(told_of(s, 11));
+}
+
 #define IN_A_ROOT(f) cmocka_unit_test_setup_teardown(f, begin, finish)
 
 int main(void)
@@ -313,6 +368,8 @@ int main(void)
 		IN_A_ROOT(a_zombie_has_ended_with_its_last_figures),
 		IN_A_ROOT(at_the_end_all_are_told_that_were_seen_twice),
 		IN_A_ROOT(no_more_than_there_is_room_for),
+		IN_A_ROOT(hundreds_of_threads_are_not_asked_one_by_one),
+		IN_A_ROOT(parents_tell_when_there_is_room_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
