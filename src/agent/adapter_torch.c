@@ -13,6 +13,7 @@
 #include "agent/adapter_scopes.h"
 #include "agent/frames.h"
 #include "agent/layers.h"
+#include "agent/torch_memory.h"
 #include "format/torch_scopes.h"
 
 /* nn.Module keeps its parts in a dict that it has under this name. */
@@ -47,6 +48,7 @@ static void module_ends(struct ring *r)
 {
 	if (!torch_hooks_tell)
 		layers_end_here(r);
+	torch_memory_pass(r);
 }
 
 static PyObject *text_for_ever(PyObject **kept, const char *text)

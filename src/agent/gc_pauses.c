@@ -4,6 +4,7 @@
 #include "agent/pyapi.h"
 #include "agent/session.h"
 #include "agent/text.h"
+#include "agent/torch_memory.h"
 #include "base/varint.h"
 
 static PyObject *callback; /* in gc.callbacks while recording */
@@ -35,6 +36,7 @@ static PyObject *on_gc(PyObject *self, PyObject *const *args, ssize_t n)
 			size_t bytes = varint_put(payload, number_in(args[1], "collected"));
 
 			ring_push_payload(r, RECORD_GC_END, generation, payload, (uint32_t)bytes);
+			torch_memory_look(r); /* programs without modules come by here */
 		}
 		text_release(&phase);
 	}

@@ -16,6 +16,7 @@
 #include "agent/session.h"
 #include "agent/ahead.h"
 #include "agent/text.h"
+#include "agent/torch_memory.h"
 
 __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 
@@ -160,6 +161,10 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 	ahead_cancel();
 	inside_end();
 	if (s) {
+		struct ring *r = session_ring();
+
+		if (r)
+			torch_memory_look_last(r);
 		calls_stop();
 		if (s->header->collect & SHM_COLLECT_GC)
 			gc_pauses_stop();

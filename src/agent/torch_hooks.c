@@ -6,6 +6,7 @@
 #include "agent/budget.h"
 #include "agent/layers.h"
 #include "agent/text.h"
+#include "agent/torch_memory.h"
 
 #define MODULE "torch.nn.modules.module"
 #define COMPILER "torch._dynamo"
@@ -28,8 +29,10 @@ static PyObject *after_forward(PyObject *self, PyObject *const *args, ssize_t n)
 	struct ring *r = session_ring();
 
 	(void)self;
-	if (r && n > 0)
+	if (r && n > 0) {
 		layers_end(r, args[0]);
+		torch_memory_pass(r);
+	}
 	return py_new_ref(py.None);
 }
 

@@ -47,7 +47,7 @@ int memory_collect(struct analysis *a, const struct memory_sources *m, const str
 void analysis_memory_release(struct analysis_memory *m)
 {
 	for (size_t i = 0; i < m->process_count; i++)
-		free(m->processes[i].nodes);
+		memory_process_release(&m->processes[i]);
 	free(m->processes);
 	free(m->gpus);
 	free(m->lines);

@@ -10,8 +10,10 @@ int memory_collect(struct analysis *a, const struct memory_sources *m, const str
 void analysis_memory_release(struct analysis_memory *m);
 
 /* Its parts, each in a file of its own. */
+void memory_process_release(struct memory_process *p);
 int memory_processes_collect(struct analysis_memory *out, const struct memory_sources *m,
 			     const struct trace *t);
+int memory_torch_collect(struct memory_process *p, const struct series_table *st);
 void memory_machine_collect(struct memory_machine *out, const struct series_table *st);
 int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st);
 

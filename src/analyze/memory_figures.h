@@ -75,6 +75,19 @@ struct memory_node {
 	struct memory_level threads; /* that run on its CPUs */
 };
 
+/*
+ * PyTorch's cache of a device's memory, by its own account, once a second at most.  It keeps what
+ * tensors no longer need: what it has reserved is in tensors (allocated), in pieces of blocks
+ * that are in use for another part (split), or in whole blocks, which it could give back.
+ */
+struct memory_torch {
+	uint32_t device; /* PyTorch's number */
+	struct memory_level allocated, reserved, split;
+	int64_t allocated_peak_bytes, reserved_peak_bytes;
+	int64_t retries; /* the device had no more: all that could be was given back first */
+	int64_t ooms;    /* ... and that was not enough */
+};
+
 struct memory_process {
 	uint32_t process; /* id */
 	uint32_t pid;
@@ -89,6 +102,8 @@ struct memory_process {
 	struct memory_total read_bytes, written_bytes; /* from and to storage */
 	struct cuda_memory cuda;
 	struct memory_level gpu_bytes;
+	size_t torch_count;
+	struct memory_torch *torch; /* one for each device that its PyTorch uses */
 	size_t node_count;
 	struct memory_node *nodes;
 	bool remote_known;   /* on which nodes pages are and threads run is, and it is several */
@@ -154,10 +169,13 @@ enum memory_concern {
 	MEMORY_OOM_KILLS,
 	MEMORY_PRESSURE,
 	MEMORY_NEAR_LIMIT,
-	MEMORY_SWAPPED,      /* about: a process */
-	MEMORY_LEAK,         /* about: a step */
-	MEMORY_GPU_FULL,     /* about: a GPU */
-	MEMORY_MAJOR_FAULTS, /* about: a step, as the next two */
+	MEMORY_SWAPPED,    /* about: a process */
+	MEMORY_LEAK,       /* about: a step */
+	MEMORY_TORCH_OOMS, /* about: a process, as the next one */
+	MEMORY_TORCH_RETRIES,
+	MEMORY_GPU_FULL,        /* about: a GPU */
+	MEMORY_TORCH_FRAGMENTS, /* about: a process */
+	MEMORY_MAJOR_FAULTS,    /* about: a step, as the next two */
 	MEMORY_MINOR_FAULTS,
 	MEMORY_CUDA_CHURN,
 	MEMORY_NUMA_REMOTE, /* about: a process */
@@ -197,6 +215,9 @@ struct analysis_memory {
 	double cost_share; /* of one core: what looking took the recorder */
 	bool held_back;    /* it looked less often to keep that small */
 };
+
+/* Of what PyTorch has reserved: in pieces between what is in use, on average. */
+double memory_torch_split_share(const struct memory_torch *t);
 
 /* CPU time that the minor faults of a step took, as far as the figures tell. */
 double memory_minor_faults_ns(const struct memory_step_figures *m);

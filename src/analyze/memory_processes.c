@@ -102,7 +102,13 @@ static int collect(struct memory_process *p, const struct memory_sources *m,
 	p->rss_peak_bytes = peak_of(p, st);
 	memory_trend_over_time(st, id, &p->rss_trend);
 	collect_calls(p, m);
-	return collect_nodes(p, st);
+	return memory_torch_collect(p, st) || collect_nodes(p, st) ? -1 : 0;
+}
+
+void memory_process_release(struct memory_process *p)
+{
+	free(p->torch);
+	free(p->nodes);
 }
 
 static int largest_first(const void *a, const void *b)
@@ -122,7 +128,7 @@ static bool is_known(const struct memory_process *p)
 			return true;
 	}
 	return p->rss.known || p->minor_faults.known || p->read_bytes.known || p->gpu_bytes.known ||
-	       p->node_count;
+	       p->torch_count || p->node_count;
 }
 
 int memory_processes_collect(struct analysis_memory *out, const struct memory_sources *m,
@@ -146,7 +152,7 @@ int memory_processes_collect(struct analysis_memory *out, const struct memory_so
 		if (is_known(p))
 			out->process_count++;
 		else
-			free(p->nodes);
+			memory_process_release(p);
 	}
 	if (out->process_count)
 		qsort(out->processes, out->process_count, sizeof(*out->processes), largest_first);

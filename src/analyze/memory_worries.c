@@ -8,7 +8,9 @@
 #define STEP_TIME 0.05 /* of a step: what is worth a look */
 #define SOME_TIME 0.10 /* of all time, of what slows down and does not stop */
 #define SCARCE 0.05    /* of what there is */
+#define A_LOT 0.10     /* likewise */
 #define REMOTE 0.20    /* of the pages */
+#define FRAGMENTS 0.20 /* of what PyTorch has reserved */
 
 #define FINE SIZE_MAX /* else what it is about: a position, 0 where there is only one thing */
 
@@ -80,6 +82,66 @@ static size_t gpu_full(const struct analysis *a)
 			return i;
 	}
 	return FINE;
+}
+
+/* The first process whose PyTorch has, on any device, what is asked for. */
+static size_t any_torch(const struct analysis *a,
+			bool (*test)(const struct analysis *a, const struct memory_torch *t))
+{
+	for (size_t i = 0; i < a->memory.process_count; i++) {
+		const struct memory_process *p = &a->memory.processes[i];
+
+		for (size_t k = 0; k < p->torch_count; k++) {
+			if (test(a, &p->torch[k]))
+				return i;
+		}
+	}
+	return FINE;
+}
+
+static bool has_ooms(const struct analysis *a, const struct memory_torch *t)
+{
+	(void)a;
+	return t->ooms > 0;
+}
+
+static size_t torch_ooms(const struct analysis *a)
+{
+	return any_torch(a, has_ooms);
+}
+
+static bool has_retries(const struct analysis *a, const struct memory_torch *t)
+{
+	(void)a;
+	return t->retries > 0;
+}
+
+static size_t torch_retries(const struct analysis *a)
+{
+	return any_torch(a, has_retries);
+}
+
+/*
+ * Of a cache that matters: who has a device to itself does not miss a few pieces.  Which of several
+ * devices is PyTorch's first one NVML does not say: the largest counts.
+ */
+static bool is_fragmented(const struct analysis *a, const struct memory_torch *t)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < a->memory.gpu_count; i++) {
+		const struct memory_level *total = &a->memory.gpus[i].total;
+
+		if (total->known && total->last > most)
+			most = total->last;
+	}
+	return most && t->reserved.mean >= A_LOT * (double)most &&
+	       memory_torch_split_share(t) >= FRAGMENTS;
+}
+
+static size_t torch_fragments(const struct analysis *a)
+{
+	return any_torch(a, is_fragmented);
 }
 
 static bool step_major(const struct analysis_step *s)
@@ -180,7 +242,10 @@ static const struct {
 	[MEMORY_NEAR_LIMIT] = { "near-limit", near_limit },
 	[MEMORY_SWAPPED] = { "swapped", swapped },
 	[MEMORY_LEAK] = { "leak", leak },
+	[MEMORY_TORCH_OOMS] = { "torch-ooms", torch_ooms },
+	[MEMORY_TORCH_RETRIES] = { "torch-retries", torch_retries },
 	[MEMORY_GPU_FULL] = { "gpu-full", gpu_full },
+	[MEMORY_TORCH_FRAGMENTS] = { "torch-fragments", torch_fragments },
 	[MEMORY_MAJOR_FAULTS] = { "major-faults", major_faults },
 	[MEMORY_MINOR_FAULTS] = { "minor-faults", minor_faults },
 	[MEMORY_CUDA_CHURN] = { "cuda-churn", cuda_churn },

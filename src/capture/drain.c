@@ -151,6 +151,8 @@ static int write_events(struct drain *d, const struct copied *c, struct err *err
 			return -1;
 		if (r->kind == RECORD_GPU_STATE)
 			note_gpu_state(d, r);
+		if (r->kind == RECORD_SERIES && drain_series_told(d, t->slot, r, err))
+			return -1;
 		at += record_bytes(r->payload_bytes);
 		index++;
 		t->stored++;

@@ -1,5 +1,7 @@
 /* What is read about the system, on its way to the trace.  See system_watch.h. */
+#include "base/varint.h"
 #include "capture/drain_state.h"
+#include "format/series.h"
 
 void drain_watch_system(struct drain *d, struct system_watch *w)
 {
@@ -70,6 +72,40 @@ int drain_series(struct drain *d, struct err *err)
 	}
 	for (size_t i = 0; i < d->points.count; i++) {
 		if (trace_write_point(d->writer, &d->points.items[i], err))
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_for_agents(uint64_t kind)
+{
+	return kind >= SERIES_TORCH_ALLOCATED && kind <= SERIES_TORCH_OOMS;
+}
+
+/* What makes no sense is left out, as whatever follows it. */
+int drain_series_told(struct drain *d, uint32_t slot, const struct record *r, struct err *err)
+{
+	const uint8_t *at = (const uint8_t *)(r + 1), *end = at + r->payload_bytes;
+	struct drain_process *p = &d->processes[slot];
+	struct series_point point = {
+		.time_ns = ticks_ns(d->ticks, r->stamp),
+		.process = p->entry.id,
+		.instance = r->id,
+	};
+	uint64_t kind, value;
+
+	/* Threads of a process take turns, and their records may come in another order. */
+	if (!d->system || point.time_ns < p->told_ns)
+		return 0;
+	p->told_ns = point.time_ns;
+	while (at < end) {
+		at = varint_get(at, end, &kind);
+		at = at ? varint_get(at, end, &value) : NULL;
+		if (!at || !is_for_agents(kind) || value > INT64_MAX)
+			return 0;
+		point.kind = (uint32_t)kind;
+		point.value = (int64_t)value;
+		if (trace_write_point(d->writer, &point, err))
 			return -1;
 	}
 	return 0;

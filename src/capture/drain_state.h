@@ -40,6 +40,7 @@ struct drain_process {
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
 	bool sampled;               /* the sampler was told of it, or refused it */
 	bool unwatched;             /* it was told that it has ended: see drain_series.c */
+	int64_t told_ns;            /* likewise: when it last told points itself */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */
@@ -206,6 +207,9 @@ void drain_series_end(struct drain *d, uint32_t slot); /* may be called again */
 
 /* A child of ours has ended, which need not have joined. */
 void drain_series_ended(struct drain *d, uint32_t pid);
+
+/* Of a RECORD_SERIES of a process: points for the quantities that are an agent's to tell. */
+int drain_series_told(struct drain *d, uint32_t slot, const struct record *r, struct err *err);
 
 /* Writes what was read about the system. */
 int drain_series(struct drain *d, struct err *err);

@@ -133,6 +133,8 @@ uint32_t begun_collect(const struct config *c)
 		collect |= SHM_COLLECT_GPU;
 	if (config_flag(c, &setting_nvtx))
 		collect |= SHM_COLLECT_NVTX;
+	if (config_flag(c, &setting_gpu) && config_flag(c, &setting_memory))
+		collect |= SHM_COLLECT_TORCH_MEMORY;
 	return collect;
 }
 

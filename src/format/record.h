@@ -136,6 +136,12 @@ enum record_kind {
 	 * are recorded again.
 	 */
 	RECORD_NVTX_LEFT_OUT = 33,
+
+	/*
+	 * Quantities of this process that its agent has looked at; id = instance.  Payload: varint
+	 * enum series_kind, varint value, repeated.  The recorder makes points of them (series.h).
+	 */
+	RECORD_SERIES = RECORD_PAYLOAD | 34,
 };
 
 /* What a CUDA call does, as far as the analysis cares. */

@@ -103,6 +103,16 @@ static const struct series_quantity quantities[] = {
 		SERIES_GAUGE),
 	MACHINE(SERIES_GPU_PCIE_WIDTH, "gpu_pcie_width", SERIES_COUNT, SERIES_GAUGE),
 	MACHINE(SERIES_GPU_PCIE_WIDTH_MAX, "gpu_pcie_width_max", SERIES_COUNT, SERIES_GAUGE),
+
+	PROCESS(SERIES_TORCH_ALLOCATED, "torch_allocated_bytes", SERIES_BYTES, SERIES_GAUGE),
+	PROCESS(SERIES_TORCH_ALLOCATED_PEAK, "torch_allocated_peak_bytes", SERIES_BYTES,
+		SERIES_GAUGE),
+	PROCESS(SERIES_TORCH_RESERVED, "torch_reserved_bytes", SERIES_BYTES, SERIES_GAUGE),
+	PROCESS(SERIES_TORCH_RESERVED_PEAK, "torch_reserved_peak_bytes", SERIES_BYTES,
+		SERIES_GAUGE),
+	PROCESS(SERIES_TORCH_SPLIT, "torch_split_bytes", SERIES_BYTES, SERIES_GAUGE),
+	PROCESS(SERIES_TORCH_RETRIES, "torch_retries", SERIES_COUNT, SERIES_TOTAL),
+	PROCESS(SERIES_TORCH_OOMS, "torch_ooms", SERIES_COUNT, SERIES_TOTAL),
 };
 
 #define QUANTITIES (sizeof(quantities) / sizeof(quantities[0]))

@@ -1,5 +1,5 @@
 /*
- * Quantities that the recorder reads from outside now and then: what the memory,
+ * Quantities that are looked at now and then, most of them from outside: what the memory,
  * the kernel and the devices did.  A series is one quantity of one process, or of
  * the machine, with one instance (a node, a device).  One numbering serves the
  * collector, the trace file and the analysis; numbers are never reused.
@@ -102,6 +102,20 @@ enum series_kind {
 	SERIES_GPU_PCIE_GENERATION_MAX = 109,
 	SERIES_GPU_PCIE_WIDTH = 110,
 	SERIES_GPU_PCIE_WIDTH_MAX = 111,
+
+	/*
+	 * Of a process: its PyTorch's cache of device memory, by PyTorch's own account; instance:
+	 * the device as PyTorch numbers it.  The agent tells (RECORD_SERIES).
+	 */
+	SERIES_TORCH_ALLOCATED = 112, /* in tensors */
+	/* At most, since the program began or has set it back, as the next but one. */
+	SERIES_TORCH_ALLOCATED_PEAK = 113,
+	SERIES_TORCH_RESERVED = 114, /* got from CUDA */
+	SERIES_TORCH_RESERVED_PEAK = 115,
+	SERIES_TORCH_SPLIT = 116, /* not in tensors, and in one piece with some that is */
+	SERIES_TORCH_RETRIES =
+		117,             /* CUDA had no more: it gave all it could back and asked again */
+	SERIES_TORCH_OOMS = 118, /* ... and was refused again */
 };
 
 enum series_unit {

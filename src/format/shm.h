@@ -89,6 +89,7 @@ enum shm_collect {
 	SHM_COLLECT_GC = 1u << 1,
 	SHM_COLLECT_GPU = 1u << 2,
 	SHM_COLLECT_NVTX = 1u << 3,
+	SHM_COLLECT_TORCH_MEMORY = 1u << 4,
 };
 
 /* How Python functions are recorded. */

@@ -26,6 +26,14 @@ const char *memory_text_count(char out[TEXT_FIGURE], double n)
 	return out;
 }
 
+const char *memory_text_times(char out[TEXT_FIGURE], int64_t n)
+{
+	if (n == 1)
+		return "once";
+	snprintf(out, TEXT_FIGURE, "%" PRId64 " times", n);
+	return out;
+}
+
 /* An interval that the figures do not show is none. */
 static void add_interval(struct buf *out, double low, double high)
 {
@@ -145,6 +153,67 @@ static void say_leak(struct buf *out, const struct analysis *a, size_t about)
 			   memory_text_count(f, (double)m->least_left_bytes / line->slope));
 }
 
+/* The device on which it is worst. */
+static const struct memory_torch *torch_of(const struct analysis *a, size_t about,
+					   double (*measure)(const struct memory_torch *))
+{
+	const struct memory_process *p = &a->memory.processes[about];
+	const struct memory_torch *worst = p->torch;
+
+	for (size_t i = 1; i < p->torch_count; i++) {
+		if (measure(&p->torch[i]) > measure(worst))
+			worst = &p->torch[i];
+	}
+	return worst;
+}
+
+static double ooms_of(const struct memory_torch *t)
+{
+	return (double)t->ooms;
+}
+
+static double retries_of(const struct memory_torch *t)
+{
+	return (double)t->retries;
+}
+
+static void say_torch_ooms(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_torch *t = torch_of(a, about, ooms_of);
+	char f[3][TEXT_FIGURE];
+
+	buf_printf(out,
+		   "PyTorch ran out of the memory of device %" PRIu32
+		   " %s: at most it had reserved %s, %s of it for tensors",
+		   t->device, memory_text_times(f[0], t->ooms),
+		   memory_text_bytes(f[1], (double)t->reserved_peak_bytes),
+		   memory_text_bytes(f[2], (double)t->allocated_peak_bytes));
+}
+
+static void say_torch_retries(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_torch *t = torch_of(a, about, retries_of);
+	char f[TEXT_FIGURE];
+
+	buf_printf(out,
+		   "the memory of device %" PRIu32
+		   " was used up: %s PyTorch waited for the device, gave its cache back and asked "
+		   "again",
+		   t->device, memory_text_times(f, t->retries));
+}
+
+static void say_torch_fragments(struct buf *out, const struct analysis *a, size_t about)
+{
+	const struct memory_torch *t = torch_of(a, about, memory_torch_split_share);
+	char f[2][TEXT_FIGURE];
+
+	buf_printf(out,
+		   "of the %s that PyTorch has reserved on device %" PRIu32
+		   " %s lie in pieces between tensors: fragmentation",
+		   memory_text_bytes(f[0], t->reserved.mean), t->device,
+		   memory_text_bytes(f[1], t->split.mean));
+}
+
 static void say_gpu_full(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_gpu *g = &a->memory.gpus[about];
@@ -237,7 +306,10 @@ static void (*const says[MEMORY_CONCERNS])(struct buf *, const struct analysis *
 	[MEMORY_NEAR_LIMIT] = say_near_limit,
 	[MEMORY_SWAPPED] = say_swapped,
 	[MEMORY_LEAK] = say_leak,
+	[MEMORY_TORCH_OOMS] = say_torch_ooms,
+	[MEMORY_TORCH_RETRIES] = say_torch_retries,
 	[MEMORY_GPU_FULL] = say_gpu_full,
+	[MEMORY_TORCH_FRAGMENTS] = say_torch_fragments,
 	[MEMORY_MAJOR_FAULTS] = say_major_faults,
 	[MEMORY_MINOR_FAULTS] = say_minor_faults,
 	[MEMORY_CUDA_CHURN] = say_cuda_churn,

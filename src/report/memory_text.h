@@ -18,6 +18,9 @@ const char *memory_text_bytes(char out[TEXT_FIGURE], double bytes);
 /* "0.312", "12.3 k" */
 const char *memory_text_count(char out[TEXT_FIGURE], double n);
 
+/* "once", "3 times" */
+const char *memory_text_times(char out[TEXT_FIGURE], int64_t n);
+
 /* "grows by 1.05 MB (1.04 MB to 1.06 MB)", "steady" */
 void memory_text_trend(struct buf *out, const struct trend *t);
 

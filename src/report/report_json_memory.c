@@ -163,6 +163,28 @@ static void put_nodes(struct json *j, const struct memory_process *p)
 	put_known_share(j, "remote_share", p->remote_known, p->remote_share);
 }
 
+static void put_torch(struct json *j, const struct memory_process *p)
+{
+	if (!p->torch_count)
+		return;
+	begin_array(j, "torch");
+	for (size_t i = 0; i < p->torch_count; i++) {
+		const struct memory_torch *t = &p->torch[i];
+
+		json_object_begin(j);
+		put_uint(j, "device", t->device);
+		put_level(j, "allocated_bytes", &t->allocated);
+		put_int(j, "allocated_peak_bytes", t->allocated_peak_bytes);
+		put_level(j, "reserved_bytes", &t->reserved);
+		put_int(j, "reserved_peak_bytes", t->reserved_peak_bytes);
+		put_level(j, "split_bytes", &t->split);
+		put_int(j, "retries", t->retries);
+		put_int(j, "ooms", t->ooms);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_process(struct json *j, const struct memory_process *p)
 {
 	json_object_begin(j);
@@ -186,6 +208,7 @@ static void put_process(struct json *j, const struct memory_process *p)
 	put_total(j, "written_bytes", &p->written_bytes);
 	put_level(j, "gpu_bytes", &p->gpu_bytes);
 	put_cuda(j, &p->cuda);
+	put_torch(j, p);
 	put_nodes(j, p);
 	json_object_end(j);
 }

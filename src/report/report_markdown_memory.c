@@ -311,6 +311,34 @@ static void add_gpu(struct buf *out, const struct memory_gpu *g)
 	buf_add_byte(out, '\n');
 }
 
+/* What is reserved and not in tensors has one of two reasons, and they have different cures. */
+static void add_torch(struct buf *out, const struct memory_process *p, const struct memory_torch *t)
+{
+	int64_t idle = t->reserved.last - t->allocated.last, whole = idle - t->split.last;
+	char f[4][TEXT_FIGURE];
+
+	buf_printf(out,
+		   "- PyTorch in process %" PRIu32 ", device %" PRIu32
+		   ": %s reserved at last, %s of it for tensors (at most %s and %s)",
+		   p->pid, t->device, memory_text_bytes(f[0], (double)t->reserved.last),
+		   memory_text_bytes(f[1], (double)t->allocated.last),
+		   memory_text_bytes(f[2], (double)t->reserved_peak_bytes),
+		   memory_text_bytes(f[3], (double)t->allocated_peak_bytes));
+	if (t->split.known && idle > 0)
+		buf_printf(
+			out,
+			"; the rest: %s in blocks that are wholly free, kept since a peak, and %s "
+			"in pieces between tensors",
+			memory_text_bytes(f[0], (double)(whole > 0 ? whole : 0)),
+			memory_text_bytes(f[1], (double)t->split.last));
+	if (t->retries)
+		buf_printf(out, "; its cache given back for want of memory: %s",
+			   memory_text_times(f[0], t->retries));
+	if (t->ooms)
+		buf_printf(out, "; out of memory: %s", memory_text_times(f[0], t->ooms));
+	buf_add_byte(out, '\n');
+}
+
 static void add_limits(struct buf *out, const struct analysis_memory *m, enum report_detail detail)
 {
 	static const char heading[] = "\n### Limits and pressure\n\n";
@@ -326,6 +354,10 @@ static void add_limits(struct buf *out, const struct analysis_memory *m, enum re
 		add_nodes(out, &m->processes[i]);
 	for (size_t i = 0; i < m->gpu_count; i++)
 		add_gpu(out, &m->gpus[i]);
+	for (size_t i = 0; i < m->process_count; i++) {
+		for (size_t k = 0; k < m->processes[i].torch_count; k++)
+			add_torch(out, &m->processes[i], &m->processes[i].torch[k]);
+	}
 	for (size_t i = 0; i < m->missing_count; i++) {
 		buf_add_str(out, "- Not known: ");
 		markdown_escaped(out, m->missing[i]);

@@ -245,6 +245,23 @@ static double mean_of(const struct memory_per_step *s)
 	return s->known ? s->mean : NAN;
 }
 
+static void measure_torch(struct metrics *m, const struct memory_process *p)
+{
+	const struct memory_torch *most = NULL;
+
+	for (size_t i = 0; i < p->torch_count; i++) {
+		if (!most || p->torch[i].reserved_peak_bytes > most->reserved_peak_bytes)
+			most = &p->torch[i];
+	}
+	if (!most)
+		return;
+	m->torch_reserved_bytes = (double)most->reserved_peak_bytes;
+	m->torch_allocated_bytes = (double)most->allocated_peak_bytes;
+	m->torch_split_share = memory_torch_split_share(most);
+	m->torch_retries = (double)most->retries;
+	m->torch_ooms = (double)most->ooms;
+}
+
 static void measure_memory(struct metrics *m, const struct analysis *a)
 {
 	const struct memory_step_figures *s = &a->steps[0].memory;
@@ -267,6 +284,8 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 			(double)(p->rss_peak_bytes > p->rss.peak ? p->rss_peak_bytes : p->rss.peak);
 	if (p && p->swap.known)
 		m->swap_bytes = (double)p->swap.peak;
+	if (p)
+		measure_torch(m, p);
 	if (p && p->remote_known)
 		m->numa_remote_share = p->remote_share;
 	if (machine->memory.known)

@@ -85,6 +85,11 @@
 	M(swap_bytes, "B", "swapped out at most") \
 	M(numa_remote_share, "", "share of the pages on other NUMA nodes than the threads run on") \
 	M(gpu_memory_share, "", "share of the device's memory in use at most") \
+	M(torch_reserved_bytes, "B", "what PyTorch had got of a device's memory at most; of the device of which that is most, as the four that follow") \
+	M(torch_allocated_bytes, "B", "of it for tensors at most") \
+	M(torch_split_share, "", "of it in pieces between tensors, on average: fragmentation") \
+	M(torch_retries, "", "times that the device had no more and PyTorch gave its cache back, since the program began") \
+	M(torch_ooms, "", "times that this was not enough: out of memory") \
 	M(io_bytes_per_step, "B", "bytes that were read from disks") \
 	M(wall_time, "ms", "of the whole recording") \
 	M(gpu_no_load_share, "", "share of the device's idle time in which nothing was asked of the program") \

@@ -29,7 +29,9 @@ SERIES_NAMES = {
     102: "gpu_sm_clock_max_mhz", 103: "gpu_memory_clock_mhz", 104: "gpu_power_mw",
     105: "gpu_power_limit_mw", 106: "gpu_temperature_celsius", 107: "gpu_throttle_reasons",
     108: "gpu_pcie_generation", 109: "gpu_pcie_generation_max", 110: "gpu_pcie_width",
-    111: "gpu_pcie_width_max"}
+    111: "gpu_pcie_width_max", 112: "torch_allocated_bytes", 113: "torch_allocated_peak_bytes",
+    114: "torch_reserved_bytes", 115: "torch_reserved_peak_bytes", 116: "torch_split_bytes",
+    117: "torch_retries", 118: "torch_ooms"}
 
 
 class Point:

@@ -112,6 +112,63 @@ static void devices_and_nodes(void **state)
 	end(&s);
 }
 
+/* 12 GB reserved, of which 2 are in use and 4 in pieces; a program that sets its marks back. */
+static void what_pytorch_keeps(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+	const struct memory_torch *t;
+
+	(void)state;
+	begin(&s, 1000 * MS);
+	buf_add_str(&s.text,
+		    "series 0 gpu_memory_used_bytes/0 20000000000@0\n"
+		    "series 0 gpu_memory_total_bytes/0 80000000000@0\n"
+		    "series 1 torch_reserved_bytes/0 12000000000@0 12000000000@1000000000\n"
+		    "series 1 torch_allocated_bytes/0 3000000000@0 2000000000@500000000\n"
+		    "series 1 torch_split_bytes/0 4000000000@0 4000000000@1000000000\n"
+		    "series 1 torch_reserved_peak_bytes/0 13000000000@0 12000000000@500000000\n"
+		    "series 1 torch_allocated_peak_bytes/0 1000@500000000\n"
+		    "series 1 torch_retries/0 2@0 3@1000000000\n"
+		    "series 1 torch_ooms/0 0@0 0@1000000000\n"
+		    "series 1 torch_reserved_bytes/3 5000@0\n"
+		    "series 1 torch_ooms/3 1@0\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.processes[0].torch_count, 2);
+	t = &a->memory.processes[0].torch[0];
+	assert_int_equal(t->reserved.last, 12000000000);
+	assert_int_equal(t->allocated.last, 2000000000);
+	assert_int_equal(t->reserved_peak_bytes, 13000000000);
+	assert_int_equal(t->allocated_peak_bytes, 3000000000);
+	assert_int_equal(t->retries, 3); /* those before the first look, too */
+	assert_int_equal(t->ooms, 0);
+	assert_near(memory_torch_split_share(t), 1.0 / 3, 1e-9);
+	assert_int_equal(t[1].device, 3);
+	assert_int_equal(t[1].ooms, 1);
+	assert_false(t[1].split.known);
+	assert_int_equal(a->memory.worries[0].what, MEMORY_TORCH_OOMS);
+	assert_true(worries(a, MEMORY_TORCH_RETRIES) && worries(a, MEMORY_TORCH_FRAGMENTS));
+	assert_false(worries(a, MEMORY_GPU_FULL));
+	end(&s);
+}
+
+/* A small cache has room enough around it, however it is cut. */
+static void pieces_of_a_small_cache_are_no_worry(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 1000 * MS);
+	buf_add_str(&s.text, "series 0 gpu_memory_used_bytes/0 900@0\n"
+			     "series 0 gpu_memory_total_bytes/0 80000@0\n"
+			     "series 1 torch_reserved_bytes/0 7000@0\n"
+			     "series 1 torch_split_bytes/0 6000@0\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.worry_count, 0);
+	end(&s);
+}
+
 static void allocations_on_the_gpu(void **state)
 {
 	struct scene s;
@@ -228,6 +285,8 @@ int main(void)
 		cmocka_unit_test(the_nearest_limit_counts),
 		cmocka_unit_test(a_full_machine_before_a_generous_container),
 		cmocka_unit_test(devices_and_nodes),
+		cmocka_unit_test(what_pytorch_keeps),
+		cmocka_unit_test(pieces_of_a_small_cache_are_no_worry),
 		cmocka_unit_test(allocations_on_the_gpu),
 		cmocka_unit_test(levels_of_the_kernel),
 		cmocka_unit_test(faults_by_line),
