@@ -262,14 +262,23 @@ static void on_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 	*bytes = posix_memalign((void **)buffer, 8, n) ? 0 : n;
 }
 
+static _Atomic unsigned in_hand; /* buffers that are being read */
+
+bool gpu_activity_in_hand(void)
+{
+	return atomic_load(&in_hand) != 0;
+}
+
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
-	struct ring *r = session_ring();
 	struct cupti_activity *a = NULL;
 	size_t dropped = 0, records = 0, nodes = 0;
 	int result = CUPTI_OK;
+	struct ring *r;
 
 	(void)bytes;
+	atomic_fetch_add(&in_hand, 1);
+	r = session_ring();
 	if (r)
 		session_name_thread(r, "CUPTI");
 	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a))) {
@@ -282,6 +291,7 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)
 		ring_push(r, RECORD_GPU_DROPPED, (uint32_t)dropped);
 	free(buffer);
+	atomic_fetch_sub(&in_hand, 1);
 }
 
 static uint64_t timestamp(void)

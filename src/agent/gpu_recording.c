@@ -16,6 +16,7 @@
 #include "agent/pyapi.h"
 #include "agent/session.h"
 #include "agent/ahead.h"
+#include "format/stamp.h"
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
@@ -130,19 +131,22 @@ static int start_thread(void *(*run)(void *), void *argument)
 
 /*
  * In a thread of its own, so that a device that hangs cannot hold up the end of
- * the program.  Returns an enum cupti_result, or FLUSHING: it takes longer.
+ * the program.  A buffer that CUPTI's thread got hold of before is none of the flush's: it
+ * is waited for as well.  Returns an enum cupti_result, or FLUSHING: it takes longer.
  */
 static int flush_within(int milliseconds)
 {
 	static _Atomic int result;
 	struct timespec pause = { 0, 1000000 };
+	uint64_t until = stamp_monotonic() + (uint64_t)milliseconds * 1000000u;
 
 	atomic_store(&result, FLUSHING);
 	if (start_thread(flush, (void *)&result))
 		return FLUSHING;
-	while (milliseconds-- > 0 && atomic_load(&result) == FLUSHING)
+	while (stamp_monotonic() < until &&
+	       (atomic_load(&result) == FLUSHING || gpu_activity_in_hand()))
 		nanosleep(&pause, NULL);
-	return atomic_load(&result);
+	return gpu_activity_in_hand() ? FLUSHING : atomic_load(&result);
 }
 
 /*

@@ -60,6 +60,7 @@ void gpu_windows_turn(void);
 /* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */
 int gpu_activity_start(void);
 void gpu_activity_stop(void);
+bool gpu_activity_in_hand(void); /* a buffer is being read now, by whatever thread */
 
 /*
  * gpu_callbacks.c.  At rest no call is heard of, and none costs anything; the subscription is

@@ -2,6 +2,7 @@
 #include "fake_buffers.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -171,19 +172,38 @@ static void deliver(enum want want)
 	}
 }
 
+static _Atomic bool worker_delivers;
+static _Thread_local bool is_worker;
+
+static void sleep_ms(unsigned ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
 void fake_buffers_flush(bool forced)
 {
 	deliver(forced ? ALL : DONE_ONES);
+	while (!fake_slow_ms() && worker_delivers)
+		sleep_ms(1);
+}
+
+void fake_buffers_dawdle(void)
+{
+	if (is_worker)
+		sleep_ms(fake_slow_ms());
 }
 
 /* Like the real one's: a buffer that is not full stays until somebody flushes. */
 static void *work(void *unused)
 {
-	struct timespec tick = { 0, WORKER_TICK_MS * 1000000L };
-
+	is_worker = true;
 	for (;;) {
-		nanosleep(&tick, NULL);
+		sleep_ms(WORKER_TICK_MS);
+		worker_delivers = true;
 		deliver(FULL_ONES);
+		worker_delivers = false;
 	}
 	return unused;
 }

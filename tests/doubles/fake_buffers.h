@@ -24,6 +24,9 @@ void fake_buffers_add(const struct fake_activity *a, int64_t to_client_clock);
 /* Unforced: buffers with unfinished work stay, like the whole of what is late. */
 void fake_buffers_flush(bool forced);
 
+/* In the thread of our own: FAKE_CUPTI_SLOW. */
+void fake_buffers_dawdle(void);
+
 /* Activities for which there was no room; starts over at 0. */
 size_t fake_buffers_take_dropped(void);
 

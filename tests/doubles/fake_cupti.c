@@ -217,6 +217,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
 		memcpy(&kind, at, sizeof(kind));
 		at += fake_record_bytes(fake_version(), kind);
 	} else {
+		fake_buffers_dawdle();
 		at = buffer;
 	}
 	if (at >= buffer + valid)

@@ -100,3 +100,8 @@ bool fake_is_late(uint64_t buffer_number)
 {
 	return *setting("FAKE_CUPTI_LATE") && buffer_number % 2 == 0;
 }
+
+unsigned fake_slow_ms(void)
+{
+	return (unsigned)strtoul(setting("FAKE_CUPTI_SLOW"), NULL, 10);
+}

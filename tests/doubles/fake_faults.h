@@ -9,6 +9,8 @@
  *   FAKE_CUPTI_UNTIMED  n: every nth activity comes without times
  *   FAKE_CUPTI_STRANGE  1: records of an unknown kind among the others
  *   FAKE_CUPTI_LATE     1: every other buffer comes at the forced flush only
+ *   FAKE_CUPTI_SLOW     ms that its own thread takes to hand a buffer over; a flush does not
+ *                       wait for it
  */
 #ifndef DOUBLES_FAKE_FAULTS_H
 #define DOUBLES_FAKE_FAULTS_H
@@ -27,5 +29,6 @@ bool fake_is_late(uint64_t buffer_number);
 bool fake_is_dropped(void); /* each call is one activity */
 bool fake_is_untimed(void); /* likewise */
 bool fake_is_strange(void);
+unsigned fake_slow_ms(void);
 
 #endif

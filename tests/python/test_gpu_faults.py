@@ -172,6 +172,19 @@ def test_buffers_that_come_late(record_gpu):
     assert arrived != sorted(arrived)
 
 
+def test_a_buffer_that_is_being_read_at_the_end(record_gpu):
+    """CUPTI's own thread has it; the last flush knows nothing of it."""
+    trace = record_gpu(PYTHON, """
+        import fake_cuda, time
+        fake_cuda.init()
+        for i in range(100):
+            fake_cuda.launch("k")
+        fake_cuda.free_gil.fake_sync_device()
+        time.sleep(0.05)
+    """, env={"FAKE_CUPTI_SLOW": "400"})
+    assert len(trace.kernels) == 100
+
+
 @pytest.mark.parametrize("env", [{"FAKE_CUPTI_HANG": "cuptiActivityFlushAll"}, {}])
 def test_the_end_is_never_held_up(record_gpu, env):
     """A flush that hangs; a device that is busy for an hour."""
@@ -184,8 +197,8 @@ def test_the_end_is_never_held_up(record_gpu, env):
         time.sleep(0.5)
         fake_cuda.launch("endless", ns=3600 * 10**9)
     """, env=env)
-    # Python's start, half a second of sleep, two seconds of patience.
-    assert time.monotonic() - start < 3.5
+    # Python's start, half a second of sleep, two seconds of patience; more on a machine in use.
+    assert time.monotonic() - start < 6
     if env:  # a CUPTI that hands nothing over leaves nothing to record
         assert not trace.kernels
         assert [state.state for state in trace.states] == [gpu_trace.RECORDING, gpu_trace.STOPPED]
