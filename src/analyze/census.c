@@ -149,9 +149,20 @@ static void fold_layer(void *ctx, size_t thread, uint32_t id)
 	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
 }
 
-static void count_graph_launch(void *ctx, size_t thread, int64_t time_ns)
+static void follow_graphs(void *ctx, size_t thread, uint64_t what, int64_t time_ns)
 {
-	step_finder_graph_launch(&((struct census *)ctx)->finder, thread, time_ns);
+	if (what == CUDA_CALL_GRAPH_LAUNCH)
+		step_finder_graph_launch(&((struct census *)ctx)->finder, thread, time_ns);
+}
+
+static void follow_launches(void *ctx, size_t thread, uint64_t what, int64_t time_ns)
+{
+	struct census *c = ctx;
+
+	if (what == CUDA_CALL_LAUNCH || what == CUDA_CALL_GRAPH_LAUNCH)
+		step_finder_launch(&c->finder, thread, time_ns);
+	else if (what <= CUDA_CALL_GRAPH_BUILD && gpu_call_waits((enum cuda_call)what))
+		step_finder_wait(&c->finder);
 }
 
 static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
@@ -205,15 +216,17 @@ struct timeline_visitor census_visitor(struct census *c, const struct timeline *
 		.layer_dropped = drop_layer,
 		.layer_folded = fold_layer,
 	};
+	bool layers;
 
 	c->finder.timeline = tl;
-	/* Following every call costs time, and serves layers only. */
-	if (has_layers(c->finder.trace)) {
+	/* Following every call costs time, and serves what repeats around the GPU's work only. */
+	layers = has_layers(c->finder.trace);
+	if (layers || gpu_call_count(c->layers.gpu->timeline)) {
 		v.enter = follow_enter;
 		v.function = follow_function;
 		v.gc = follow_gc;
 		v.left_out = follow_left_out;
-		v.graph_launch = count_graph_launch;
+		v.cuda_call = layers ? follow_graphs : follow_launches;
 	}
 	return v;
 }

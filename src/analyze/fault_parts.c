@@ -7,6 +7,7 @@
 
 /* Fewer are no picture of all. */
 #define FAULTS_TOLD 20u
+#define FILL_ROUNDS 20
 
 /* What time of the host faults are taken from. */
 static bool can_fault(enum time_class what, enum fault_kind kind)
@@ -103,31 +104,83 @@ static double eligible_ns(const struct kind_sum *kind, const struct time_places 
 	return ns;
 }
 
+/* How much of the faults' time each place wants, by what is known of them. */
+struct spread {
+	struct kind_sum *kind;
+	const struct time_places *places;
+	enum fault_kind what;
+	bool told; /* where they were; else they are everywhere alike */
+	double all_ns, can_ns, level;
+};
+
+static double wanted_ns(const struct spread *s, size_t place)
+{
+	const struct place_sum *p = &s->kind->places[place];
+	double ns = (double)p->ns[STEPS_ALL], wanted;
+
+	if (!can_fault(s->places->items[place].what, s->what) || ns <= 0)
+		return 0;
+	wanted = s->told ? s->level * s->all_ns * (double)p->faults[s->what] /
+				   (double)s->kind->faults[s->what]
+			 : s->all_ns * ns / s->can_ns;
+	return wanted < ns ? wanted : ns;
+}
+
+/*
+ * Faults are not alike: a huge page takes hundreds of times as long.  What does not fit the time
+ * of one place was at the others, so all of them have more, until it fits.
+ */
+static void fill_up(struct spread *s, size_t count)
+{
+	double own = 0, fits_ns = 0, wanted = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (can_fault(s->places->items[i].what, s->what) &&
+		    s->kind->places[i].ns[STEPS_ALL] > 0)
+			own += (double)s->kind->places[i].faults[s->what];
+	wanted = s->all_ns * own / (double)s->kind->faults[s->what];
+	for (int round = 0; round < FILL_ROUNDS; round++) {
+		fits_ns = 0;
+		for (size_t i = 0; i < count; i++)
+			fits_ns += wanted_ns(s, i);
+		if (fits_ns <= 0 || fits_ns > 0.99 * wanted)
+			return;
+		s->level *= wanted / fits_ns;
+	}
+}
+
 static int move(struct kind_sum *kind, const struct analysis_step *step, enum fault_kind what,
 		double alone, struct idle_section *idle, struct time_places *places)
 {
-	double all_ns = faults_ns(step, what), can_ns = eligible_ns(kind, places, what);
-	bool told = kind->faults[what] >= FAULTS_TOLD;
 	size_t count = kind->place_cap < places->count ? kind->place_cap : places->count;
+	struct spread s = {
+		.kind = kind,
+		.places = places,
+		.what = what,
+		.told = kind->faults[what] >= FAULTS_TOLD,
+		.all_ns = faults_ns(step, what),
+		.can_ns = eligible_ns(kind, places, what),
+		.level = 1,
+	};
 
-	if (all_ns <= 0 || can_ns <= 0)
+	if (s.all_ns <= 0 || s.can_ns <= 0)
 		return 0;
+	if (s.told)
+		fill_up(&s, count);
+	else
+		s.all_ns *= alone;
 	for (size_t i = 0; i < count; i++) {
 		enum time_class was = places->items[i].what;
-		double ns = (double)kind->places[i].ns[STEPS_ALL], wanted_ns, share;
+		double ns = (double)kind->places[i].ns[STEPS_ALL], wanted = wanted_ns(&s, i);
 		int64_t moved_ns;
 		size_t to;
 
-		wanted_ns = told ? all_ns * (double)kind->places[i].faults[what] /
-					    (double)kind->faults[what]
-				 : all_ns * alone * ns / can_ns;
-		if (!can_fault(was, what) || ns <= 0 || wanted_ns < 1)
+		if (wanted < 1)
 			continue;
-		share = wanted_ns < ns ? wanted_ns / ns : 1;
 		to = place_as(places, i, TIME_PAGE_FAULTS);
-		moved_ns = (int64_t)(share * ns);
-		if (to == SIZE_MAX || move_place(kind, i, to, share) ||
-		    move_idle(idle, i, to, share))
+		moved_ns = (int64_t)(wanted / ns * ns);
+		if (to == SIZE_MAX || move_place(kind, i, to, wanted / ns) ||
+		    move_idle(idle, i, to, wanted / ns))
 			return -1;
 		kind->parts[was].ns -= moved_ns;
 		if (kind->parts[was].sampled_ns > kind->parts[was].ns)

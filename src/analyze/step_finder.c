@@ -34,7 +34,7 @@ void step_finder_enter(struct step_finder *f, uint32_t depth, uint32_t function)
 		}
 		f->open = open;
 	}
-	open[depth] = (struct step_frame){ function, ++f->calls, UNIT_NONE };
+	open[depth] = (struct step_frame){ function, ++f->calls, UNIT_NONE, UNIT_NONE };
 	f->depth = (size_t)depth + 1;
 }
 
@@ -166,6 +166,35 @@ void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time
 		return;
 	f->units[unit].end_ns = time_ns;
 	f->units[unit].known = true;
+}
+
+static struct step_frame *innermost_users(struct step_finder *f)
+{
+	for (size_t i = f->depth; i--;)
+		if (is_users(f, f->open[i].function))
+			return &f->open[i];
+	return NULL;
+}
+
+void step_finder_launch(struct step_finder *f, size_t thread, int64_t time_ns)
+{
+	struct step_frame *in = innermost_users(f);
+
+	/* Nobody knows where it was made. */
+	if (!in)
+		return;
+	if (in->burst == UNIT_NONE)
+		in->burst = unit_begin(f, UNIT_BURST, thread, time_ns);
+	if (in->burst == UNIT_NONE)
+		return;
+	f->units[in->burst].end_ns = time_ns;
+	f->units[in->burst].known = true;
+}
+
+void step_finder_wait(struct step_finder *f)
+{
+	for (size_t i = 0; i < f->depth; i++)
+		f->open[i].burst = UNIT_NONE;
 }
 
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s)

@@ -11,6 +11,10 @@
  * between them is not the user's; a decorator of a library's calls its function once, and is
  * part of the loop around it.  Loops in loops are steps of several kinds; the innermost come first.
  *
+ * Where no layer was recorded (a model of functions alone, or before CPython 3.12), the launches
+ * of kernels take their place: those of one call of a function without a wait for the device
+ * between them are one.
+ *
  * Where most layers were called without a function of the user's being known (calls were
  * not recorded), the outermost layer calls are the steps.
  */
@@ -25,7 +29,8 @@
 /* A call of a layer that no other is around, a graph's launch, or a function of the user's that
  * leads to one. */
 struct step_unit {
-	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH */
+	uint64_t
+		kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH, _BURST */
 	size_t parent; /* the innermost function around it; UNIT_NONE */
 	uint32_t thread;
 	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
@@ -39,11 +44,13 @@ struct step_unit {
 
 #define UNIT_LAYER ((uint64_t)1 << 32)
 #define UNIT_GRAPH ((uint64_t)1 << 33)
+#define UNIT_BURST ((uint64_t)1 << 34)
 
 struct step_frame {
 	uint32_t function;
 	uint64_t call; /* its number, from 1 on */
 	size_t unit;   /* UNIT_NONE: no layer was called in it yet */
+	size_t burst;  /* of launches, that goes on in it; UNIT_NONE */
 };
 
 struct step_finder {
@@ -89,6 +96,9 @@ void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, 
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s);
 void step_finder_layer_dropped(struct step_finder *f);
 void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns);
+/* For traces without layers. */
+void step_finder_launch(struct step_finder *f, size_t thread, int64_t time_ns);
+void step_finder_wait(struct step_finder *f); /* for the device */
 
 /* After the walk.  -1: out of memory; release the result nevertheless. */
 int step_finder_find(struct step_finder *f, struct found_steps *out);

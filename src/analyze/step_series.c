@@ -51,7 +51,7 @@ static bool is_layer(const struct step_unit *u)
 
 static bool is_function(uint64_t kind)
 {
-	return !(kind & (UNIT_LAYER | UNIT_GRAPH));
+	return !(kind & (UNIT_LAYER | UNIT_GRAPH | UNIT_BURST));
 }
 
 static const struct step_unit *parent_of(const struct search *s, const struct step_unit *u)
@@ -317,6 +317,8 @@ static int name_series(struct search *s, struct series *n)
 		buf_add_str(&b, l ? l->class_name : "(unknown)");
 	} else if (n->kind & UNIT_GRAPH) {
 		buf_add_str(&b, "CUDA graph");
+	} else if (n->kind & UNIT_BURST) {
+		buf_add_str(&b, "GPU work");
 	} else {
 		add_function_name(&b, s, n->kind);
 	}

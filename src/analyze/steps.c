@@ -16,7 +16,8 @@
 /* Of steps that take long anyway the first may be far out without being so many times as long. */
 #define WARMUP_LEAST 1.5
 #define WARMUP_FENCE 3 /* interquartile ranges above the third quartile: Tukey's far out */
-#define OUTER_COUNT 5  /* of a loop around steps: fewer are too few to be the steps */
+#define MANY_TIMES 5
+#define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
 
 static const char *domain_of(const struct scope *s)
 {
@@ -376,6 +377,80 @@ static void prefer_outer(struct analysis *a)
 	}
 }
 
+/*
+ * Libraries mark what they do in domains of their own (CUB, cuBLAS): a step is what most of the
+ * time between the first and the last of them is spent in.
+ */
+static bool is_of_a_library(const struct analysis_step *s, const struct step_items *items)
+{
+	const struct step_item *first = &items->items[s->first_item];
+
+	if (s->source != STEP_NVTX || !s->domain || !*s->domain || !s->item_count)
+		return false;
+	return 2 * (double)s->total_ns <
+	       (double)(first[s->item_count - 1].end_ns - first->start_ns);
+}
+
+static bool all_are_of_libraries(const struct analysis *a, const struct step_items *items)
+{
+	for (size_t i = 0; i < a->step_count; i++)
+		if (!is_of_a_library(&a->steps[i], items))
+			return false;
+	return a->step_count > 0;
+}
+
+/* What is found around models takes the place of what libraries marked. */
+static int replace_by_found(struct analysis *a, struct step_finder *finder,
+			    const struct step_sources *from, const struct trace *t,
+			    struct step_items *items)
+{
+	struct analysis_step *marked = a->steps;
+	size_t marked_count = a->step_count;
+
+	a->steps = NULL;
+	a->step_count = 0;
+	if (collect_found(a, finder, from, t, items)) {
+		free(marked);
+		return -1;
+	}
+	if (a->step_count) {
+		free(marked);
+		return 0;
+	}
+	free(a->steps);
+	a->steps = marked;
+	a->step_count = marked_count;
+	return 0;
+}
+
+/* Begins after the last of the other ended. */
+static bool comes_after(const struct analysis_step *s, const struct analysis_step *other,
+			const struct step_items *items)
+{
+	return s->item_count && other->item_count &&
+	       items->items[s->first_item].start_ns >=
+		       items->items[other->first_item + other->item_count - 1].end_ns;
+}
+
+/*
+ * What is over before something begins that is done many times as often prepares it, as long as
+ * it takes no more than about as long.
+ */
+static void prefer_later(struct analysis *a, const struct step_items *items)
+{
+	for (size_t i = 1; i < a->step_count; i++) {
+		struct analysis_step later = a->steps[i], first = a->steps[0];
+
+		if (later.source != STEP_LOOP || later.pid != first.pid ||
+		    later.count < MANY_TIMES * first.count || 2 * later.total_ns < first.total_ns ||
+		    !comes_after(&later, &first, items))
+			continue;
+		memmove(&a->steps[1], &a->steps[0], i * sizeof(*a->steps));
+		a->steps[0] = later;
+		return;
+	}
+}
+
 int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
 		  const struct step_sources *from, const struct trace *t, struct step_items *items)
 {
@@ -383,9 +458,12 @@ int steps_collect(struct analysis *a, const struct timeline *tl, struct step_fin
 		return -1;
 	if (!a->step_count && collect_found(a, finder, from, t, items))
 		return -1;
+	if (all_are_of_libraries(a, items) && replace_by_found(a, finder, from, t, items))
+		return -1;
 	if (!a->step_count)
 		return whole_run(a, from, t, items);
 	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
 	prefer_outer(a);
+	prefer_later(a, items);
 	return 0;
 }

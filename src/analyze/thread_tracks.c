@@ -78,7 +78,7 @@ static const enum time_class call_classes[] = {
 
 /*
  * A copy from or to pageable memory goes through a buffer, which the call fills or empties
- * itself: all of its time is the copy's.
+ * itself: all of its time is the copy's, but for what it waits before (copy_begins()).
  */
 static enum time_class class_of_call(const struct gpu_timeline *g, const struct gpu_call *c)
 {
@@ -94,6 +94,33 @@ static enum time_class class_of_call(const struct gpu_timeline *g, const struct 
 	if (a->copy == GPU_COPY_DEVICE_TO_HOST && a->destination == GPU_MEMORY_PAGEABLE)
 		return TIME_D2H;
 	return call_classes[c->what];
+}
+
+/*
+ * A copy to the host waits for all that was before it in its stream, and then copies: when that
+ * begins.  INT64_MIN: it is another call, or its copy is unknown.
+ */
+static int64_t copy_begins(const struct gpu_timeline *g, const struct gpu_call *c)
+{
+	const struct gpu_activity *a;
+
+	if (c->what != CUDA_CALL_COPY || !c->activities)
+		return INT64_MIN;
+	a = gpu_activity(g, gpu_call_activity(g, c, 0));
+	return a->copy == GPU_COPY_DEVICE_TO_HOST && a->timed ? a->start_ns : INT64_MIN;
+}
+
+static int add_call(struct track *calls, const struct piece *p, int64_t begins_ns)
+{
+	struct piece wait = *p, copy = *p;
+
+	if (p->more != TIME_D2H || begins_ns <= p->start_ns)
+		return track_add(calls, p);
+	wait.more = TIME_SYNC_WAIT;
+	wait.end_ns = copy.start_ns = begins_ns < p->end_ns ? begins_ns : p->end_ns;
+	return track_add(calls, &wait) || (copy.start_ns < copy.end_ns && track_add(calls, &copy))
+		       ? -1
+		       : 0;
 }
 
 static bool is_before(const struct gpu_call *c, size_t thread, int64_t time_ns)
@@ -128,7 +155,7 @@ int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_t
 			break;
 		if (calls->count && calls->items[calls->count - 1].end_ns > way.start_ns)
 			way.start_ns = calls->items[calls->count - 1].end_ns;
-		if (track_add(calls, &p) ||
+		if (add_call(calls, &p, copy_begins(g, c)) ||
 		    (starts_work((enum time_class)way.more) && track_add(ways, &way)))
 			return -1;
 	}

@@ -396,11 +396,25 @@ static const char **keep(struct draft *d, const char *const *list, size_t count)
 	return kept;
 }
 
+/*
+ * A saving of what is barely measured is likely at most, whatever the evidence for its cause;
+ * from what people notice on it takes nothing away.  What saves nothing says so.
+ */
+static double worth(const struct draft *d)
+{
+	double share = d->finding.saving_share;
+
+	if (d->tail || share <= 0)
+		return 1;
+	share = within((share - MEDIUM_SHARE) / (HIGH_SHARE - MEDIUM_SHARE), 0, 1);
+	return FINDING_LIKELY + (1 - FINDING_LIKELY) * share;
+}
+
 int draft_finish(struct draft *d)
 {
 	struct analysis_finding *f = &d->finding;
 
-	f->confidence = draft_confidence(d, 1);
+	f->confidence = worth(d) * draft_confidence(d, 1);
 	f->severity = severity(f);
 	f->evidence = keep(d, d->evidence, f->evidence_count);
 	f->suggestions = keep(d, d->suggestions, f->suggestion_count);

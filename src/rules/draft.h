@@ -6,7 +6,7 @@
  * strongest of them; those of different kinds add up as independent ones do,
  * 1 - (1 - a)(1 - b).  Evidence of a single kind never makes a finding sure.  The result
  * falls with the share of lost events, the clocks' error, few steps, steps that are not
- * alike, and the share of the step that nothing explains.
+ * alike, and the share of the step that nothing explains; and where the saving is small.
  */
 #ifndef RULES_DRAFT_H
 #define RULES_DRAFT_H
@@ -51,6 +51,7 @@ struct draft {
 	double claims[TIME_CLASSES]; /* ms of a step: claims.h */
 	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
 	bool settled, dropped;       /* likewise */
+	bool tail; /* it is about the slowest steps: what it saves on average is no measure */
 	const char *evidence[DRAFT_EVIDENCE], *suggestions[DRAFT_SUGGESTIONS];
 	struct arena *texts;
 	bool failed; /* out of memory */

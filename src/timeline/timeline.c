@@ -114,11 +114,10 @@ static void handle_cuda_call(struct walk *w, size_t i, int64_t now_ns)
 	const struct event_batch *b = &w->batch;
 	uint64_t what = CUDA_CALL_OTHER;
 
-	if (!w->visitor->graph_launch)
+	if (!w->visitor->cuda_call)
 		return;
 	varint_get(b->payload + b->payload_at[i], b->payload + b->payload_at[i + 1], &what);
-	if (what == CUDA_CALL_GRAPH_LAUNCH)
-		w->visitor->graph_launch(w->visitor->ctx, w->thread, now_ns);
+	w->visitor->cuda_call(w->visitor->ctx, w->thread, what, now_ns);
 }
 
 static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)

@@ -122,7 +122,8 @@ struct timeline_visitor {
 	/* An open layer goes without a span: those inside it are one less deep from here on. */
 	void (*layer_dropped)(void *ctx, size_t thread, uint32_t depth);
 	void (*layer_folded)(void *ctx, size_t thread, uint32_t id); /* no more recorded; repeats */
-	void (*graph_launch)(void *ctx, size_t thread, int64_t time_ns); /* of CUDA, is called */
+	/* A CUDA call; what: enum cuda_call, or of a later version. */
+	void (*cuda_call)(void *ctx, size_t thread, uint64_t what, int64_t time_ns);
 };
 
 #define SCOPE_NONE SIZE_MAX

@@ -129,6 +129,67 @@ static void asking_belongs_to_the_wait(void **state)
 	}
 }
 
+/* Just above its bound a finding is likely, at twice the bound sure, whatever its evidence. */
+static void little_is_never_sure(void **state)
+{
+	(void)state;
+	for (int ms = 6; ms <= 12; ms += 3) {
+		struct made *m = make(true);
+		const struct analysis_finding *f;
+
+		tell_gil(m, ms);
+		m->thread = (struct analysis_thread){ .timed = true, .end_ns = 1000 };
+		m->a->threads = &m->thread;
+		m->a->thread_count = 1;
+		judge_it(m);
+		f = found(m, "gil-contention");
+		assert_non_null(f);
+		assert_true(f->confidence >= FINDING_LIKELY - 0.1);
+		assert_int_equal(f->confidence >= FINDING_SURE, ms >= 9);
+		forget(m);
+	}
+}
+
+/* Collections in steps that are slow for another reason are not why they are slow. */
+static void rare_pauses_are_what_makes_steps_slow(void **state)
+{
+	(void)state;
+	for (int other_ms = 0; other_ms <= 5000; other_ms += 5000) {
+		struct made *m = make(true);
+		struct slow_steps *s = &m->a->steps[0].breakdown.slow;
+
+		tell_gc(m, 1);
+		m->slow[0] = (struct slow_cause){ *cause(m), 40e6 };
+		*s = (struct slow_steps){ .steps = 5,
+					  .typical_steps = 20,
+					  .mean_ns = (140 + other_ms) * 1e6,
+					  .typical_mean_ns = 100e6,
+					  .cause_count = 1,
+					  .causes = m->slow };
+		judge_it(m);
+		assert_int_equal(found(m, "gc-pause") != NULL, !other_ms);
+		s->causes = NULL;
+		forget(m);
+	}
+}
+
+/* A model that was captured is called by launches of its graph. */
+static void graphs_launched_in_turn_are_small_batches(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	take(m, TIME_LAUNCH, 10);
+	m->a->use.few_blocks = (struct use_sum){ 100 * STEPS, 0, 85 * MS };
+	m->a->use.few_blocks_idle_ns = 60.0 * MS;
+	m->a->use.calls[CUDA_CALL_GRAPH_LAUNCH] = (struct use_sum){ 16 * STEPS, 0, 10 * MS };
+	m->a->use.waits = (struct use_sum){ STEPS, 0, 1 };
+	judge_it(m);
+	assert_string_equal(m->a->findings.items[0].id, "small-batch");
+	assert_true(m->a->findings.items[0].confidence >= FINDING_SURE);
+	forget(m);
+}
+
 /* New arrays are mapped page by page: on the GPU there would be neither, whichever is more. */
 static void arrays_are_mapped_for_numpy(void **state)
 {
@@ -176,6 +237,9 @@ int main(void)
 		cmocka_unit_test(other_times_are_nobodys_concern),
 		cmocka_unit_test(what_goes_with_a_cause_is_in_the_range),
 		cmocka_unit_test(asking_belongs_to_the_wait),
+		cmocka_unit_test(little_is_never_sure),
+		cmocka_unit_test(rare_pauses_are_what_makes_steps_slow),
+		cmocka_unit_test(graphs_launched_in_turn_are_small_batches),
 		cmocka_unit_test(arrays_are_mapped_for_numpy),
 		cmocka_unit_test(a_readback_is_no_wait),
 	};

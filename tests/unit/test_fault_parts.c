@@ -124,6 +124,32 @@ static void a_place_has_no_more_than_its_time(void **state)
 	forget(&t);
 }
 
+/* A huge page takes far longer: what does not fit one place was at the other. */
+static void what_does_not_fit_is_elsewhere(void **state)
+{
+	char story[16384] = HEAD STEP_END
+		"series 1 rss_bytes 1000000@50000000 1000000@250000000\n"
+		"series 1 minor_faults 0@50000000 0@100000000 280000@200000000 280000@250000000\n";
+	const struct analysis_step *s;
+	size_t n;
+	struct told t;
+
+	(void)state;
+	add_marks(story, sizeof(story), 1); /* 25 in fill, and three times as many in read */
+	n = strlen(story);
+	for (int i = 0; i < 75; i++)
+		n += (size_t)snprintf(story + n, sizeof(story) - n,
+				      "fault 1 %d 1 memset /usr/lib/libc.so.6\n",
+				      161000000 + 400000 * i);
+	strcat(story, END);
+	s = tell(&t, story)->steps;
+	check_sum(&s->breakdown);
+	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 40);
+	assert_true(at(s, TIME_PAGE_FAULTS, "fill") > 28 * MS);
+	assert_true(part(s, TIME_PAGE_FAULTS) <= 71 * MS);
+	forget(&t);
+}
+
 /* Without counts nothing is moved, and waits are none of it but for those from disk. */
 static void waits_for_a_disk_are_faults_too(void **state)
 {
@@ -179,6 +205,7 @@ int main(void)
 		cmocka_unit_test(faults_are_where_they_were_seen),
 		cmocka_unit_test(unseen_ones_are_everywhere_alike),
 		cmocka_unit_test(a_place_has_no_more_than_its_time),
+		cmocka_unit_test(what_does_not_fit_is_elsewhere),
 		cmocka_unit_test(waits_for_a_disk_are_faults_too),
 		cmocka_unit_test(idle_time_is_blamed_on_them),
 	};

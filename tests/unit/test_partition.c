@@ -449,6 +449,25 @@ static void warm_up_is_what_is_far_out(void **state)
 	}
 }
 
+/* A copy to pageable memory waits for what is before it in its stream, and only then copies. */
+static void a_copy_to_the_host_waits_before_it_copies(void **state)
+{
+	const struct analysis_step *s;
+	struct told t;
+
+	(void)state;
+	s = tell(&t, HEAD GPU "code infer app.py 10\n"
+			      "stack 1 infer:14\n"
+			      "1: [step#1/0@1000000 +infer@1000000 {cudaMemcpyAsync#1:3/1@1000000 "
+			      "}1@9000000 -infer@11000000 ]#1@11000000\n"
+			      "3: copy:2,3,1,4096#1@12000000:6000000+1000000/7\n" END)
+		    ->steps;
+	check_sum(&s->breakdown);
+	assert_int_equal(part(s, TIME_SYNC_WAIT), 5000000);
+	assert_int_equal(part(s, TIME_D2H), 3000000);
+	forget(&t);
+}
+
 static void few_steps_have_no_slow_ones(void **state)
 {
 	struct told t;
@@ -479,6 +498,7 @@ int main(void)
 		cmocka_unit_test(slow_steps_tell_what_they_did_more),
 		cmocka_unit_test(warm_up_is_in_no_part),
 		cmocka_unit_test(warm_up_is_what_is_far_out),
+		cmocka_unit_test(a_copy_to_the_host_waits_before_it_copies),
 		cmocka_unit_test(few_steps_have_no_slow_ones),
 	};
 

@@ -24,6 +24,15 @@
 	"layer 11 0 Softmax -\nlayer 12 0 Softmax -\nlayer 13 0 Softmax -\n"
 #define END "end 10000 0\n"
 
+/* Of a model that is functions alone. */
+#define BARE                                    \
+	"process 1 100 app.py 0 10000\n"        \
+	"thread 1 1 100 MainThread 0 10000 0\n" \
+	"gpu 1 1 1 CUPTI 130000\n"              \
+	"code main /srv/app.py 10\n"            \
+	"code infer /srv/app.py 20\n"           \
+	"code load /srv/app.py 30\n"
+
 /* Each step as "name source count total p50 depth". */
 static void expect_steps(const char *story, const char *steps)
 {
@@ -119,6 +128,73 @@ static void a_graph_that_is_launched_again_and_again_is_a_step(void **state)
 		     "Net in main: loop 3 300 100 0\n");
 }
 
+static void launches_take_the_place_of_layers_that_are_not_there(void **state)
+{
+	(void)state;
+	expect_steps(BARE
+		     "1: +main@10\n"
+		     "1: +infer@100 {cudaLaunchKernel#1:1/0@105 }1@106 {cudaLaunchKernel#2:1/0@110 "
+		     "}2@111 -infer@130\n"
+		     "1: +infer@200 {cudaLaunchKernel#3:1/0@205 }3@206 -infer@230\n"
+		     "1: +infer@300 {cudaLaunchKernel#4:1/0@305 }4@306 -infer@330\n"
+		     "1: -main@900\n" END,
+		     "infer in main: loop 3 300 100 0\n");
+	/* In one function a wait ends what belongs together. */
+	expect_steps(BARE
+		     "1: +main@10\n"
+		     "1: {cudaLaunchKernel#1:1/0@100 }1@106 {cudaLaunchKernel#2:1/0@110 }2@111 "
+		     "{cudaStreamSynchronize#3:6.7/0@120 }3@140\n"
+		     "1: {cudaLaunchKernel#4:1/0@200 }4@206 {cudaStreamSynchronize#5:6.7/0@220 "
+		     "}5@240\n"
+		     "1: {cudaLaunchKernel#6:1/0@300 }6@306 {cudaStreamSynchronize#7:6.7/0@320 "
+		     "}7@340 -main@900\n" END,
+		     "GPU work in main: loop 3 290 100 0\n");
+}
+
+/* What is over before something begins that is done far more often prepares it. */
+static void preparing_is_no_step(void **state)
+{
+	char story[4096] = BARE "1: +main@10\n";
+	size_t n = strlen(story);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		n += (size_t)snprintf(story + n, sizeof(story) - n,
+				      "1: +load@%d {cudaLaunchKernel#%d:1/0@%d }%d@%d -load@%d\n",
+				      100 + 200 * i, i + 1, 110 + 200 * i, i + 1, 120 + 200 * i,
+				      290 + 200 * i);
+	for (int i = 0; i < 16; i++)
+		n += (size_t)snprintf(story + n, sizeof(story) - n,
+				      "1: +infer@%d {cudaLaunchKernel#%d:1/0@%d }%d@%d -infer@%d\n",
+				      1000 + 30 * i, i + 10, 1005 + 30 * i, i + 10, 1010 + 30 * i,
+				      1020 + 30 * i);
+	snprintf(story + n, sizeof(story) - n, "1: -main@1500\n" END);
+	expect_steps(story, "infer in main: loop 16 480 30 0\nload in main: loop 3 570 190 0\n");
+}
+
+/* Libraries mark what they do in domains of their own; a program's own marks are steps. */
+static void ranges_of_a_library_are_no_steps(void **state)
+{
+	(void)state;
+	for (int whose = 0; whose < 2; whose++) {
+		char story[4096];
+
+		snprintf(story, sizeof(story),
+			 HEAD "nvtx 1 sum %s 0 -\n"
+			      "1: +main@10 <1@100 [sum#1/0@110 ]#1@120 </1@150 <1@200 "
+			      "[sum#2/0@210 ]#2@220 </1@250 <1@300 [sum#3/0@310 ]#3@320 </1@350 "
+			      "-main@900\n" END,
+			 whose ? "-" : "CCCL");
+		expect_steps(story,
+			     whose ? "sum: nvtx 3 30 10 0\n" : "Net in main: loop 3 300 100 0\n");
+	}
+	/* One that most of the time is spent in may be the program's own. */
+	expect_steps(HEAD "nvtx 1 sum mine 0 -\n"
+			  "1: +main@10 [sum#1/0@100 <1@110 </1@150 ]#1@190 [sum#2/0@200 <1@210 "
+			  "</1@250 ]#2@290 [sum#3/0@300 <1@310 </1@350 ]#3@390 -main@900\n" END,
+		     "sum: nvtx 3 270 90 0\n");
+}
+
 static void loops_in_loops_are_kinds_of_steps(void **state)
 {
 	(void)state;
@@ -207,6 +283,9 @@ int main(void)
 		cmocka_unit_test(what_a_library_calls_ends_with_itself),
 		cmocka_unit_test(a_decorator_of_a_library_is_in_the_loop_around_it),
 		cmocka_unit_test(a_graph_that_is_launched_again_and_again_is_a_step),
+		cmocka_unit_test(launches_take_the_place_of_layers_that_are_not_there),
+		cmocka_unit_test(preparing_is_no_step),
+		cmocka_unit_test(ranges_of_a_library_are_no_steps),
 		cmocka_unit_test(loops_in_loops_are_kinds_of_steps),
 		cmocka_unit_test(two_models_in_turn_are_one_step),
 		cmocka_unit_test(recursion_is_a_loop),

@@ -4,7 +4,7 @@
 #include "rules/draft.h"
 
 /* How much longer slow steps are because of collections, per slow step. */
-static double slow_ms(const struct draft *d)
+static double collecting_ms(const struct draft *d)
 {
 	const struct slow_steps *s = &d->parts->slow;
 	double ns = 0;
@@ -15,16 +15,21 @@ static double slow_ms(const struct draft *d)
 	return ns / 1e6;
 }
 
-/* In the mean 5 %; or, of rare long ones, a fifth of the steps that they hit. */
+/*
+ * In the mean 5 %; or, of rare long ones, a fifth of the steps that they hit, and of what makes
+ * these slow.
+ */
 static bool look(struct draft *d)
 {
 	const struct time_cause *c = draft_cause(d, TIME_GC);
 	const struct analysis_gc *gc = &d->a->gc;
-	double ms = draft_part(d, TIME_GC), more_ms = slow_ms(d);
+	double ms = draft_part(d, TIME_GC), more_ms = collecting_ms(d);
 	double typical_ms = d->parts->slow.typical_mean_ns / 1e6;
+	double slow_ms = d->parts->slow.mean_ns / 1e6 - typical_ms;
 	const char *name;
 
-	if (draft_share(d, ms) <= 0.05 && !(typical_ms > 0 && more_ms > 0.2 * typical_ms))
+	d->tail = typical_ms > 0 && more_ms > 0.2 * fmax(typical_ms, slow_ms);
+	if (draft_share(d, ms) <= 0.05 && !d->tail)
 		return false;
 	draft_where(d, c ? &c->where : NULL);
 	name = draft_name(d, c ? &c->where : NULL);

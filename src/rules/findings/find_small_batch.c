@@ -11,8 +11,10 @@
 static bool look(struct draft *d)
 {
 	const struct step_use *u = d->use;
-	double calls = fmax(fmax(d->m->model_calls_per_step, d->m->steps_per_outer), 1);
-	bool in_turn = calls > 1.5 && d->m->sync_count_per_step < 0.5 * d->m->model_calls_per_step;
+	/* A model that was captured is called by a launch of its graph. */
+	double inside = fmax(fmax(d->m->model_calls_per_step, d->m->graph_launches_per_step), 0);
+	double calls = fmax(fmax(inside, d->m->steps_per_outer), 1);
+	bool in_turn = calls > 1.5 && d->m->sync_count_per_step < 0.5 * inside;
 	double few_ms = (double)u->few_blocks.ns / 1e6 / (double)u->steps;
 	/* So much of the multiprocessors such kernels use: that often they can be repeated in it.
 	 */
