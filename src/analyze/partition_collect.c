@@ -26,6 +26,7 @@ struct job {
 	struct stack_classes classes;
 	struct time_places places;
 	struct look_tracks looks;
+	struct device_work device;
 	struct idle_gaps gaps;
 	bool *wanted; /* by thread: it has steps, or ended a gap */
 	bool *alone;  /* by process: one thread of it has steps */
@@ -182,6 +183,7 @@ static int sweep_threads(struct job *j, struct err *err)
 		.analysis = j->analysis,
 		.items = j->items,
 		.looks = &j->looks,
+		.device = &j->device,
 		.gaps = &j->gaps,
 		.places = &j->places,
 		.classes = &j->classes,
@@ -420,7 +422,7 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 	time_places_init(&j.places);
 	stack_classes_init(&j.classes, t, tl);
 	err_set(err, "out of memory");
-	if (j.wanted && j.alone &&
+	if (j.wanted && j.alone && !device_work_init(&j.device, &a->gpu) &&
 	    !idle_gaps_init(&j.gaps, a->gpu.section_count, trace_thread_count(t)) && !prepare(&j) &&
 	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");
@@ -431,6 +433,7 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 	free(j.wanted);
 	free(j.alone);
 	look_tracks_release(&j.looks);
+	device_work_release(&j.device);
 	idle_gaps_release(&j.gaps);
 	time_places_release(&j.places);
 	stack_classes_release(&j.classes);

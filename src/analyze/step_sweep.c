@@ -287,24 +287,29 @@ static void visit_layer_dropped(void *ctx, size_t thread, uint32_t depth)
 		set_layers(w, w->layers - 1, w->now_ns);
 }
 
-/* Tracks that all threads read have a cursor for each. */
-static struct track borrowed(const struct track *t)
-{
-	struct track copy = *t;
-
-	copy.at = 0;
-	return copy;
-}
-
+/* Tracks that all threads read are copied: each has a cursor of its own, run() sets it. */
 static void borrow_gaps(struct sweep *w)
 {
 	const struct idle_gaps *g = w->s->gaps;
 
-	w->gaps = borrowed(&g->threads[w->thread]);
+	w->gaps = g->threads[w->thread];
 	if (!w->gaps.count)
 		return;
 	w->section = &g->sections[w->gaps.items[0].id];
-	w->steps = borrowed(&w->section->steps);
+	w->steps = w->section->steps;
+}
+
+static int fill_device(struct sweep *w, bool own)
+{
+	const struct device_tracks *all;
+
+	if (own && w->calls.count)
+		return device_work_of_thread(w->s->device, w->process, w->thread, &w->device);
+	all = device_work_all(w->s->device, w->process);
+	w->borrows_device = true;
+	for (size_t i = 0; all && i < DEVICE_TRACKS; i++)
+		w->device.tracks[i] = all->tracks[i];
+	return all ? 0 : -1;
 }
 
 static int fill(struct sweep *w, bool own)
@@ -313,26 +318,38 @@ static int fill(struct sweep *w, bool own)
 	size_t faults;
 
 	w->looks = &w->s->looks->threads[w->thread];
-	w->looks->at = 0;
-	w->holders = borrowed(&w->s->looks->holders);
-	w->running = borrowed(&w->s->looks->running);
+	w->holders = w->s->looks->holders;
+	w->running = w->s->looks->running;
 	borrow_gaps(w);
 	w->next_fault = fault_marks_of(&w->s->looks->faults, w->process, &faults);
 	w->last_fault = w->next_fault + faults;
 	return call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
 	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
-	       device_tracks_fill(&w->device, g, w->process,
-				  own && w->calls.count ? w->thread : EVERY_THREAD);
+	       fill_device(w, own);
 }
 
 static void release(struct sweep *w)
 {
-	device_tracks_release(&w->device);
+	if (!w->borrows_device)
+		device_tracks_release(&w->device);
 	track_release(&w->calls);
 	track_release(&w->ways);
 	track_release(&w->framework);
 	free(w->frames);
 	open_steps_release(&w->open);
+}
+
+/* A thread that came late has nothing to do with what was before. */
+static void seek(struct sweep *w, int64_t from_ns)
+{
+	struct track *const tracks[] = { &w->calls, &w->ways,    &w->framework, &w->gaps,
+					 &w->steps, &w->holders, &w->running,   w->looks };
+
+	w->now_ns = from_ns;
+	for (size_t i = 0; i < sizeof(tracks) / sizeof(*tracks); i++)
+		track_seek(tracks[i], from_ns);
+	for (size_t i = 0; i < DEVICE_TRACKS; i++)
+		track_seek(&w->device.tracks[i], from_ns);
 }
 
 /* From the first moment that anybody asks for to the last. */
@@ -363,7 +380,7 @@ static int run(struct sweep *w)
 		to_ns = w->gaps.items[w->gaps.count - 1].end_ns;
 	if (from_ns > to_ns)
 		return 0;
-	w->now_ns = from_ns;
+	seek(w, from_ns);
 	turn(w);
 	if (timeline_walk_again(w->s->timeline, w->thread, &visitor, w->err))
 		return -1;

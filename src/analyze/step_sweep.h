@@ -10,6 +10,7 @@
 #ifndef ANALYZE_STEP_SWEEP_H
 #define ANALYZE_STEP_SWEEP_H
 
+#include "analyze/device_work.h"
 #include "analyze/fault_marks.h"
 #include "analyze/idle_gaps.h"
 #include "analyze/stack_class.h"
@@ -37,6 +38,7 @@ struct step_sweep {
 	const struct analysis *analysis;
 	const struct step_items *items; /* by thread, then by start */
 	struct look_tracks *looks;
+	struct device_work *device;
 	struct idle_gaps *gaps;
 	struct time_places *places;
 	struct stack_classes *classes;

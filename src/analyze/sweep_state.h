@@ -23,6 +23,7 @@ struct sweep {
 
 	int64_t now_ns, next_ns; /* when a track changes */
 	struct device_tracks device;
+	bool borrows_device; /* it is that of all threads */
 	struct track calls, ways, framework, gaps, holders, running, steps;
 	struct track *looks;
 	const struct piece *on_device, *call, *way, *at_work, *look, *gap, *covered, *holder, *runs;

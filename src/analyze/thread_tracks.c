@@ -15,56 +15,6 @@
  */
 #define WAY_NS 50000
 
-static enum device_track track_of(const struct gpu_activity *a)
-{
-	if (a->kind != GPU_COPY)
-		return DEVICE_COMPUTE;
-	return a->copy == GPU_COPY_HOST_TO_DEVICE   ? DEVICE_H2D
-	       : a->copy == GPU_COPY_DEVICE_TO_HOST ? DEVICE_D2H
-						    : DEVICE_COMPUTE;
-}
-
-static const enum time_class device_classes[DEVICE_TRACKS] = {
-	[DEVICE_COMPUTE] = TIME_GPU_COMPUTE, [DEVICE_H2D] = TIME_H2D, [DEVICE_D2H] = TIME_D2H
-};
-
-/* The first activity of a process, or of a later one. */
-static size_t first_activity(const struct gpu_timeline *g, uint32_t process)
-{
-	size_t at = 0;
-
-	BISECT(at, gpu_activity_count(g), gpu_activity(g, at)->process < process);
-	return at;
-}
-
-int device_tracks_fill(struct device_tracks *d, const struct gpu_timeline *g, uint32_t process,
-		       size_t thread)
-{
-	size_t n = gpu_activity_count(g);
-
-	for (size_t i = first_activity(g, process); i < n; i++) {
-		const struct gpu_activity *a = gpu_activity(g, i);
-		enum device_track at = track_of(a);
-		const struct piece p = { a->start_ns, a->end_ns, gpu_activity_stack(g, a),
-					 device_classes[at] };
-
-		if (a->process != process)
-			break;
-		if (!a->timed || (thread != EVERY_THREAD && a->call != GPU_NONE &&
-				  gpu_call(g, a->call)->thread != thread))
-			continue;
-		if (track_add(&d->tracks[at], &p))
-			return -1;
-	}
-	return 0;
-}
-
-void device_tracks_release(struct device_tracks *d)
-{
-	for (size_t i = 0; i < DEVICE_TRACKS; i++)
-		track_release(&d->tracks[i]);
-}
-
 static const enum time_class call_classes[] = {
 	[CUDA_CALL_OTHER] = TIME_FRAMEWORK,         [CUDA_CALL_LAUNCH] = TIME_LAUNCH,
 	[CUDA_CALL_GRAPH_LAUNCH] = TIME_LAUNCH,     [CUDA_CALL_COPY] = TIME_LAUNCH,

@@ -1,5 +1,5 @@
 /*
- * What is known about a thread's time but for its Python calls: what the device did,
+ * What is known about a thread's time but for its Python calls and the device (device_work.h):
  * the CUDA calls, the looks of the sampler, and who else was at work.
  */
 #ifndef ANALYZE_THREAD_TRACKS_H
@@ -11,20 +11,6 @@
 #include "base/err.h"
 #include "format/trace.h"
 #include "timeline/timeline.h"
-
-/* Kernels hide copies: that is the order in which the device's tracks are asked. */
-enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
-
-struct device_tracks {
-	struct track tracks[DEVICE_TRACKS]; /* id: stack; more: enum time_class */
-};
-
-#define EVERY_THREAD SIZE_MAX
-
-/* What the device did for a process, or only what one thread started.  -1: no memory. */
-int device_tracks_fill(struct device_tracks *d, const struct gpu_timeline *g, uint32_t process,
-		       size_t thread);
-void device_tracks_release(struct device_tracks *d);
 
 /*
  * A thread's CUDA calls, and the way to those that start work: what an operator takes from

@@ -76,6 +76,11 @@ static size_t first_behind(const struct track *t, int64_t time_ns)
 	return at;
 }
 
+void track_seek(struct track *t, int64_t time_ns)
+{
+	t->at = first_behind(t, time_ns);
+}
+
 int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns)
 {
 	int64_t sum_ns = 0;

@@ -31,6 +31,9 @@ int track_add(struct track *t, const struct piece *p);
 int track_put(struct track *t, const struct piece *p);
 void track_sort(struct track *t);
 
+/* Sets the cursor to a time, behind or before the one it has. */
+void track_seek(struct track *t, int64_t time_ns);
+
 /* How much of [start, end) there are pieces in; the cursor stays. */
 int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns);
 
