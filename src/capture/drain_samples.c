@@ -46,10 +46,13 @@ uint32_t drain_samples_adopt(struct drain *d, uint32_t process, uint32_t tid)
 {
 	struct sampled_thread *s = find(d, process, tid);
 
-	if (!s || !s->ours)
-		return d->next_thread++;
-	s->ours = false; /* the ring's entry accounts for it from now on */
-	return s->entry.id;
+	if (s && s->ours) {
+		s->ours = false; /* the ring's entry accounts for it from now on */
+		return s->entry.id;
+	}
+	if (s) /* of a thread that has ended; its number is this one's now, and so are the looks */
+		drop(d, s);
+	return d->next_thread++;
 }
 
 void drain_samples_remember(struct drain *d, const struct trace_thread *entry)
