@@ -1,4 +1,4 @@
-/* The life of the GPU recording in a process; see gpu.h. */
+/* The life of the GPU recording in a process; see gpu_recording.h. */
 #include "agent/gpu_recording.h"
 
 #include <pthread.h>
@@ -48,7 +48,8 @@ HOT void gpu_note_call(void)
 		atomic_store_explicit(&unflushed, 1, memory_order_relaxed);
 }
 
-void gpu_say(enum gpu_state state, const char *text)
+/* Writes a change of state; any thread. */
+static void say(enum gpu_state state, const char *text)
 {
 	struct ring *r = session_ring();
 
@@ -62,7 +63,7 @@ void gpu_stop(const char *text)
 	int on = GPU_ON;
 
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_OFF))
-		gpu_say(GPU_STATE_STOPPED, text);
+		say(GPU_STATE_STOPPED, text);
 }
 
 static const char *reason_of(int result)
@@ -92,7 +93,7 @@ static void say_result(int result)
 	else
 		snprintf(text, sizeof(text), "CUPTI refused to record the GPU: %s (%d)",
 			 reason_of(result), result);
-	gpu_say(GPU_STATE_UNAVAILABLE, text);
+	say(GPU_STATE_UNAVAILABLE, text);
 }
 
 static int start(void)
@@ -259,7 +260,7 @@ static void let_go(enum gpu_pause_reason reason, const char *text)
 		nanosleep(&pause, NULL);
 	flush_within(END_FLUSH_MS);
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
-		gpu_say(GPU_STATE_PAUSED, text);
+		say(GPU_STATE_PAUSED, text);
 }
 
 void gpu_pause(enum gpu_pause_reason reason, const char *text)
@@ -287,14 +288,14 @@ static void take_again(void)
 	atomic_store(&changes, false);
 	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
 		/* A profiler that has run once keeps its subscription. */
-		gpu_say(GPU_STATE_RECORDING,
-			"\nthe other tool keeps CUPTI's callbacks: from here on "
-			"the GPU is recorded without the calls that start its work");
+		say(GPU_STATE_RECORDING,
+		    "\nthe other tool keeps CUPTI's callbacks: from here on "
+		    "the GPU is recorded without the calls that start its work");
 	} else if (result) {
 		atomic_store(&phase, GPU_OFF);
 		say_result(result);
 	} else {
-		gpu_say(GPU_STATE_RECORDING, "");
+		say(GPU_STATE_RECORDING, "");
 	}
 }
 
@@ -325,7 +326,7 @@ static void begin(void)
 	if (!s || !(s->header->collect & SHM_COLLECT_GPU))
 		return;
 	if (cupti_load(text, sizeof(text))) {
-		gpu_say(GPU_STATE_UNAVAILABLE, text);
+		say(GPU_STATE_UNAVAILABLE, text);
 		return;
 	}
 	atomic_store(&owner, getpid());
@@ -343,7 +344,7 @@ static void begin(void)
 			   "CUDA version: GPU work that a library starts through them "
 			   "(Triton, parts of cuBLAS) has no call and no line; with the "
 			   "libcupti of this version it has");
-	gpu_say(GPU_STATE_RECORDING, text);
+	say(GPU_STATE_RECORDING, text);
 	if (py.version && !frames_known() && session_process())
 		atomic_store_explicit(&session_process()->no_lines, 1, memory_order_relaxed);
 	pthread_atfork(NULL, NULL, in_forked_child);

@@ -28,9 +28,6 @@ bool gpu_is_ignored(uint32_t correlation);
 /* A CUDA call was made: there may be something to fetch. */
 void gpu_note_call(void);
 
-/* Writes a change of state; any thread. */
-void gpu_say(enum gpu_state state, const char *text);
-
 /* No more of it in this process: a second device got work, or CUPTI returned an error. */
 void gpu_stop(const char *text);
 void gpu_stop_for(const char *what, int result);

@@ -59,8 +59,9 @@ void block_payload_release(struct block_payload *p)
 	p->zstd = NULL;
 }
 
-int block_payload_check(struct block_payload *p, int fd, uint64_t offset,
-			const struct block_header *h, const char **why)
+/* The first half of block_payload_read(): leaves the bytes in `stored`. */
+static int block_payload_check(struct block_payload *p, int fd, uint64_t offset,
+			       const struct block_header *h, const char **why)
 {
 	void *to;
 	ssize_t got;

@@ -109,9 +109,6 @@ void block_payload_release(struct block_payload *p);
  */
 int block_payload_read(struct block_payload *p, int fd, uint64_t offset,
 		       const struct block_header *h, const char **why);
-/* The first half of it: reads and checks, leaves the bytes in `stored`. */
-int block_payload_check(struct block_payload *p, int fd, uint64_t offset,
-			const struct block_header *h, const char **why);
 
 /*
  * Decodes a table block (all types but EVENTS, SAMPLES and SERIES) into the trace.  Unknown types
