@@ -12,7 +12,8 @@ def _note(text):
     # The recorder may be gone and its number another process's: not into that one's files.
     if os.readlink(path) == "/memfd:inferscope-notes (deleted)":
         with open(path, "a") as notes:
-            notes.write("%d %s\n" % (os.getpid(), text))
+            # Its number there, which in a namespace of its own is not the one it knows.
+            notes.write("%s %s\n" % (os.readlink("/proc/self"), text))
 
 
 def _refusal():

@@ -194,7 +194,8 @@ void outside_look(void)
 		where.code_type = address(py.CodeType);
 		where.gil = find_gil(l, interpreter);
 		where.thread_id_at = l->native ? 0 : find_thread_id();
-		where.readable = l->native || where.thread_id_at;
+		where.readable =
+			l->native || where.thread_id_at ? SHM_PYTHON_READABLE : SHM_PYTHON_UNKNOWN;
 	}
 }
 
@@ -256,7 +257,12 @@ static void let_recorder_read(void)
 
 void outside_publish(void)
 {
-	if (where.readable)
+	const struct shm_process *self = session_process();
+
+	/* Python knows its threads by the numbers that they have there. */
+	if (where.readable && self && self->pid != (uint32_t)getpid())
+		where.readable = SHM_PYTHON_ELSEWHERE;
+	if (where.readable == SHM_PYTHON_READABLE)
 		let_recorder_read();
 	session_publish_python(&where);
 }

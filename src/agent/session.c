@@ -103,6 +103,23 @@ static void read_command_line(char *out, size_t size)
 	out[n] = '\0';
 }
 
+/*
+ * The number at the end of what a link in /proc says, which is how the recorder knows us: in a
+ * namespace of its own a process has other numbers for itself.  `own` where that cannot be read.
+ */
+static uint32_t number_in_proc(const char *link, uint32_t own)
+{
+	char text[64]; /* "4711", "4711/task/4712" */
+	ssize_t n = readlink(link, text, sizeof(text) - 1);
+	const char *last;
+	unsigned long number;
+
+	text[n > 0 ? n : 0] = '\0';
+	last = strrchr(text, '/');
+	number = strtoul(last ? last + 1 : text, NULL, 10);
+	return number ? (uint32_t)number : own;
+}
+
 static void write_python(struct shm_process *p)
 {
 	p->python = python;
@@ -131,8 +148,8 @@ static int register_process(struct session *s)
 		return -1;
 	}
 	p = &s->processes[index];
-	p->pid = (uint32_t)getpid();
-	p->parent_pid = (uint32_t)getppid();
+	p->pid = number_in_proc("/proc/self", (uint32_t)getpid());
+	p->parent_pid = p->pid == (uint32_t)getpid() ? (uint32_t)getppid() : 0;
 	atomic_store_explicit(&p->python_version, version_of_python, memory_order_relaxed);
 	p->start_stamp = stamp_now(s->header->clock);
 	atomic_store_explicit(&p->refusal, SHM_OK, memory_order_relaxed);
@@ -258,6 +275,8 @@ static struct ring *begin_ring(struct session *s)
 	t = &s->threads[index];
 	t->process = atomic_load_explicit(&process_index, memory_order_relaxed);
 	t->tid = (uint32_t)syscall(SYS_gettid);
+	if (self->pid != (uint32_t)getpid())
+		t->tid = number_in_proc("/proc/thread-self", t->tid);
 	t->start_stamp = stamp_now(r->clock);
 	t->cpu_begin_ns = thread_cpu_ns();
 	atomic_store_explicit(&t->cpu_end_ns, 0, memory_order_relaxed);

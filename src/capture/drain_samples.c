@@ -218,6 +218,10 @@ int drain_samples(struct drain *d, struct err *err)
 	"CPython %u.%u (process %u) is laid out in a way unknown to this version of " \
 	"InferScope: it was not sampled"
 
+#define ELSEWHERE                                                                                  \
+	"CPython %u.%u (process %u) runs in a PID namespace of its own, where threads have other " \
+	"numbers: it was not sampled"
+
 int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err)
 {
 	struct shm_process *shared = &d->area->processes[slot];
@@ -234,7 +238,9 @@ int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err)
 	memcpy(&where, &shared->python, sizeof(where));
 	if (!sampler_add(d->sampler, p->entry.id, (pid_t)p->entry.pid, version, &where, shared))
 		return 0;
-	snprintf(text, sizeof(text), UNREADABLE, version >> 24, version >> 16 & 0xff, p->entry.pid);
+	snprintf(text, sizeof(text),
+		 where.readable == SHM_PYTHON_ELSEWHERE ? ELSEWHERE : UNREADABLE, version >> 24,
+		 version >> 16 & 0xff, p->entry.pid);
 	return trace_write_note(d->writer, text, err);
 }
 

@@ -538,7 +538,7 @@ int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_
 	struct order o = { true, process, pid, NULL, *where, entry };
 
 	o.layout = py_layout_find(python_version);
-	if (!o.layout || !o.layout->threads || !where->readable)
+	if (!o.layout || !o.layout->threads || where->readable != SHM_PYTHON_READABLE)
 		return -1;
 	give_order(s, &o);
 	/* Not before there is something to look at, and so after the workload was forked. */

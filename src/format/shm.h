@@ -168,12 +168,19 @@ enum shm_refusal {
 	SHM_REFUSED_LEFT_OUT = 7,   /* CUDA loaded the agent, Python did not */
 };
 
+/* Whether the recorder can make out the threads of a Python. */
+enum shm_python_readable {
+	SHM_PYTHON_UNKNOWN = 0, /* it is laid out in an unknown way */
+	SHM_PYTHON_READABLE = 1,
+	SHM_PYTHON_ELSEWHERE = 2, /* its threads have other numbers than here: a PID namespace */
+};
+
 /*
  * Where the Python of a process keeps its threads, for the recorder, which reads
  * their stacks from outside by format/py_layout.h: addresses in that process.
  */
 struct shm_python {
-	uint32_t readable;     /* 0: laid out in an unknown way */
+	uint32_t readable;     /* enum shm_python_readable */
 	uint32_t thread_id_at; /* where pthread_self() points to; 0: thread states have the id */
 	uint64_t interpreter;
 	uint64_t code_type; /* the type of code objects */
@@ -190,8 +197,8 @@ enum shm_layers {
 /* 768 bytes */
 struct shm_process {
 	_Atomic uint32_t state; /* enum shm_phase; LIVE is stored with release */
-	uint32_t pid;
-	uint32_t parent_pid;
+	uint32_t pid;           /* as /proc has it where the recorder is */
+	uint32_t parent_pid;    /* likewise; 0: unknown */
 	/* PY_VERSION_HEX, 0 for a native program; set later where that starts a Python */
 	_Atomic uint32_t python_version;
 	uint64_t start_stamp;

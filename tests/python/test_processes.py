@@ -201,6 +201,39 @@ def test_children_are_let_go_when_the_recorder_is_asked_to_end(binary, clean_env
     assert (work / "r.json").exists()
 
 
+def test_a_pid_namespace(python, inferscope, write, work, read_trace):
+    """There the program is number 1; the recorder's number 1 is somebody else."""
+    if subprocess.run(["unshare", "--fork", "--pid", "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no right to make one, or no unshare(1)")
+    write("""
+        import os, threading
+        def leaf(): pass
+        def work():
+            leaf()
+            print(*os.readlink("/proc/thread-self").split("/task/"), flush=True)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        work()
+        child = os.fork()
+        if not child:
+            work()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.getpid() == 1
+    """)
+    done = inferscope("run", "--quiet", "--cpu", "auto", "--max-overhead", "100", "--trace", "t.isc",
+                      "--report", "r.json", "--", "unshare", "--fork", "--pid", python, "program.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    recording = read_trace("t.isc", done)
+    numbers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    tid_of = {thread["id"]: thread["tid"] for thread in recording.threads}
+    assert sorted((call["pid"], tid_of[call["thread"]]) for call in recording.calls("leaf")) == \
+        sorted(numbers)
+    notes = recording.head["notes"]
+    assert len(notes) == 2 and all("a PID namespace of its own" in note for note in notes), notes
+
+
 def test_a_program_that_is_not_python(inferscope, work, read_trace):
     done = inferscope("run", "--quiet", "--trace", "t.isc", "--", "sh", "-c", "echo said; exit 4")
     assert (done.returncode, done.stdout) == (4, "said\n")
