@@ -37,6 +37,7 @@
 #define FIT_ROUNDS 3        /* each looks for the tightest bounds along the line before */
 #define OUTLIER_SHARE 1000u /* one violation in so many pairs is a wrong pair, no wrong clock */
 #define PLAUSIBLE_NS 1e17   /* a correction beyond three years is none */
+#define APART_PPM 50        /* two quartzes, and not the drift that is known already */
 
 /* The activities of a process that have times. */
 struct merge {
@@ -326,26 +327,31 @@ static void windows_fill(const struct merge *m, struct windows *w)
 	}
 }
 
-/* The tighter one of the nearest bounds on both sides of a cell that has none. */
-static void fill_holes(int64_t *bounds, size_t n, int64_t none)
+/* What a bound says of its neighbour's time: clocks that run apart make it wider. */
+static int64_t carried(int64_t bound, const struct windows *w, int64_t none)
 {
-	size_t i = 0;
+	int64_t apart = w->cell_ns / 1000000 * APART_PPM;
 
-	while (i < n) {
-		size_t end = i;
-		int64_t before = i ? bounds[i - 1] : none;
-		int64_t after;
+	if (bound == none)
+		return none;
+	return none == INT64_MIN ? bound - apart : bound + apart;
+}
 
-		while (end < n && bounds[end] == none)
-			end++;
-		after = end < n ? bounds[end] : none;
-		if (before == none ||
-		    (after != none && (none == INT64_MIN ? after > before : after < before)))
-			before = after;
-		for (; i < end; i++)
-			bounds[i] = before;
-		i = end + 1;
-	}
+static void tighten(int64_t *bound, int64_t other, int64_t none)
+{
+	*bound = none == INT64_MIN ? later(*bound, other) : earlier(*bound, other);
+}
+
+/*
+ * A queue that is never empty has no tight pair for seconds, and needs none where there are some
+ * before or after.  Forth and back.
+ */
+static void bounds_carry(int64_t *bounds, const struct windows *w, int64_t none)
+{
+	for (size_t i = 1; i < w->count; i++)
+		tighten(&bounds[i], carried(bounds[i - 1], w, none), none);
+	for (size_t i = w->count; i > 1; i--)
+		tighten(&bounds[i - 2], carried(bounds[i - 1], w, none), none);
 }
 
 static void errors_set(struct gpu_clock *c, const struct windows *w)
@@ -391,8 +397,8 @@ static int measure(struct merge *m)
 	if (!rc) {
 		w->slope = remaining_slope(m, cells);
 		windows_fill(m, w);
-		fill_holes(w->low, w->count, INT64_MIN);
-		fill_holes(w->high, w->count, INT64_MAX);
+		bounds_carry(w->low, w, INT64_MIN);
+		bounds_carry(w->high, w, INT64_MAX);
 		errors_set(m->clock, w);
 	}
 	free(w);

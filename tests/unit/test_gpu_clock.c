@@ -33,6 +33,8 @@ struct simulation {
 	uint64_t wait_stream; /* + 1; 0: not told */
 	unsigned streams;     /* that the kernels alternate between */
 	bool blocking_copy;   /* each step ends with a copy to pageable memory */
+	unsigned queue_from;  /* from this step on the device is behind by queued_ns ... */
+	int64_t queued_ns;    /* ... when work is launched; 0: never */
 };
 
 struct simulated {
@@ -75,6 +77,8 @@ static void simulate(struct simulated *r, const struct simulation *s)
 								   .start_ns = now_ns,
 								   .end_ns = now_ns + 4000 });
 			start_ns = now_ns + LATENCY_NS + (random >> 8) % 2000;
+			if (step >= s->queue_from)
+				start_ns += s->queued_ns;
 			if (start_ns < device_ns + 1000)
 				start_ns = device_ns + 1000;
 			device_ns = end_ns = start_ns + 5000 + (random >> 16) % 20000;
@@ -262,6 +266,26 @@ static void a_drift_that_breaks_nothing_does_not_narrow_the_bound(void **state)
 	assert_true(clock_of(&r)->corrected);
 	assert_int_equal(clock_of(&r)->violations_after, 0);
 	assert_true(worst_error(&r) <= clock_of(&r)->error_ns + 100);
+	release(&r);
+}
+
+/* Tight pairs of other seconds hold as well, as far as clocks may run apart in them. */
+static void a_queue_that_is_never_empty_is_bound_by_what_came_before(void **state)
+{
+	const struct simulation s = { .steps = 60,
+				      .pause_ns = 9000000,
+				      .wait = CUDA_CALL_SYNC_DEVICE,
+				      .queue_from = 20,
+				      .queued_ns = 100000000 };
+	const int64_t apart_ns = 5 * 50000; /* 5 s, 50 ppm */
+	struct simulated r;
+
+	(void)state;
+	simulate(&r, &s);
+	assert_false(clock_of(&r)->corrected);
+	assert_in_range(clock_of(&r)->error_ns, ALL_WINDOWS_NS / 2,
+			(ALL_WINDOWS_NS + apart_ns) / 2);
+	assert_true(clock_of(&r)->error_ns > ALL_WINDOWS_NS);
 	release(&r);
 }
 
@@ -457,6 +481,7 @@ int main(void)
 		cmocka_unit_test(a_correction_that_needs_no_drift_has_none),
 		cmocka_unit_test(drift_is_taken_out),
 		cmocka_unit_test(a_drift_that_breaks_nothing_does_not_narrow_the_bound),
+		cmocka_unit_test(a_queue_that_is_never_empty_is_bound_by_what_came_before),
 		cmocka_unit_test(blocking_copies_bound_the_clock),
 		cmocka_unit_test(waits_for_a_stream_bound_the_work_of_that_stream),
 		cmocka_unit_test(without_waits_there_is_no_bound),
