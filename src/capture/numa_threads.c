@@ -31,7 +31,8 @@ static int64_t cpu_in(const char *stat)
 
 	for (int i = 0; p && i <= PROCESSOR; i++) {
 		p = strchr(p, ' ');
-		p += p != NULL;
+		if (p)
+			p++;
 	}
 	return p && text_number(p, &cpu) ? cpu : -1;
 }

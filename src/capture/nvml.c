@@ -5,17 +5,16 @@
 #include <string.h>
 
 #include "capture/system_files.h"
+#include "format/stamp.h"
 
 /* Declared here, as the driver has had them since CUDA 11: nothing of it is needed to build. */
 #define NVML_OK 0
-#define NVML_TOO_SMALL 7 /* NVML_ERROR_INSUFFICIENT_SIZE */
 #define CLOCK_SM 1
 #define CLOCK_MEMORY 2
 #define SENSOR_GPU 0
 #define NO_ARGUMENT (-1)
 
 #define PROCESSES_MAX 64u
-#define RARE_EVERY 10u /* what hardly ever changes is asked for in one look of so many */
 
 struct nvml_memory {
 	unsigned long long total, free, used;
@@ -41,46 +40,79 @@ typedef int utilisation_fn(void *, struct nvml_utilisation *);
 typedef int throttle_fn(void *, unsigned long long *);
 typedef int processes_fn(void *, unsigned *, struct nvml_process *);
 
-static const struct figure {
-	enum series_kind kind;
-	const char *symbol;
-	int argument;
-	bool rare;
-} figures[] = {
-	{ SERIES_GPU_SM_CLOCK, "nvmlDeviceGetClockInfo", CLOCK_SM, false },
-	{ SERIES_GPU_MEMORY_CLOCK, "nvmlDeviceGetClockInfo", CLOCK_MEMORY, false },
-	{ SERIES_GPU_POWER, "nvmlDeviceGetPowerUsage", NO_ARGUMENT, false },
-	{ SERIES_GPU_TEMPERATURE, "nvmlDeviceGetTemperature", SENSOR_GPU, true },
-	{ SERIES_GPU_SM_CLOCK_MAX, "nvmlDeviceGetMaxClockInfo", CLOCK_SM, true },
-	{ SERIES_GPU_POWER_LIMIT, "nvmlDeviceGetEnforcedPowerLimit", NO_ARGUMENT, true },
-	{ SERIES_GPU_PCIE_GENERATION, "nvmlDeviceGetCurrPcieLinkGeneration", NO_ARGUMENT, true },
-	{ SERIES_GPU_PCIE_GENERATION_MAX, "nvmlDeviceGetMaxPcieLinkGeneration", NO_ARGUMENT, true },
-	{ SERIES_GPU_PCIE_WIDTH, "nvmlDeviceGetCurrPcieLinkWidth", NO_ARGUMENT, true },
-	{ SERIES_GPU_PCIE_WIDTH_MAX, "nvmlDeviceGetMaxPcieLinkWidth", NO_ARGUMENT, true },
+/* Who asks, and of whom. */
+struct asking {
+	struct nvml *nvml;
+	const struct system_process *processes;
+	size_t process_count;
+	struct look *look;
+	unsigned device;
+	void *function; /* the library's */
 };
 
-#define FIGURES (sizeof(figures) / sizeof(figures[0]))
+struct question {
+	void (*ask)(const struct asking *a, const struct question *q);
+	const char *symbol, *older; /* the latter NULL: it never had another name */
+	int64_t period_ns;
+	double most_of_time; /* that it may take */
+	enum series_kind kind;
+	int argument;
+};
 
-_Static_assert(FIGURES <= NVML_FIGURES, "NVML_FIGURES in nvml.h");
+static void ask_processes(const struct asking *a, const struct question *q);
+static void ask_memory(const struct asking *a, const struct question *q);
+static void ask_utilisation(const struct asking *a, const struct question *q);
+static void ask_throttle(const struct asking *a, const struct question *q);
+static void ask_number(const struct asking *a, const struct question *q);
 
-/* The first of the names that the library knows. */
-static void *find(const struct nvml *n, const char *name, const char *older)
-{
-	void *found = dlsym(n->library, name);
+#define OFTEN NVML_PERIOD_NS, 0.0002
+#define RARELY 10 * NVML_PERIOD_NS, 0.0001
 
-	return found ? found : dlsym(n->library, older);
-}
+/*
+ * Some take a microsecond, some ask the device and take milliseconds, and which is which differs
+ * between drivers: each is asked for its own share of the time, all together for 0.3 %.  Memory
+ * matters most.  Whose the devices are is asked first.
+ */
+static const struct question questions[] = {
+	{ ask_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
+	  "nvmlDeviceGetComputeRunningProcesses_v2", 10 * NVML_PERIOD_NS, 0.0005, 0, 0 },
+	{ ask_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 0.001, 0, 0 },
+	{ ask_utilisation, "nvmlDeviceGetUtilizationRates", NULL, OFTEN, 0, 0 },
+	{ ask_throttle, "nvmlDeviceGetCurrentClocksEventReasons",
+	  "nvmlDeviceGetCurrentClocksThrottleReasons", OFTEN, 0, 0 },
+	{ ask_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_SM_CLOCK, CLOCK_SM },
+	{ ask_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_MEMORY_CLOCK,
+	  CLOCK_MEMORY },
+	{ ask_number, "nvmlDeviceGetPowerUsage", NULL, OFTEN, SERIES_GPU_POWER, NO_ARGUMENT },
+	{ ask_number, "nvmlDeviceGetTemperature", NULL, RARELY, SERIES_GPU_TEMPERATURE,
+	  SENSOR_GPU },
+	{ ask_number, "nvmlDeviceGetMaxClockInfo", NULL, RARELY, SERIES_GPU_SM_CLOCK_MAX,
+	  CLOCK_SM },
+	{ ask_number, "nvmlDeviceGetEnforcedPowerLimit", NULL, RARELY, SERIES_GPU_POWER_LIMIT,
+	  NO_ARGUMENT },
+	{ ask_number, "nvmlDeviceGetCurrPcieLinkGeneration", NULL, RARELY,
+	  SERIES_GPU_PCIE_GENERATION, NO_ARGUMENT },
+	{ ask_number, "nvmlDeviceGetMaxPcieLinkGeneration", NULL, RARELY,
+	  SERIES_GPU_PCIE_GENERATION_MAX, NO_ARGUMENT },
+	{ ask_number, "nvmlDeviceGetCurrPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH,
+	  NO_ARGUMENT },
+	{ ask_number, "nvmlDeviceGetMaxPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH_MAX,
+	  NO_ARGUMENT },
+};
+
+#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+
+_Static_assert(QUESTIONS <= NVML_QUESTIONS, "NVML_QUESTIONS in nvml.h");
 
 static void find_functions(struct nvml *n)
 {
-	for (size_t i = 0; i < FIGURES; i++)
-		n->figures[i] = dlsym(n->library, figures[i].symbol);
-	n->memory = dlsym(n->library, "nvmlDeviceGetMemoryInfo");
-	n->utilisation = dlsym(n->library, "nvmlDeviceGetUtilizationRates");
-	n->throttle = find(n, "nvmlDeviceGetCurrentClocksEventReasons",
-			   "nvmlDeviceGetCurrentClocksThrottleReasons");
-	n->processes = find(n, "nvmlDeviceGetComputeRunningProcesses_v3",
-			    "nvmlDeviceGetComputeRunningProcesses_v2");
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		const struct question *q = &questions[i];
+
+		n->functions[i] = dlsym(n->library, q->symbol);
+		if (!n->functions[i] && q->older)
+			n->functions[i] = dlsym(n->library, q->older);
+	}
 }
 
 static int find_devices(struct nvml *n)
@@ -132,82 +164,126 @@ void nvml_release(struct nvml *n)
 	memset(n, 0, sizeof(*n));
 }
 
-/* Who computes on the device.  True: a process of ours. */
-static bool look_at_processes(struct nvml *n, unsigned device, struct look *l,
-			      const struct system_process *ours, size_t count)
+/* Who computes on the device: a process of ours? */
+static void ask_processes(const struct asking *a, const struct question *q)
 {
 	struct nvml_process all[PROCESSES_MAX];
 	unsigned there = PROCESSES_MAX;
-	bool used = false;
-	int rc = n->processes ? ((processes_fn *)n->processes)(n->devices[device], &there, all)
-			      : NVML_TOO_SMALL;
 
-	if (rc != NVML_OK)
-		return false;
+	(void)q;
+	a->nvml->used[a->device] = false;
+	if (((processes_fn *)a->function)(a->nvml->devices[a->device], &there, all) != NVML_OK)
+		return;
 	for (unsigned i = 0; i < there; i++) {
-		for (size_t k = 0; k < count; k++) {
-			struct look of = *l;
+		for (size_t k = 0; k < a->process_count; k++) {
+			struct look of = *a->look;
 
-			if ((unsigned)ours[k].pid != all[i].pid)
+			if ((unsigned)a->processes[k].pid != all[i].pid)
 				continue;
-			used = true;
-			of.process = ours[k].id;
+			a->nvml->used[a->device] = true;
+			of.process = a->processes[k].id;
 			if (all[i].used < INT64_MAX) /* else: not available */
-				look_put_instance(&of, SERIES_GPU_PROCESS_MEMORY, device,
+				look_put_instance(&of, SERIES_GPU_PROCESS_MEMORY, a->device,
 						  (int64_t)all[i].used);
 		}
 	}
-	return used;
 }
 
-static void look_at_figures(struct nvml *n, unsigned device, struct look *l, bool rare)
+static void ask_memory(const struct asking *a, const struct question *q)
 {
-	for (size_t i = 0; i < FIGURES; i++) {
-		const struct figure *f = &figures[i];
-		void *on = n->devices[device];
-		unsigned value;
-		int rc;
-
-		if (!n->figures[i] || (f->rare && !rare))
-			continue;
-		rc = f->argument == NO_ARGUMENT
-			     ? ((number_fn *)n->figures[i])(on, &value)
-			     : ((chosen_fn *)n->figures[i])(on, f->argument, &value);
-		if (rc == NVML_OK)
-			look_put_instance(l, f->kind, device, (int64_t)value);
-	}
-}
-
-static void look_at_device(struct nvml *n, unsigned device, struct look *l, bool rare)
-{
-	void *on = n->devices[device];
-	struct nvml_utilisation busy;
 	struct nvml_memory memory;
+
+	(void)q;
+	if (((memory_fn *)a->function)(a->nvml->devices[a->device], &memory) != NVML_OK)
+		return;
+	look_put_instance(a->look, SERIES_GPU_MEMORY_USED, a->device, (int64_t)memory.used);
+	look_put_instance(a->look, SERIES_GPU_MEMORY_TOTAL, a->device, (int64_t)memory.total);
+}
+
+static void ask_utilisation(const struct asking *a, const struct question *q)
+{
+	struct nvml_utilisation busy;
+
+	(void)q;
+	if (((utilisation_fn *)a->function)(a->nvml->devices[a->device], &busy) != NVML_OK)
+		return;
+	look_put_instance(a->look, SERIES_GPU_BUSY, a->device, busy.gpu);
+	look_put_instance(a->look, SERIES_GPU_MEMORY_BUSY, a->device, busy.memory);
+}
+
+static void ask_throttle(const struct asking *a, const struct question *q)
+{
 	unsigned long long reasons;
 
-	if (n->memory && ((memory_fn *)n->memory)(on, &memory) == NVML_OK) {
-		look_put_instance(l, SERIES_GPU_MEMORY_USED, device, (int64_t)memory.used);
-		look_put_instance(l, SERIES_GPU_MEMORY_TOTAL, device, (int64_t)memory.total);
-	}
-	if (n->utilisation && ((utilisation_fn *)n->utilisation)(on, &busy) == NVML_OK) {
-		look_put_instance(l, SERIES_GPU_BUSY, device, busy.gpu);
-		look_put_instance(l, SERIES_GPU_MEMORY_BUSY, device, busy.memory);
-	}
-	if (n->throttle && ((throttle_fn *)n->throttle)(on, &reasons) == NVML_OK)
-		look_put_instance(l, SERIES_GPU_THROTTLE_REASONS, device, (int64_t)reasons);
-	look_at_figures(n, device, l, rare);
+	(void)q;
+	if (((throttle_fn *)a->function)(a->nvml->devices[a->device], &reasons) == NVML_OK)
+		look_put_instance(a->look, SERIES_GPU_THROTTLE_REASONS, a->device,
+				  (int64_t)reasons);
 }
 
-void nvml_look(struct nvml *n, struct look *l, const struct system_process *processes, size_t count)
+static void ask_number(const struct asking *a, const struct question *q)
 {
-	bool rare = n->looks++ % RARE_EVERY == 0, any = false;
+	void *on = a->nvml->devices[a->device];
+	unsigned value;
+	int rc = q->argument == NO_ARGUMENT ? ((number_fn *)a->function)(on, &value)
+					    : ((chosen_fn *)a->function)(on, q->argument, &value);
 
-	for (unsigned i = 0; rare && i < n->device_count; i++)
-		n->used[i] = look_at_processes(n, i, l, processes, count);
+	if (rc == NVML_OK)
+		look_put_instance(a->look, q->kind, a->device, (int64_t)value);
+}
+
+static bool is_for_us(const struct nvml *n, unsigned device)
+{
+	bool any = false;
+
 	for (unsigned i = 0; i < n->device_count; i++)
 		any |= n->used[i];
-	for (unsigned i = 0; i < n->device_count; i++) {
-		if (n->used[i] || !any)
-			look_at_device(n, i, l, rare);
+	return n->used[device] || !any;
+}
+
+/* Of all devices that matter; who uses them is asked of all. */
+static void ask_all(struct asking *a, const struct question *q)
+{
+	for (a->device = 0; a->device < a->nvml->device_count; a->device++) {
+		if (q->ask == ask_processes || is_for_us(a->nvml, a->device))
+			q->ask(a, q);
 	}
+}
+
+/* On a grid, so that a waking serves several. */
+static int64_t due_after(const struct question *q, int64_t now_ns, double stretch, int64_t took_ns)
+{
+	double rest_ns = (double)q->period_ns * stretch;
+
+	if ((double)took_ns / q->most_of_time > rest_ns)
+		rest_ns = (double)took_ns / q->most_of_time;
+	return (now_ns / NVML_PERIOD_NS + (int64_t)(rest_ns / NVML_PERIOD_NS)) * NVML_PERIOD_NS;
+}
+
+int64_t nvml_look(struct nvml *n, double stretch, struct look *l,
+		  const struct system_process *processes, size_t count)
+{
+	int64_t now_ns = (int64_t)stamp_monotonic(), origin_ns = now_ns - l->time_ns;
+	int64_t next_ns = INT64_MAX;
+
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		struct asking a = { n, processes, count, l, 0, n->functions[i] };
+		int64_t before_ns = n->took_ns[i];
+
+		if (!a.function)
+			continue;
+		if (n->due_ns[i] <= now_ns) {
+			l->time_ns = now_ns - origin_ns;
+			ask_all(&a, &questions[i]);
+			n->took_ns[i] = (int64_t)stamp_monotonic() - now_ns;
+			now_ns += n->took_ns[i];
+			/* One of two that took long was interrupted. */
+			n->due_ns[i] = due_after(
+				&questions[i], now_ns, stretch,
+				before_ns && before_ns < n->took_ns[i] ? before_ns : n->took_ns[i]);
+		}
+		if (n->due_ns[i] < next_ns)
+			next_ns = n->due_ns[i];
+	}
+	return next_ns;
 }

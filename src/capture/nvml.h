@@ -14,19 +14,18 @@
 #include "capture/system_source.h"
 
 #define NVML_PERIOD_NS 100000000
-#define NVML_MOST_OF_TIME 0.003 /* some of its calls ask the device: milliseconds */
 #define NVML_DEVICES_MAX 16u
-#define NVML_FIGURES 10u
+#define NVML_QUESTIONS 14u
 
 struct nvml {
 	bool tried, works;
 	void *library;
-	void *figures[NVML_FIGURES]; /* the library's functions; NULL: it has none such */
-	void *memory, *utilisation, *throttle, *processes;
+	void *functions[NVML_QUESTIONS]; /* the library's; NULL: it has none such */
+	int64_t due_ns[NVML_QUESTIONS];  /* CLOCK_MONOTONIC: when they are asked again */
+	int64_t took_ns[NVML_QUESTIONS]; /* the last time */
 	void *devices[NVML_DEVICES_MAX]; /* the library's handles */
 	bool used[NVML_DEVICES_MAX];     /* by a process that is watched */
 	unsigned device_count;
-	unsigned looks;
 };
 
 /* A process, by its id in the trace. */
@@ -37,10 +36,11 @@ int nvml_open(struct nvml *n, char *why, size_t bytes);
 void nvml_release(struct nvml *n); /* one that was never opened, too */
 
 /*
- * Of the devices that these processes use; of all of them where nobody says which (in a container
- * the library knows processes by other numbers).
+ * Asks what is due, all periods `stretch` times as long, of the devices that these processes use;
+ * of all of them where nobody says which (in a container the library knows processes by other
+ * numbers). Returns when something is due again, on CLOCK_MONOTONIC.
  */
-void nvml_look(struct nvml *n, struct look *l, const struct system_process *processes,
-	       size_t count);
+int64_t nvml_look(struct nvml *n, double stretch, struct look *l,
+		  const struct system_process *processes, size_t count);
 
 #endif

@@ -269,13 +269,6 @@ static void look_at(struct system_files *f, struct system_file *file, struct sys
 		close(fd);
 }
 
-static void look_at_gpu(struct system_files *f, struct system_points *out)
-{
-	struct look l = { out, (int64_t)stamp_monotonic() - f->origin_ns, 0, 0 };
-
-	nvml_look(&f->nvml, &l, f->processes, f->process_count);
-}
-
 int64_t system_files_due(int64_t now_ns, int64_t period_ns, double stretch, int64_t took_ns,
 			 double most_of_time)
 {
@@ -309,25 +302,23 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 			next_ns = file->due_ns;
 	}
 	if (f->nvml.works && f->gpu_due_ns <= now_ns) {
-		int64_t began_ns = now_ns;
+		struct look l = { out, now_ns - f->origin_ns, 0, 0 };
 
-		look_at_gpu(f, out);
-		now_ns = (int64_t)stamp_monotonic();
-		f->gpu_due_ns = system_files_due(now_ns, NVML_PERIOD_NS, stretch, now_ns - began_ns,
-						 NVML_MOST_OF_TIME);
+		f->gpu_due_ns = nvml_look(&f->nvml, stretch, &l, f->processes, f->process_count);
 	}
 	return f->nvml.works && f->gpu_due_ns < next_ns ? f->gpu_due_ns : next_ns;
 }
 
-/* Not those that take long: their last values are not old. */
+/*
+ * Not those that take long: their last values are not old.  Nor the devices, whose memory is no
+ * longer that of programs that have ended.
+ */
 void system_files_look_at_all(struct system_files *f, struct system_points *out)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		if (!f->files[i].source->most_of_time)
 			look_at(f, &f->files[i], out);
 	}
-	if (f->nvml.works)
-		look_at_gpu(f, out);
 }
 
 static bool read_file_of(struct buf *text, const char *root, pid_t pid,

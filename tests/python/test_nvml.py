@@ -31,8 +31,9 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device **d) { *d = &devices[i]; re
 typedef struct { unsigned long long total, free, used; } Memory;
 int nvmlDeviceGetMemoryInfo(Device *d, Memory *m)
 {
+    static unsigned asked;
     m->total = 80ull << 30;
-    m->used = (1ull + d->number) << 30;
+    m->used = ((1ull + d->number) << 30) + (getenv("SLOW") ? asked++ : 0);
     m->free = m->total - m->used;
     return 0;
 }
@@ -40,6 +41,8 @@ typedef struct { unsigned gpu, memory; } Busy;
 int nvmlDeviceGetUtilizationRates(Device *d, Busy *b)
 {
     b->gpu = 70 + d->number;
+    if (getenv("SLOW"))
+        usleep(20000);
     b->memory = 30;
     return 0;
 }
@@ -150,6 +153,14 @@ def test_where_nobody_knows_whose_they_are_all_are_looked_at(record_gpu, env, wo
     assert [set(found["gpu_memory_used_bytes", 0, device]) for device in range(3)] == [
         {1 << 30}, {2 << 30}, {3 << 30}]
     assert not [key for key in found if key[0] == "gpu_process_memory_bytes"]
+
+
+def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, work):
+    """Each answer about the memory is another, so that each is a point."""
+    record_gpu(sys.executable, WORK.replace("0.8", "1.5"), env={**env, "SLOW": "1"})
+    _, found = series(work / "t.isc")
+    assert len(found["gpu_busy_percent", 0, 1]) == 1
+    assert len(found["gpu_memory_used_bytes", 0, 1]) >= 3
 
 
 def test_a_program_without_cuda_wakes_no_device(inferscope, env, write, work):
