@@ -93,7 +93,7 @@ static void read_stalls(struct pressure *p, const char *root, const char *folder
 	if (!small_file_read(text, sizeof(text), root, folder, name) || !(full = strstr(text, key)))
 		return;
 	p->stalled = strtod(full + strlen(key), NULL) / 100;
-	if (p->stalled < STALLED)
+	if (!(p->stalled >= STALLED && p->stalled <= 1)) /* it may be no number at all */
 		p->stalled = 0;
 }
 
