@@ -96,7 +96,8 @@ def run(name, cpus, arguments, seconds):
 
 def run_lane(cpus, arguments, lane, results):
     """All cells, each lane beginning with another one."""
-    cells = [(name, count) for name in PROGRAMS for count in arguments.cores or [len(cpus)]]
+    cells = [(name, count) for name in arguments.programs or PROGRAMS
+             for count in arguments.cores or [len(cpus)]]
     times = {}
     try:
         for nth in range(len(cells)):
@@ -121,6 +122,8 @@ def main():
     parser.add_argument("--lanes", type=int, default=1, help="at a time, each with its own CPUs")
     parser.add_argument("--cores", type=lambda text: [int(n) for n in text.split(",")],
                         help="of a lane that a program and its recorder have; default: all")
+    parser.add_argument("--programs", type=lambda text: text.split(","),
+                        help="of %s" % ", ".join(PROGRAMS))
     parser.add_argument("--control", action="store_true", help="without the reading itself")
     parser.add_argument("--raw", help="file for all pairs")
     arguments = parser.parse_args()
