@@ -55,7 +55,7 @@ static void add_finding(struct screen *s, const struct analysis_finding *f, bool
 	buf_add_str(&text, f->id);
 	if (strcmp(f->title, f->id) != 0) /* a rule of the user's may have none */
 		buf_printf(&text, ": %s", f->title);
-	screen_say(s, first ? "fix" : "", buf_string(&text), 1, BOLD);
+	screen_say(s, first ? "fix" : "", buf_string(&text), LINES, BOLD);
 	buf_clear(&text);
 	say_gain(&text, f, s->width - LABEL);
 	if (text.len)
