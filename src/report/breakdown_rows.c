@@ -20,6 +20,25 @@ size_t breakdown_order(const struct step_breakdown *b, enum time_class order[TIM
 	return n;
 }
 
+bool breakdown_rows(struct breakdown_rows *r, const struct step_breakdown *b, bool all)
+{
+	size_t n = breakdown_order(b, r->order);
+
+	r->count = n ? n - 1 : 0; /* without what is unattributed */
+	r->small = 0;
+	r->small_ns = 0;
+	while (!all && r->count && b->parts[r->order[r->count - 1]].ns < b->total_ns / 2000) {
+		r->count--;
+		r->small++;
+		r->small_ns += b->parts[r->order[r->count]].ns;
+	}
+	if (r->small == 1) {
+		r->small = 0;
+		r->count++;
+	}
+	return n > 0;
+}
+
 size_t breakdown_left_out(const struct analysis_step *s)
 {
 	size_t all = s->count - s->warmup;

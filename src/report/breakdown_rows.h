@@ -10,6 +10,17 @@
  */
 size_t breakdown_order(const struct step_breakdown *b, enum time_class order[TIME_CLASSES]);
 
+/* The rows of a list of them: single parts, what is left of them, and what is unattributed. */
+struct breakdown_rows {
+	enum time_class order[TIME_CLASSES];
+	size_t count;     /* parts with a row of their own */
+	size_t small;     /* that would read 0.0 %: one row where they are several; 0: none */
+	int64_t small_ns; /* all of these */
+};
+
+/* `all`: each has a row.  False: nothing is known. */
+bool breakdown_rows(struct breakdown_rows *r, const struct step_breakdown *b, bool all);
+
 /* How many steps, warm-up aside, are not in it: the GPU was not recorded all their time. */
 size_t breakdown_left_out(const struct analysis_step *s);
 

@@ -34,14 +34,22 @@ static void plot_breakdown(struct buf *out, struct html_plots *p)
 	svg_bar(out, "What a step spent its time on", parts, n);
 }
 
-void html_plots_key(struct buf *out, const struct analysis *a)
+static void add_key(struct buf *out, size_t row, enum time_class what)
 {
-	enum time_class order[TIME_CLASSES];
-	size_t n = breakdown_order(&a->steps[0].breakdown, order);
+	buf_printf(out, "#timeline-breakdown li:nth-child(%zu){--key:var(--%s)}\n", row + 1,
+		   time_class_name(what));
+}
 
-	for (size_t i = 0; i < n; i++)
-		buf_printf(out, "#timeline-breakdown li:nth-child(%zu){--key:var(--%s)}\n", i + 1,
-			   time_class_name(order[i]));
+/* The row of several small parts has no colour. */
+void html_plots_key(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	struct breakdown_rows r;
+
+	if (!breakdown_rows(&r, &a->steps[0].breakdown, detail == DETAIL_FULL))
+		return;
+	for (size_t i = 0; i < r.count; i++)
+		add_key(out, i, r.order[i]);
+	add_key(out, r.count + (r.small > 0), TIME_UNATTRIBUTED);
 }
 
 static const char *duration_figure(char out[TEXT_FIGURE], double ns)

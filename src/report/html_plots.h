@@ -13,6 +13,6 @@ struct html_plots {
 void html_plots_add(struct buf *out, const char *heading, size_t n, void *context);
 
 /* Style rules that give the items of the breakdown's list the colours of its bar. */
-void html_plots_key(struct buf *out, const struct analysis *a);
+void html_plots_key(struct buf *out, const struct analysis *a, enum report_detail detail);
 
 #endif

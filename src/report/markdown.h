@@ -23,7 +23,7 @@ void markdown_place(struct buf *out, const char *file, uint32_t line, const char
 void markdown_more(struct buf *out, size_t shown, size_t all);
 
 /* What the steps of the first kind spent their time on; nothing where it is not known. */
-void markdown_breakdown(struct buf *out, const struct analysis *a);
+void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_detail detail);
 
 /* Which lines those parts come from, and what slow steps did more; likewise. */
 void markdown_causes(struct buf *out, const struct analysis *a, enum report_detail detail);

@@ -33,7 +33,7 @@ static void add_title(struct buf *out, const struct analysis *a)
 	buf_add_str(out, "</title>\n");
 }
 
-static void add_head(struct buf *out, const struct analysis *a)
+static void add_head(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	buf_add_str(out,
 		    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -46,7 +46,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 	add_title(out, a);
 	buf_add_str(out, "<style>\n");
 	buf_add(out, style, sizeof(style));
-	html_plots_key(out, a);
+	html_plots_key(out, a, detail);
 	buf_add_str(out, "</style>\n</head>\n");
 }
 
@@ -58,7 +58,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 
 	buf_init(&text);
 	report_markdown.render(&text, a, detail);
-	add_head(out, a);
+	add_head(out, a, detail);
 	buf_add_str(out, "<body>\n");
 	html_contents(out, text.data, text.len);
 	buf_add_str(out, "<main>\n");

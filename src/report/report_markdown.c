@@ -307,7 +307,7 @@ static void add_trust(struct buf *out, const struct analysis *a)
 static void render(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	add_head(out, a);
-	markdown_breakdown(out, a);
+	markdown_breakdown(out, a, detail);
 	markdown_findings(out, a, detail);
 	markdown_causes(out, a, detail);
 	add_steps(out, a, detail);

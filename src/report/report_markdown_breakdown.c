@@ -33,23 +33,31 @@ static void add_place(struct buf *out, const struct analysis_place *where,
 	}
 }
 
-static void add_parts(struct buf *out, const struct step_breakdown *b)
+static void add_part(struct buf *out, const char *title, int64_t ns, int64_t error_ns,
+		     const struct step_breakdown *b)
 {
-	enum time_class order[TIME_CLASSES];
-	size_t n = breakdown_order(b, order);
 	double steps = (double)b->steps;
 	char f[2][TEXT_FIGURE];
 
-	for (size_t i = 0; i < n; i++) {
-		const struct time_part *p = &b->parts[order[i]];
+	buf_printf(out, "- %s: %s (%s)", title, text_duration(f[0], (double)ns / steps),
+		   text_share(f[1], (double)ns, (double)b->total_ns));
+	if (error_ns)
+		buf_printf(out, " ± %s", text_duration(f[0], (double)error_ns / steps));
+	buf_add_byte(out, '\n');
+}
 
-		buf_printf(out, "- %s: %s (%s)", time_class_title(order[i]),
-			   text_duration(f[0], (double)p->ns / steps),
-			   text_share(f[1], (double)p->ns, (double)b->total_ns));
-		if (p->error_ns)
-			buf_printf(out, " ± %s", text_duration(f[0], (double)p->error_ns / steps));
-		buf_add_byte(out, '\n');
-	}
+static void add_parts(struct buf *out, const struct step_breakdown *b, enum report_detail detail)
+{
+	const struct time_part *unknown = &b->parts[TIME_UNATTRIBUTED];
+	struct breakdown_rows r;
+
+	breakdown_rows(&r, b, detail == DETAIL_FULL);
+	for (size_t i = 0; i < r.count; i++)
+		add_part(out, time_class_title(r.order[i]), b->parts[r.order[i]].ns,
+			 b->parts[r.order[i]].error_ns, b);
+	if (r.small)
+		add_part(out, "Others", r.small_ns, 0, b);
+	add_part(out, time_class_title(TIME_UNATTRIBUTED), unknown->ns, unknown->error_ns, b);
 }
 
 /* Where the time went: what would read 0.0 % says nothing, but for the first. */
@@ -108,7 +116,7 @@ static void add_slow(struct buf *out, const struct slow_steps *s, const char *cw
 	markdown_more(out, rows, s->cause_count);
 }
 
-void markdown_breakdown(struct buf *out, const struct analysis *a)
+void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_step *s = &a->steps[0];
 	const struct step_breakdown *b = &s->breakdown;
@@ -134,7 +142,7 @@ void markdown_breakdown(struct buf *out, const struct analysis *a)
 			buf_printf(out, " (of all: %s)", text_duration(f[1], s->mean_ns));
 		buf_add_str(out, ":\n\n");
 	}
-	add_parts(out, b);
+	add_parts(out, b, detail);
 	buf_add_str(out, "\nThe parts add up.");
 	if (a->gpu.section_count)
 		buf_add_str(out, " Where several things went on at once, the device comes before "

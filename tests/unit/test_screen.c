@@ -107,6 +107,37 @@ static void a_breakdown_of_some_steps_says_so(void **state)
 	forget(m);
 }
 
+static void rendered(const struct report_backend *as, const struct made *m,
+		     enum report_detail detail, struct buf *out)
+{
+	buf_clear(out);
+	as->render(out, m->a, detail);
+	assert_false(out->failed);
+}
+
+/* The colours of the page's key go with the rows. */
+static void parts_that_would_read_zero_are_one_row(void **state)
+{
+	struct made *m = make(true);
+	struct buf out;
+
+	(void)state;
+	buf_init(&out);
+	take(m, TIME_GC, 0.001);
+	take(m, TIME_IO_WAIT, 0.002);
+	judge_it(m);
+	rendered(&report_markdown, m, DETAIL_NORMAL, &out);
+	assert_non_null(strstr(buf_string(&out), "(100.0 %)\n- Others: 3.00 µs (0.0 %)\n- Unattr"));
+	rendered(&report_markdown, m, DETAIL_FULL, &out);
+	assert_null(strstr(buf_string(&out), "Others"));
+	assert_non_null(strstr(buf_string(&out), "- Garbage collection: 1.00 µs (0.0 %)\n"));
+	rendered(&report_html, m, DETAIL_NORMAL, &out);
+	assert_null(strstr(buf_string(&out), "li:nth-child(2)"));
+	assert_non_null(strstr(buf_string(&out), "li:nth-child(3){--key:var(--unattributed)}"));
+	buf_release(&out);
+	forget(m);
+}
+
 /* Something to say about everything: the least important goes, and no table is there. */
 static void there_are_never_more_lines_than_a_screen_has(void **state)
 {
@@ -164,6 +195,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_verdict_is_whole, drop_text),
 		cmocka_unit_test_teardown(what_took_next_to_no_time_is_not_worth_a_line, drop_text),
 		cmocka_unit_test_teardown(a_breakdown_of_some_steps_says_so, drop_text),
+		cmocka_unit_test(parts_that_would_read_zero_are_one_row),
 		cmocka_unit_test_teardown(there_are_never_more_lines_than_a_screen_has, drop_text),
 	};
 
