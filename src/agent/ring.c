@@ -370,10 +370,10 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		begin(r, c, index, SHM_BLOCK_DEFS);
 	}
 	w = &c->block->words[c->head / 8u];
-	put_joined(w + 2, first, first_bytes, second, second_bytes);
 	/* Relaxed: nobody takes a block of definitions back from under its reader. */
 	atomic_store_explicit(&w[0], 0, memory_order_relaxed);
 	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_relaxed);
+	put_joined(w + 2, first, first_bytes, second, second_bytes);
 	c->head += total;
 	/* Pairs with the acquire in drain_copy(). */
 	atomic_store_explicit(&c->block->head, c->head, memory_order_release);

@@ -241,7 +241,7 @@ static void events_cost_what_their_hook_is_seen_to_take(void **state)
 	(void)state;
 	budget_settle(r);
 	assert_int_equal(charged_for_a_thousand_ns(r), 1000 * BUDGET_UNTIMED_PERCENT);
-	time_events(r, 4, 2 * HOOK_TICKS);
+	time_events(r, 4, 2ull * HOOK_TICKS);
 	assert_int_equal(charged_for_a_thousand_ns(r), 2 * 1000 * 100);
 	/* Other code runs now: the latest counts most, but not alone. */
 	time_events(r, 4, HOOK_TICKS);
