@@ -103,6 +103,7 @@ struct analysis_step {
 	bool has_steps;   /* it was found, and others lie inside it */
 	uint32_t call_of; /* a found one begins with a call of this function: index + 1; 0: of none
 			   */
+	uint32_t loop_of; /* ... that this one makes: index + 1; 0: none does, or unknown */
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */

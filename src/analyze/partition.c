@@ -19,6 +19,7 @@ static const struct {
 	[TIME_GIL_WAIT] = { "gil_wait", "GIL wait" },
 	[TIME_LOCK_WAIT] = { "lock_wait", "Lock wait" },
 	[TIME_IO_WAIT] = { "io_wait", "I/O wait" },
+	[TIME_SLEEP] = { "sleep", "Sleep" },
 	[TIME_PAGE_FAULTS] = { "page_faults", "Page faults" },
 	[TIME_COMPILE] = { "compile", "Compilation" },
 	[TIME_IDLE] = { "idle", "Idle" },

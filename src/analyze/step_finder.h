@@ -70,6 +70,7 @@ struct step_finder {
 struct found_call {
 	const char *name;  /* of the step */
 	uint32_t function; /* index */
+	uint32_t loop; /* that of the function that makes the call again and again, + 1; 0: none */
 };
 
 /* Steps that were found, as scopes of no name of the user's; depth: of loops around them. */

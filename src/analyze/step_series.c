@@ -343,6 +343,7 @@ static int name_all(struct search *s)
 		return -1;
 	for (size_t i = 0; i < s->series_count; i++) {
 		struct series *n = &s->series_items[i];
+		uint32_t loop = n->function != NO_PARENT ? (uint32_t)n->function + 1 : 0;
 
 		if (name_series(s, n))
 			return -1;
@@ -350,7 +351,7 @@ static int name_all(struct search *s)
 			s->out->outer[s->out->outer_count++] = n->name;
 		if (is_function(n->kind))
 			s->out->calls[s->out->call_count++] =
-				(struct found_call){ n->name, (uint32_t)n->kind };
+				(struct found_call){ n->name, (uint32_t)n->kind, loop };
 	}
 	return 0;
 }

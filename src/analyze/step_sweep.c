@@ -67,7 +67,8 @@ static bool is_no_load(const struct sweep *w)
 
 	if (what == TIME_IDLE)
 		return !w->covered || !w->section->marked;
-	return !w->covered && (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT) &&
+	return !w->covered &&
+	       (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT || what == TIME_SLEEP) &&
 	       !sweep_busy_stack(w);
 }
 

@@ -345,8 +345,10 @@ static int collect_found(struct analysis *a, struct step_finder *finder,
 		for (size_t k = 0; k < found.outer_count; k++)
 			a->steps[i].has_steps |= found.outer[k] == a->steps[i].name;
 		for (size_t k = 0; k < found.call_count; k++) {
-			if (found.calls[k].name == a->steps[i].name)
-				a->steps[i].call_of = found.calls[k].function + 1;
+			if (found.calls[k].name != a->steps[i].name)
+				continue;
+			a->steps[i].call_of = found.calls[k].function + 1;
+			a->steps[i].loop_of = found.calls[k].loop;
 		}
 	}
 	a->step_names = found.names;

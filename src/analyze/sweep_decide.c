@@ -60,6 +60,18 @@ static bool is_in_flight(const struct sweep *w)
 	return false;
 }
 
+/* A loop of steps that sleeps itself, behind the call that they begin with, lets time pass. */
+static bool is_pause(const struct sweep *w)
+{
+	for (size_t i = 0; i < w->open.count; i++) {
+		uint32_t loop = w->s->analysis->steps[w->open.items[i].item->kind].loop_of;
+
+		if (loop && loop - 1 == w->look_class.user)
+			return !sweep_busy_stack(w);
+	}
+	return false;
+}
+
 /* It waits, by the look at it; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
@@ -78,6 +90,9 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	case SAMPLE_IO_WAIT:
 	case SAMPLE_OFF_CPU:
 		m->what = TIME_IO_WAIT;
+		break;
+	case SAMPLE_SLEEP:
+		m->what = is_pause(w) ? TIME_IDLE : TIME_SLEEP;
 		break;
 	default:
 		return false;

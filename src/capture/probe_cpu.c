@@ -63,7 +63,8 @@ void probe_thread_states(const struct probe_context *c, struct probe_result *out
 
 	thread_watch_open(&w, &all, c->root, child, child);
 	state = state_when_asleep(&w);
-	if (state == SAMPLE_IO_WAIT && !w.refused) {
+	/* Some machines have no call of their own for pause(): there it waits for no file. */
+	if ((state == SAMPLE_IO_WAIT || state == SAMPLE_SLEEP) && !w.refused) {
 		probe_say(out, PROBE_OK, "/proc/PID/task/TID/syscall%s",
 			  thread_times_read(&times, c->root, child, child) ? ", schedstat" : "");
 	} else if (state != SAMPLE_UNKNOWN) {

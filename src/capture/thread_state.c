@@ -18,7 +18,7 @@
 #define PARKED_WITHIN (64u << 10)
 
 /*
- * System calls in which a thread waits for data, a device or a time.  What is
+ * System calls in which a thread waits for data or a device.  What is
  * missing on an architecture has no number there.
  */
 static const int waiting_calls[] = {
@@ -57,7 +57,6 @@ static const int waiting_calls[] = {
 	SYS_sendto,
 	SYS_sendmsg,
 	SYS_sendmmsg,
-	SYS_nanosleep,
 	SYS_io_getevents,
 	SYS_wait4,
 	SYS_waitid,
@@ -65,7 +64,6 @@ static const int waiting_calls[] = {
 	SYS_flock,
 	SYS_fcntl,
 	SYS_ioctl,
-	SYS_clock_nanosleep,
 	SYS_mq_timedsend,
 	SYS_semtimedop,
 	SYS_mq_timedreceive,
@@ -90,6 +88,26 @@ static const int waiting_calls[] = {
 #endif
 #ifdef SYS_io_uring_enter
 	SYS_io_uring_enter,
+#endif
+};
+
+/*
+ * Those that wait for a time, and those that do if there is no file to wait for: so Python's
+ * time.sleep() did it before 3.11.
+ */
+static const int sleeping_calls[] = { SYS_nanosleep, SYS_clock_nanosleep };
+
+static const struct {
+	int number;
+	size_t files; /* the argument that is their number */
+} selecting_calls[] = {
+	{ SYS_pselect6, 0 },
+	{ SYS_ppoll, 1 },
+#ifdef SYS_select
+	{ SYS_select, 0 },
+#endif
+#ifdef SYS_poll
+	{ SYS_poll, 1 },
 #endif
 };
 
@@ -198,6 +216,16 @@ static struct thread_state state_of_futex(const uint64_t *arguments, struct addr
 	return s;
 }
 
+static bool is_sleep(long number, const uint64_t *arguments)
+{
+	if (contains(sleeping_calls, COUNT(sleeping_calls), number))
+		return true;
+	for (size_t i = 0; i < COUNT(selecting_calls); i++)
+		if (selecting_calls[i].number == number)
+			return !arguments[selecting_calls[i].files];
+	return false;
+}
+
 /* "running", "-1 SP PC" or "NUMBER ARGUMENT*6 SP PC". */
 static struct thread_state state_of_call(const char *text, struct address_range gil)
 {
@@ -210,12 +238,14 @@ static struct thread_state state_of_call(const char *text, struct address_range 
 	number = strtol(text, &end, 10);
 	if (end == text)
 		return (struct thread_state){ SAMPLE_UNKNOWN, 0 };
+	for (size_t i = 0; i < COUNT(arguments); i++)
+		arguments[i] = strtoull(end, &end, 16);
+	if (is_sleep(number, arguments))
+		return (struct thread_state){ SAMPLE_SLEEP, 0 };
 	if (contains(waiting_calls, COUNT(waiting_calls), number))
 		return (struct thread_state){ SAMPLE_IO_WAIT, 0 };
 	if (number != SYS_futex)
 		return (struct thread_state){ SAMPLE_OFF_CPU, 0 };
-	for (size_t i = 0; i < COUNT(arguments); i++)
-		arguments[i] = strtoull(end, &end, 16);
 	return state_of_futex(arguments, gil);
 }
 

@@ -43,8 +43,9 @@ static const char *frame_that_is_no_function(uint32_t number)
 	static const char *const states[SAMPLE_STATES] = {
 		[SAMPLE_GIL_WAIT] = "(waits for the GIL)",
 		[SAMPLE_LOCK_WAIT] = "(waits for a lock)",
-		[SAMPLE_IO_WAIT] = "(waits for I/O or a time)",
+		[SAMPLE_IO_WAIT] = "(waits for I/O)",
 		[SAMPLE_OFF_CPU] = "(waits)",
+		[SAMPLE_SLEEP] = "(sleeps)",
 	};
 
 	return number == COLLECTION ? "(garbage collection)"

@@ -12,6 +12,7 @@ static const char *const state_names[SAMPLE_STATES] = {
 	[SAMPLE_UNKNOWN] = "unknown",   [SAMPLE_RUNNING] = "running",
 	[SAMPLE_GIL_WAIT] = "gil_wait", [SAMPLE_LOCK_WAIT] = "lock_wait",
 	[SAMPLE_IO_WAIT] = "io_wait",   [SAMPLE_OFF_CPU] = "off_cpu",
+	[SAMPLE_SLEEP] = "sleep",
 };
 
 /* The newest interval of a thread. */

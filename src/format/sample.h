@@ -14,11 +14,12 @@ enum sample_state {
 	SAMPLE_RUNNING = 1,   /* on a CPU, or ready and waiting for one */
 	SAMPLE_GIL_WAIT = 2,  /* waits for the interpreter's lock */
 	SAMPLE_LOCK_WAIT = 3, /* waits for another lock, condition or thread */
-	SAMPLE_IO_WAIT = 4,   /* in a system call that waits for data, a device or a time */
+	SAMPLE_IO_WAIT = 4,   /* in a system call that waits for data or a device */
 	SAMPLE_OFF_CPU = 5,   /* waits for something else */
+	SAMPLE_SLEEP = 6,     /* in a system call that waits for a time and nothing else */
 };
 
-#define SAMPLE_STATES 6
+#define SAMPLE_STATES 7
 
 enum sample_flag {
 	SAMPLE_STATE = 0x0f,             /* these bits: enum sample_state */

@@ -7,7 +7,8 @@
 static const char *const state_keys[SAMPLE_STATES] = {
 	[SAMPLE_RUNNING] = "running_ms",     [SAMPLE_GIL_WAIT] = "gil_wait_ms",
 	[SAMPLE_LOCK_WAIT] = "lock_wait_ms", [SAMPLE_IO_WAIT] = "io_wait_ms",
-	[SAMPLE_OFF_CPU] = "off_cpu_ms",     [SAMPLE_UNKNOWN] = "unknown_ms",
+	[SAMPLE_OFF_CPU] = "off_cpu_ms",     [SAMPLE_SLEEP] = "sleep_ms",
+	[SAMPLE_UNKNOWN] = "unknown_ms",
 };
 
 static const char *const evidence_names[] = {

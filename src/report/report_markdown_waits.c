@@ -14,7 +14,8 @@ static const char *const evidence_texts[] = {
 
 /* The columns of the table of states. */
 static const enum sample_state shown_states[] = {
-	SAMPLE_RUNNING, SAMPLE_GIL_WAIT, SAMPLE_LOCK_WAIT, SAMPLE_IO_WAIT, SAMPLE_OFF_CPU,
+	SAMPLE_RUNNING, SAMPLE_GIL_WAIT, SAMPLE_LOCK_WAIT,
+	SAMPLE_IO_WAIT, SAMPLE_SLEEP,    SAMPLE_OFF_CPU,
 };
 
 static void add_state_row(struct buf *out, const struct analysis_thread *t)
@@ -45,8 +46,8 @@ static void add_states(struct buf *out, const struct analysis *a, enum report_de
 		return;
 	buf_add_str(out, "\n## What threads did\n\n"
 			 "| pid | thread | name | ran | waited for the GIL | for a lock | "
-			 "for I/O or a time | otherwise |\n"
-			 "|--:|--:|---|--:|--:|--:|--:|--:|\n");
+			 "for I/O | slept | otherwise |\n"
+			 "|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < a->thread_count && shown < rows; i++) {
 		if (!a->threads[i].states.known)
 			continue;

@@ -50,6 +50,7 @@ static void measure_parts(struct metrics *m, const struct step_breakdown *b)
 		[TIME_GIL_WAIT] = &m->gil_wait_time,
 		[TIME_LOCK_WAIT] = &m->lock_wait_time,
 		[TIME_IO_WAIT] = &m->io_wait_time,
+		[TIME_SLEEP] = &m->sleep_time,
 		[TIME_PAGE_FAULTS] = &m->page_faults_time,
 		[TIME_COMPILE] = &m->compile_time,
 		[TIME_IDLE] = &m->idle_time,

@@ -195,7 +195,7 @@ def test_waiting_for_work_is_no_contention(python, sampled):
     assert cpu["locks"]["wait_ms"] < 20, cpu["locks"]
 
 
-def test_reading_a_pipe_and_sleeping_is_io(python, sampled):
+def test_reading_a_pipe_is_io_and_sleeping_is_not(python, sampled):
     cpu = sampled(python, """
         import os, threading, time
         readable, writable = os.pipe()
@@ -212,12 +212,12 @@ def test_reading_a_pipe_and_sleeping_is_io(python, sampled):
         os.write(writable, b"x")
         for thread in threads: thread.join()
     """)
-    for name in ("read", "sleep"):
-        assert abs(thread_of(cpu, name)["states"]["io_wait_ms"] - 500) < 50
-        assert share(thread_of(cpu, name), "io_wait_ms") > 0.9
+    for name, state in (("read", "io_wait"), ("sleep", "sleep")):
+        assert abs(thread_of(cpu, name)["states"][state + "_ms"] - 500) < 50
+        assert share(thread_of(cpu, name), state + "_ms") > 0.9
         # On the timeline it is one interval, as exact as it says.
         wait = max((i for i in cpu["intervals"] if i["tid"] == cpu["tids"][name]), key=length)
-        assert wait["name"] == "io_wait"
+        assert wait["name"] == state
         assert abs(length(wait) - 500) < 50
         assert 0 < wait["error_us"] < 50e3
 

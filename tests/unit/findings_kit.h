@@ -251,6 +251,11 @@ static inline void tell_io(struct made *m, double ms)
 	take(m, TIME_IO_WAIT, ms);
 }
 
+static inline void tell_sleep(struct made *m, double ms)
+{
+	take(m, TIME_SLEEP, ms);
+}
+
 static inline void tell_gc(struct made *m, double ms)
 {
 	take(m, TIME_GC, ms);

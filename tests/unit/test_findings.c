@@ -33,6 +33,7 @@ static const struct truth {
 	{ "input-starvation", tell_queue, 9.9, 10.1, 40, &user, true },
 	{ "input-starvation", tell_loader, 9.9, 10.1, 40, &user, true },
 	{ "io-wait", tell_io, 4.9, 5.1, 30, &user, false },
+	{ "io-wait", tell_sleep, 4.9, 5.1, 30, &user, false },
 	{ "gc-pause", tell_gc, 4.9, 5.1, 30, &user, true },
 	{ "gc-pause", tell_rare_gc, 19.9, 20.1, 80, &user, true },
 	{ "alloc-churn", tell_allocation, 4.9, 5.1, 30, &user, false },

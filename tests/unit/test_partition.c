@@ -175,6 +175,37 @@ static void waits_are_those_that_samples_saw(void **state)
 	forget(&t);
 }
 
+/* Inside of a step a sleep is a part of it; between two of them the loop lets time pass. */
+static void sleeping_is_no_io(void **state)
+{
+	static const char *const stacks[] = { "infer:24 main:12", "main:12" };
+
+	(void)state;
+	for (int between = 0; between < 2; between++) {
+		const struct analysis_step *s;
+		char story[2048];
+		struct told t;
+
+		snprintf(story, sizeof(story),
+			 HEAD "code main app.py 10\n"
+			      "code infer app.py 20\n"
+			      "layer 1 0 Net -\n"
+			      "stack 1 %s\n"
+			      "1: +main@0 +infer@1000000 <1@1000000 </1@2000000 -infer@3000000\n"
+			      "1: +infer@11000000 <1@11000000 </1@12000000 -infer@13000000\n"
+			      "1: +infer@21000000 <1@21000000 </1@22000000 -infer@23000000\n"
+			      "1: -main@31000000\n"
+			      "look 1 1 4500000 9500000 6 6\n" END,
+			 stacks[between]);
+		s = tell(&t, story)->steps;
+		check_sum(&s->breakdown);
+		assert_int_equal(part(s, TIME_IO_WAIT), 0);
+		assert_int_equal(part(s, TIME_SLEEP), between ? 0 : 5000000);
+		assert_int_equal(part(s, TIME_IDLE), between ? 5000000 : 0);
+		forget(&t);
+	}
+}
+
 static void who_waits_for_a_queue_waits_for_who_fills_it(void **state)
 {
 	const struct analysis_step *s;
@@ -486,6 +517,7 @@ int main(void)
 		cmocka_unit_test(kernels_hide_copies_and_both_hide_the_host),
 		cmocka_unit_test(code_in_a_model_is_the_frameworks),
 		cmocka_unit_test(waits_are_those_that_samples_saw),
+		cmocka_unit_test(sleeping_is_no_io),
 		cmocka_unit_test(who_waits_for_a_queue_waits_for_who_fills_it),
 		cmocka_unit_test(what_the_framework_tells_comes_before_samples),
 		cmocka_unit_test(steps_of_two_threads_have_their_own_work),

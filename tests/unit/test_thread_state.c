@@ -118,6 +118,16 @@ static void test_texts_of_the_kernel(void **state)
 	assert_call("nonsense", gil, SAMPLE_UNKNOWN, 0);
 	snprintf(text, sizeof(text), "%d 0x3 0x0 0x1 0x0 0x0 0x0 0x0 0x0\n", SYS_read);
 	assert_call(text, gil, SAMPLE_IO_WAIT, 0);
+	/* For a time: time.sleep() of 3.11 and later, and before. */
+	snprintf(text, sizeof(text), "%d 0x1 0x1 0x7f00 0x0 0x0 0x0 0x0 0x0\n",
+		 SYS_clock_nanosleep);
+	assert_call(text, gil, SAMPLE_SLEEP, 0);
+	snprintf(text, sizeof(text), "%d 0x0 0x0 0x0 0x0 0x7f00 0x0 0x0 0x0\n", SYS_pselect6);
+	assert_call(text, gil, SAMPLE_SLEEP, 0);
+	snprintf(text, sizeof(text), "%d 0x4 0x7f10 0x0 0x0 0x7f00 0x0 0x0 0x0\n", SYS_pselect6);
+	assert_call(text, gil, SAMPLE_IO_WAIT, 0);
+	snprintf(text, sizeof(text), "%d 0x7f10 0x1 0x7f00 0x0 0x0 0x0 0x0 0x0\n", SYS_ppoll);
+	assert_call(text, gil, SAMPLE_IO_WAIT, 0);
 	snprintf(text, sizeof(text), "%d 0x3 0x0 0x1 0x0 0x0 0x0 0x0 0x0\n", SYS_mprotect);
 	assert_call(text, gil, SAMPLE_OFF_CPU, 0);
 
