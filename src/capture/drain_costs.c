@@ -18,10 +18,11 @@
 
 #define WINDOW_NS 200000000 /* /proc/stat counts in hundredths of a second */
 #define FIRST_WINDOW_NS 50000000
-#define NEARLY_NONE 0.1     /* of a CPU that was idle */
-#define CROWDED_WAIT_MS 100 /* the kernel's memory for native samples holds what comes meanwhile \
-			     */
-#define SCARCELY_USED 32    /* part of the memory: there is room for all that may come meanwhile */
+#define NEARLY_NONE 0.1 /* of a CPU that was idle */
+#define CROWDED_WAIT_MS                                                                       \
+	100              /* the kernel's memory for native samples holds what comes meanwhile \
+			  */
+#define SCARCELY_USED 32 /* part of the memory: there is room for all that may come meanwhile */
 #define FIRST_JOINS_NS 1000000000 /* so long after the beginning a first process is waited for */
 #define SETTLES_NS 100000000      /* and one that has joined, until it says where its Python is */
 
@@ -32,7 +33,7 @@
  */
 #define LOOK_NS 8000u
 
-#define FAULT_NS 50u /* bench/bench_system.py's program that maps, faults in and unmaps: 2.6 % */
+#define FAULT_NS 120u /* a program that does nothing but fault, events on and off in turns: 8 % */
 
 /*
  * Where no CPU is idle the workload loses more than the time that we have one: switching to us and

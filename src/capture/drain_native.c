@@ -116,7 +116,6 @@ int drain_native_cycle(struct drain *d, struct err *err)
 	if (!d->native || now_ns < d->native_due_ns)
 		return 0;
 	d->native_due_ns = now_ns + READ_AFTER_NS;
-	native_crowded(d->native, drain_is_crowded(d));
 	for (uint32_t i = 0; i < d->process_limit; i++) {
 		const struct drain_process *p = &d->processes[i];
 

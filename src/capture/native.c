@@ -20,8 +20,7 @@
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
 #define FAULTS_MAX 16u     /* threads whose page faults are told: two more files each */
-#define FAULTS_ONE_IN 4u   /* of so many readings: counting costs 50 ns a fault */
-#define CROWDED_ONE_IN 16u /* where the workload has no CPU to spare */
+#define FAULTS_ONE_IN 8u   /* of so many readings: see perf_events_open_faults() */
 
 struct native_thread {
 	pid_t tid;
@@ -53,7 +52,7 @@ struct native {
 	uint32_t hz, interrupt_ns;
 	bool faults;
 	size_t fault_count; /* threads */
-	unsigned readings, faults_one_in;
+	unsigned readings;
 	int refused;
 	uint64_t lost;
 };
@@ -84,7 +83,6 @@ struct native *native_new(uint32_t budget_ppm, bool faults)
 	if (n) {
 		choose_rate(n, budget_ppm);
 		n->faults = faults;
-		n->faults_one_in = FAULTS_ONE_IN;
 	}
 	return n;
 }
@@ -139,7 +137,7 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 
 static bool faults_are_on(const struct native *n)
 {
-	return n->readings % n->faults_one_in == 0;
+	return n->readings % FAULTS_ONE_IN == 0;
 }
 
 static void switch_faults(const struct native *n, struct native_thread *t)
@@ -147,14 +145,16 @@ static void switch_faults(const struct native *n, struct native_thread *t)
 	if (!t->faults || t->counting == faults_are_on(n))
 		return;
 	t->counting = !t->counting;
-	perf_events_switch_faults(&t->events, t->counting);
+	if (t->counting)
+		(void)perf_events_open_faults(&t->events, t->tid);
+	else
+		perf_events_close_faults(&t->events);
 }
 
 static void add_faults(struct native *n, struct native_thread *t)
 {
 	if (!n->faults || t->faults || n->fault_count >= spare_files(FAULTS_MAX))
 		return;
-	(void)perf_events_add_faults(&t->events, t->tid);
 	t->faults = true;
 	t->counting = false;
 	n->fault_count++;
@@ -353,11 +353,6 @@ int native_read(struct native *n, int64_t now_ns, const struct native_reader *re
 int native_define(struct native *n, const struct native_definitions *d)
 {
 	return native_places_define(n->places, d);
-}
-
-void native_crowded(struct native *n, bool crowded)
-{
-	n->faults_one_in = crowded ? CROWDED_ONE_IN : FAULTS_ONE_IN;
 }
 
 uint32_t native_hz(const struct native *n)

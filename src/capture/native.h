@@ -69,9 +69,6 @@ void native_forget(struct native *n, uint32_t process);
 
 int native_define(struct native *n, const struct native_definitions *d);
 
-/* Whether the workload has no CPU to spare: page faults are told a fourth of the time then. */
-void native_crowded(struct native *n, bool crowded);
-
 /* How often a thread is looked at in a second of its CPU time, and what that takes each time. */
 uint32_t native_hz(const struct native *n);
 uint32_t native_interrupt_ns(const struct native *n);

@@ -51,7 +51,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int event_open(pid_t tid, uint64_t what, uint64_t period, bool turns, bool disabled)
+static int event_open(pid_t tid, uint64_t what, uint64_t period, bool turns)
 {
 	struct perf_event_attr attr;
 
@@ -62,7 +62,6 @@ static int event_open(pid_t tid, uint64_t what, uint64_t period, bool turns, boo
 	attr.sample_period = period;
 	attr.sample_type =
 		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-	attr.disabled = disabled;
 	attr.exclude_kernel = 1; /* permitted to more users; what a system call does is its own */
 	attr.exclude_hv = 1;
 	attr.context_switch = turns;
@@ -78,7 +77,7 @@ int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns)
 
 	memset(p, 0, sizeof(*p));
 	p->minor_faults = p->major_faults = -1;
-	p->fd = event_open(tid, PERF_COUNT_SW_TASK_CLOCK, 1000000000u / hz, turns, false);
+	p->fd = event_open(tid, PERF_COUNT_SW_TASK_CLOCK, 1000000000u / hz, turns);
 	if (p->fd < 0)
 		return -1;
 	p->memory = mmap(NULL, (1 + DATA_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -96,7 +95,7 @@ int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns)
 static int fault_event(const struct perf_events *p, pid_t tid, uint64_t what, uint64_t period,
 		       uint64_t *id)
 {
-	int fd = event_open(tid, what, period, false, true);
+	int fd = event_open(tid, what, period, false);
 
 	if (fd >= 0 &&
 	    (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, p->fd) || ioctl(fd, PERF_EVENT_IOC_ID, id))) {
@@ -106,22 +105,12 @@ static int fault_event(const struct perf_events *p, pid_t tid, uint64_t what, ui
 	return fd;
 }
 
-int perf_events_add_faults(struct perf_events *p, pid_t tid)
+int perf_events_open_faults(struct perf_events *p, pid_t tid)
 {
 	p->minor_faults =
 		fault_event(p, tid, PERF_COUNT_SW_PAGE_FAULTS_MIN, MINOR_PERIOD, &p->minor_id);
 	p->major_faults = fault_event(p, tid, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, &p->major_id);
 	return p->minor_faults < 0 || p->major_faults < 0 ? -1 : 0;
-}
-
-void perf_events_switch_faults(struct perf_events *p, bool on)
-{
-	unsigned long how = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
-
-	if (p->minor_faults >= 0)
-		(void)ioctl(p->minor_faults, how, 0);
-	if (p->major_faults >= 0)
-		(void)ioctl(p->major_faults, how, 0);
 }
 
 static void close_one(int *fd)
@@ -131,13 +120,18 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
+void perf_events_close_faults(struct perf_events *p)
+{
+	close_one(&p->minor_faults);
+	close_one(&p->major_faults);
+}
+
 void perf_events_close(struct perf_events *p)
 {
 	if (p->memory)
 		munmap(p->memory, (1 + DATA_PAGES) * page_bytes());
 	p->memory = NULL;
-	close_one(&p->minor_faults);
-	close_one(&p->major_faults);
+	perf_events_close_faults(p);
 	close_one(&p->fd);
 }
 
@@ -156,8 +150,8 @@ static void copy_out(const struct perf_events *p, uint64_t at, void *to, size_t 
 static void hand_over_sample(const struct perf_events *p, const struct sample_record *s,
 			     const struct perf_visitor *v)
 {
-	bool minor = p->minor_faults >= 0 && s->id == p->minor_id;
-	bool major = p->major_faults >= 0 && s->id == p->major_id;
+	/* Of events that are closed by now, too: no number is used twice, and none is 0. */
+	bool minor = s->id == p->minor_id, major = s->id == p->major_id;
 
 	if (minor || major)
 		v->fault(v->ctx, (int64_t)s->time_ns, s->address, major ? 1 : MINOR_PERIOD, major);
