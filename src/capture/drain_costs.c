@@ -3,7 +3,7 @@
  * count it.  See drain_state.h.
  *
  * - The kernel's samples interrupt a thread: what one takes is measured at the start.
- * - Page faults that are counted take longer.
+ * - Page faults that are counted take longer, and so does changing threads that are watched.
  * - To read a thread's memory is to take its cache lines from its CPU.
  * - The recorder needs a CPU itself.  While another one is idle that is nobody's loss.
  *   The time that a thread has waited for a CPU (schedstat) is due to us as far as
@@ -94,6 +94,8 @@ static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 		ours *= CROWDED_TIMES;
 	}
 	ns += (double)(FAULT_NS * p->faults);
+	if (p->turns)
+		ns += (double)native_turn_ns(d->native) * (double)p->turns;
 	if (p->interrupts)
 		ns += native_interrupt_ns(d->native) *
 		      at_once(p->interrupts, native_hz(d->native), passed_ns);
@@ -101,7 +103,7 @@ static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 	if (p->ran_ns)
 		ns *= 1 + (double)p->queued_ns / (double)p->ran_ns;
 	p->outside_ns += (uint64_t)(ns + (waited < ours ? waited : ours));
-	p->looks = p->interrupts = p->faults = p->runnable_ns = 0;
+	p->looks = p->interrupts = p->faults = p->turns = p->runnable_ns = 0;
 	p->blamed_ns = 0;
 }
 
@@ -226,6 +228,14 @@ void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count)
 
 	if (p)
 		p->faults += count;
+}
+
+void drain_costs_turns(struct drain *d, uint32_t process, uint64_t count)
+{
+	struct drain_process *p = find(d, process);
+
+	if (p)
+		p->turns += count;
 }
 
 uint64_t drain_costs_end(struct drain *d, struct drain_process *p)

@@ -100,10 +100,16 @@ static int write_fault(void *ctx, const struct native_fault *f)
 	return trace_write_sample(d->writer, f->at.process, &sample, c->err);
 }
 
+static void count_turns(void *ctx, uint32_t process, uint64_t count)
+{
+	drain_costs_turns(((struct context *)ctx)->drain, process, count);
+}
+
 static int read_all(struct drain *d, struct err *err)
 {
 	struct context c = { d, err };
-	const struct native_reader reader = { &c, write_sample, write_absence, write_fault };
+	const struct native_reader reader = { &c, write_sample, write_absence, write_fault,
+					      count_turns };
 	const struct native_definitions definitions = { &c, next_id, define };
 
 	return native_read(d->native, ticks_now_ns(d->ticks), &reader, &definitions);

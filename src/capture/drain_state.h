@@ -35,7 +35,7 @@ struct drain_process {
 	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c; */
 	uint64_t outside_before_ns; /* at the beginning of the window, */
 	uint64_t looks, interrupts; /* and since then, */
-	uint64_t faults;            /* likewise */
+	uint64_t faults, turns;     /* likewise */
 	double blamed_ns;           /* its threads waited for us, together, */
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
 	bool sampled;               /* the sampler was told of it, or refused it */
@@ -154,10 +154,11 @@ void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed
 			uint64_t ran_ns, uint64_t queued_ns);
 
 /* A thread of the process (its id in the trace) was looked at; was interrupted for a sample; had
- * page faults that were counted. */
+ * page faults that were counted; lost or got a CPU while it was watched. */
 void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
 void drain_costs_interrupt(struct drain *d, uint32_t process);
 void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count);
+void drain_costs_turns(struct drain *d, uint32_t process, uint64_t count);
 
 /* All that it has cost a process that has ended. */
 uint64_t drain_costs_end(struct drain *d, struct drain_process *p);

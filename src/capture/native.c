@@ -11,6 +11,7 @@
 #include "capture/perf_events.h"
 #include "capture/spare_files.h"
 #include "format/shm.h"
+#include "format/stamp.h"
 
 #define NATIVE_HZ 250u     /* of CPU time, where that costs no more than */
 #define BUDGET_PARTS 16u   /* one part of so many of the overhead budget, */
@@ -19,6 +20,9 @@
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
+#define TURN_PARTS 6u      /* of what an interrupt takes, losing or getting a CPU takes one more */
+#define OPEN_NS 20000u     /* what it takes to open and close the events of a thread */
+#define REST_MOST 31u      /* readings */
 #define FAULTS_MAX 16u     /* threads whose page faults are told: two more files each */
 #define FAULTS_ONE_IN 8u   /* of so many readings: see perf_events_open_faults() */
 
@@ -38,6 +42,8 @@ struct native_process {
 	uint32_t id;
 	pid_t pid;
 	bool ended;
+	int64_t read_ns; /* CLOCK_MONOTONIC, the last time; 0: not yet */
+	unsigned rest;   /* readings in which its threads are left alone */
 	struct native_maps maps;
 	struct native_thread *threads;
 	size_t count, cap;
@@ -49,7 +55,7 @@ struct native {
 	size_t count, cap;
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
-	uint32_t hz, interrupt_ns;
+	uint32_t may_cost_ppm, hz, interrupt_ns;
 	bool faults;
 	size_t fault_count; /* threads */
 	unsigned readings;
@@ -62,6 +68,7 @@ static void choose_rate(struct native *n, uint32_t budget_ppm)
 	uint32_t may_cost_ppm =
 		budget_ppm == SHM_NO_BUDGET ? MAY_COST_PPM : budget_ppm / BUDGET_PARTS;
 
+	n->may_cost_ppm = may_cost_ppm;
 	n->interrupt_ns = perf_events_cost_ns();
 	n->hz = NATIVE_HZ;
 	if ((uint64_t)n->interrupt_ns * NATIVE_HZ > may_cost_ppm * 1000ull)
@@ -202,6 +209,10 @@ void native_watch(struct native *n, uint32_t process, pid_t pid)
 
 	if (n->refused || (!p && !(p = process_add(n, process, pid))))
 		return;
+	if (p->rest) {
+		p->rest--;
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
 	if (!folder)
@@ -305,10 +316,35 @@ static bool stop_turns(struct native *n, struct native_thread *t)
 	return true;
 }
 
+/*
+ * The clock of a thread's CPU time stops and starts with the thread: that is a timer to be set each
+ * time.  A process whose threads change often is watched a part of the time, all of them together,
+ * so that each has its share of the samples.
+ */
+static void rest_if_dear(struct native *n, struct native_process *p, uint64_t turns,
+			 int64_t passed_ns)
+{
+	double cost_ns = (double)turns * native_turn_ns(n);
+	double may_cost_ns = (double)passed_ns * n->may_cost_ppm / 1e6;
+	double readings;
+
+	if (cost_ns <= may_cost_ns || may_cost_ns <= 0)
+		return;
+	/* Of so many readings one: this, then one at which they are opened again. */
+	readings = (cost_ns + (double)(p->count * OPEN_NS)) / may_cost_ns;
+	p->rest = readings < 2 ? 0 : readings < REST_MOST ? (unsigned)readings - 2 : REST_MOST;
+	for (size_t i = 0; i < p->count; i++)
+		thread_close(n, &p->threads[i]);
+	p->count = 0;
+	p->read_ns = 0;
+}
+
 static int read_process(struct reading *r)
 {
 	const struct perf_visitor visitor = { r, take_sample, take_turn, take_fault };
 	struct native_process *p = r->process;
+	int64_t now_ns = (int64_t)stamp_monotonic();
+	uint64_t turns = 0;
 	size_t left = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
@@ -317,6 +353,7 @@ static int read_process(struct reading *r)
 		r->thread = t;
 		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
+		turns += t->turn_count + (t->turns ? t->events.lost : 0);
 		switch_faults(r->native, t);
 		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
 		    !stop_turns(r->native, t))
@@ -327,6 +364,11 @@ static int read_process(struct reading *r)
 			thread_close(r->native, t);
 	}
 	p->count = left;
+	if (turns)
+		r->reader->turns(r->reader->ctx, p->id, turns);
+	if (p->read_ns)
+		rest_if_dear(r->native, p, turns, now_ns - p->read_ns);
+	p->read_ns = p->count ? now_ns : 0;
 	return r->failed ? -1 : 0;
 }
 
@@ -363,6 +405,11 @@ uint32_t native_hz(const struct native *n)
 uint32_t native_interrupt_ns(const struct native *n)
 {
 	return n->interrupt_ns;
+}
+
+uint32_t native_turn_ns(const struct native *n)
+{
+	return n->interrupt_ns / TURN_PARTS;
 }
 
 int native_refused(const struct native *n)

@@ -3,7 +3,9 @@
  * know no Python included, by the kernel's perf events.
  *
  * It tells as well when a thread had no CPU, unless the thread changes so often
- * between having one and not that telling would cost more than 0.1 % of its time.
+ * between having one and not that telling would cost more than 0.1 % of its time.  Being
+ * watched makes such changes dearer: where that costs a process more than samples may, it is
+ * watched a part of the time.
  *
  * Where the kernel refuses, nothing happens but that native_refused() says why.
  * One thread.
@@ -48,6 +50,8 @@ struct native_reader {
 	int (*sample)(void *ctx, const struct native_sample *s);
 	int (*absence)(void *ctx, const struct native_absence *a);
 	int (*fault)(void *ctx, const struct native_fault *f);
+	/* Threads of the process lost or got a CPU so often. */
+	void (*turns)(void *ctx, uint32_t process, uint64_t count);
 };
 
 /*
@@ -72,6 +76,13 @@ int native_define(struct native *n, const struct native_definitions *d);
 /* How often a thread is looked at in a second of its CPU time, and what that takes each time. */
 uint32_t native_hz(const struct native *n);
 uint32_t native_interrupt_ns(const struct native *n);
+
+/*
+ * What it takes a thread that is watched longer to lose a CPU, or to get one:
+ * bench/workloads/gil_threads.py's threads do so 6000 times a second.  Two threads that wake each
+ * other up, events on and off in turns, in a virtual machine: 1.9 us, where an interrupt takes 12.
+ */
+uint32_t native_turn_ns(const struct native *n);
 
 /* An errno; 0: the kernel has not refused. */
 int native_refused(const struct native *n);

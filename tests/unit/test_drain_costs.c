@@ -119,6 +119,22 @@ static void page_faults_that_are_counted_take_longer(void **state)
 	assert_in_range(drain_costs_end(d, &w.process), 5 * MS, 10 * MS); /* once */
 }
 
+static void changing_threads_that_are_watched_takes_longer(void **state)
+{
+	struct world w;
+	struct drain *d = world_init(&w, SECOND);
+	uint64_t turn_ns;
+
+	(void)state;
+	d->native = native_new(50000, false);
+	turn_ns = native_turn_ns(d->native);
+	drain_costs_turns(d, 8, 1000); /* another process */
+	drain_costs_turns(d, 7, 1000);
+	assert_int_equal(drain_costs_end(d, &w.process), 1000 * turn_ns);
+	assert_int_equal(drain_costs_end(d, &w.process), 1000 * turn_ns); /* once */
+	native_free(d->native);
+}
+
 static void threads_that_wait_side_by_side_are_one_loss(void **state)
 {
 	(void)state;
@@ -209,6 +225,7 @@ int main(void)
 		cmocka_unit_test(nobody_misses_more_than_it_had),
 		cmocka_unit_test(only_threads_that_run_are_disturbed_by_a_look),
 		cmocka_unit_test(page_faults_that_are_counted_take_longer),
+		cmocka_unit_test(changing_threads_that_are_watched_takes_longer),
 		cmocka_unit_test(threads_that_wait_side_by_side_are_one_loss),
 		cmocka_unit_test(threads_that_run_side_by_side_lose_side_by_side),
 		cmocka_unit_test(no_cpu_is_idle_when_there_is_but_one),

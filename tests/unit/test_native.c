@@ -29,6 +29,7 @@
 
 #define IDS 4096u
 #define WHATEVER_IT_COSTS 1000000u
+#define FIVE_PERCENT 50000u
 #define PROCESS 7u
 
 static volatile unsigned long sink;
@@ -73,6 +74,7 @@ struct seen {
 	unsigned tid_count;
 	unsigned waits; /* absences that are none of a busy machine's */
 	int64_t waited_ns;
+	uint64_t turns;
 };
 
 static uint32_t next_id(void *ctx)
@@ -136,6 +138,12 @@ static int leave(void *ctx, const struct native_absence *a)
 	return 0;
 }
 
+static void count_turns(void *ctx, uint32_t process, uint64_t turns)
+{
+	assert_int_equal(process, PROCESS);
+	((struct seen *)ctx)->turns += turns;
+}
+
 static unsigned samples_in(const struct seen *s, const char *symbol)
 {
 	unsigned n = 0;
@@ -150,7 +158,7 @@ static unsigned samples_in(const struct seen *s, const char *symbol)
 static void test_functions_of_a_child(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave, NULL };
+	const struct native_reader reader = { s, count, leave, NULL, count_turns };
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 	pid_t child = start_child();
@@ -208,7 +216,7 @@ static pid_t start_sleeper(bool restless)
 
 static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 {
-	const struct native_reader reader = { s, count, leave, NULL };
+	const struct native_reader reader = { s, count, leave, NULL, count_turns };
 	const struct native_definitions definitions = { s, next_id, define };
 
 	for (int i = 0; i < ms; i += 50) {
@@ -250,6 +258,64 @@ static void test_times_without_a_cpu(void **state)
 	free(s);
 }
 
+static uint64_t switches_of(pid_t child)
+{
+	char path[64], line[256];
+	unsigned long long sum = 0, n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", child);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*[a-z]_ctxt_switches: %llu", &n) == 1)
+			sum += n;
+	}
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* How many of the times that the child lost or got a CPU are told, watched as in a recording. */
+static double turns_told(bool restless, bool *refused)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	const struct native_reader reader = { s, count, leave, NULL, count_turns };
+	const struct native_definitions definitions = { s, next_id, define };
+	struct native *n = native_new(FIVE_PERCENT, false);
+	pid_t child = start_sleeper(restless);
+	uint64_t had;
+	double told;
+
+	for (int i = 0; i < 20; i++) {
+		native_watch(n, PROCESS, child);
+		assert_int_equal(native_read(n, (int64_t)stamp_monotonic(), &reader, &definitions),
+				 0);
+		nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	}
+	had = 2 * switches_of(child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	told = had ? (double)s->turns / (double)had : 0;
+	*refused = native_refused(n) != 0;
+	native_free(n);
+	free(s);
+	return told;
+}
+
+/* A thread that is watched takes longer to lose and get a CPU. */
+static void who_changes_often_is_watched_a_part_of_the_time(void **state)
+{
+	bool refused;
+	double calm = turns_told(false, &refused);
+	double restless = turns_told(true, &refused);
+
+	(void)state;
+	if (refused)
+		skip();
+	assert_true(calm > 0.5);
+	assert_true(restless > 0 && restless < 0.3);
+}
+
 struct faults {
 	uint64_t minor, major;
 	int64_t last_ns;
@@ -271,6 +337,13 @@ static int ignore_sample(void *ctx, const struct native_sample *s)
 	(void)ctx;
 	(void)s;
 	return 0;
+}
+
+static void ignore_turns(void *ctx, uint32_t process, uint64_t turns)
+{
+	(void)ctx;
+	(void)process;
+	(void)turns;
 }
 
 static int ignore_absence(void *ctx, const struct native_absence *a)
@@ -312,7 +385,8 @@ static void page_faults_are_told_an_eighth_of_the_time(void **state)
 	pid_t child = start_toucher(touched);
 	struct faults all = { 0 };
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { &all, ignore_sample, ignore_absence, take_fault };
+	const struct native_reader reader = { &all, ignore_sample, ignore_absence, take_fault,
+					      ignore_turns };
 	const struct native_definitions definitions = { s, next_id, define };
 
 	(void)state;
@@ -339,7 +413,7 @@ static void page_faults_are_told_an_eighth_of_the_time(void **state)
 static void test_processes_that_are_not_there(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave, NULL };
+	const struct native_reader reader = { s, count, leave, NULL, count_turns };
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 
@@ -360,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions_of_a_child),
 		cmocka_unit_test(test_times_without_a_cpu),
+		cmocka_unit_test(who_changes_often_is_watched_a_part_of_the_time),
 		cmocka_unit_test(page_faults_are_told_an_eighth_of_the_time),
 		cmocka_unit_test(test_processes_that_are_not_there),
 	};
