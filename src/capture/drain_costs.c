@@ -19,10 +19,9 @@
 #define WINDOW_NS 200000000 /* /proc/stat counts in hundredths of a second */
 #define FIRST_WINDOW_NS 50000000
 #define NEARLY_NONE 0.1 /* of a CPU that was idle */
-#define CROWDED_WAIT_MS                                                                       \
-	100              /* the kernel's memory for native samples holds what comes meanwhile \
-			  */
-#define SCARCELY_USED 32 /* part of the memory: there is room for all that may come meanwhile */
+#define CROWDED_WAIT_MS 40
+#define ONLY_CPU_WAIT_MS 100 /* the kernel's memory for native samples holds as much */
+#define SCARCELY_USED 32     /* part of the memory: there is room for all that may come meanwhile */
 #define FIRST_JOINS_NS 1000000000 /* so long after the beginning a first process is waited for */
 #define SETTLES_NS 100000000      /* and one that has joined, until it says where its Python is */
 
@@ -160,7 +159,10 @@ int drain_wait_ms(const struct drain *d)
 	bool calm = d->newly_stored < room / SCARCELY_USED &&
 		    d->newly_joined < d->area->thread_count / SCARCELY_USED && is_settled(d);
 
-	return drain_is_crowded(d) && calm ? CROWDED_WAIT_MS : DRAIN_WAIT_MS;
+	if (!calm || !drain_is_crowded(d))
+		return DRAIN_WAIT_MS;
+	/* Elsewhere others may be switched away from, and no more than the workload. */
+	return CPU_COUNT(&d->costs.cpus) == 1 ? ONLY_CPU_WAIT_MS : CROWDED_WAIT_MS;
 }
 
 void drain_costs_cycle(struct drain *d, int64_t now_ns)

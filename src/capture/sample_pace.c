@@ -10,8 +10,9 @@
 #define IDLE_NS 10000000     /* how soon a first process is noticed */
 #define SLOWEST_NS 100000000 /* ten looks a second are always made */
 #define SHARE_OF_CORE 0.08   /* promised is a tenth */
-#define LEAST_OF_CORE 0.002  /* even if others than the sampler cost more than is allowed */
+#define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
 #define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
+#define LEAST_OF_ONLY 0.003  /* likewise, of the only CPU */
 #define ONLY_CPU_TIMES 5     /* as slow as asked, at first, on the only CPU */
 #define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
 
@@ -38,8 +39,11 @@ void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 		      (budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6);
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
 	/* Until it is told what that costs: slowly where it cannot be for nothing. */
-	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) == 1)
+	p->least_of_core = LEAST_OF_CORE;
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) == 1) {
 		p->period_ns = p->lost_ns = p->asked_ns * ONLY_CPU_TIMES;
+		p->least_of_core = LEAST_OF_ONLY;
+	}
 	p->random = stamp_monotonic() | 1;
 }
 
@@ -72,7 +76,7 @@ void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outsid
 {
 	double before = (double)p->period_ns;
 	double period = towards(before, cpu_share, SHARE_OF_CORE);
-	double slowest = before * cpu_share / LEAST_OF_CORE;
+	double slowest = before * cpu_share / p->least_of_core;
 
 	/* It is told less often than we are here; until it is told again it is as it was. */
 	if (outside_share != p->outside_share) {

@@ -18,6 +18,7 @@ struct sample_pace {
 	int64_t next_ns;   /* CLOCK_MONOTONIC; 0: not begun */
 	uint64_t random;
 	double may_cost;                  /* of the workload's time */
+	double least_of_core;             /* that rounds may take whatever all costs */
 	uint64_t outside_share;           /* as it was told last, */
 	int64_t lost_ns;                  /* and the period that it allows */
 	int64_t window_ns, window_cpu_ns; /* since when the cost is looked at */

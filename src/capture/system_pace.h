@@ -1,6 +1,6 @@
 /*
  * How much longer than they should be the periods of all sources are, so that the thread that
- * reads them takes less than a hundredth of a core, and a quarter of that where no CPU is idle
+ * reads them takes less than a hundredth of a core, and less than half of that where no CPU is idle
  * (crowded): there the workload has to do without what we take.  One thread, which is the one that
  * is measured.
  */

@@ -1,5 +1,6 @@
 /* links: is_capture */
 /* How often the sampler looks when it is told what that costs. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,15 +75,37 @@ static void what_costs_five_times_too_much_is_done_a_fifth_as_often(void **state
 }
 
 /* Others may cost more than is allowed, and looking less would not help. */
-static void a_500th_of_a_cpu_is_always_allowed(void **state)
+static void a_little_of_a_cpu_is_always_allowed(void **state)
 {
 	struct sample_pace p;
 
 	(void)state;
 	begin(&p);
+	p.least_of_core = 0.005;
 	for (uint32_t window = 1; window < 10; window++)
 		go_on(&p, ROUND_NS, 2, shm_outside_share(window, 1));
-	assert_in_range(p.period_ns, 29900000, 30100000); /* 60 us */
+	assert_in_range(p.period_ns, 11900000, 12100000); /* 60 us: 0.5 % */
+}
+
+static void of_the_only_cpu_it_is_less(void **state)
+{
+	cpu_set_t before, one;
+	struct sample_pace free, pinned;
+	int cpu = sched_getcpu();
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	sample_pace_init(&pinned, HZ, FIVE_PERCENT);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	sample_pace_init(&free, HZ, FIVE_PERCENT);
+	assert_true(pinned.period_ns > ASKED_NS);
+	if (CPU_COUNT(&before) == 1)
+		skip();
+	assert_true(pinned.least_of_core < free.least_of_core);
+	assert_int_equal(free.period_ns, ASKED_NS);
 }
 
 static void rounds_come_at_the_rate_that_is_left(void **state)
@@ -107,7 +130,8 @@ int main(void)
 		cmocka_unit_test(what_costs_little_is_done_as_often_as_asked),
 		cmocka_unit_test(a_round_that_takes_long_takes_no_more_of_a_cpu),
 		cmocka_unit_test(what_costs_five_times_too_much_is_done_a_fifth_as_often),
-		cmocka_unit_test(a_500th_of_a_cpu_is_always_allowed),
+		cmocka_unit_test(a_little_of_a_cpu_is_always_allowed),
+		cmocka_unit_test(of_the_only_cpu_it_is_less),
 		cmocka_unit_test(rounds_come_at_the_rate_that_is_left),
 	};
 

@@ -331,7 +331,7 @@ static void what_costs_too_much_is_done_less_often(void **state)
 	assert_true(p.stretch == 100);
 }
 
-/* Where no CPU is idle: a fourth of what it takes elsewhere, and from the first look on. */
+/* Where no CPU is idle: less than half of what it takes elsewhere, and from the first look on. */
 static void it_gives_way_where_no_cpu_is_idle(void **state)
 {
 	struct system_pace crowded, free;
@@ -339,13 +339,14 @@ static void it_gives_way_where_no_cpu_is_idle(void **state)
 	(void)state;
 	system_pace_begin(&free, false);
 	system_pace_begin(&crowded, true);
-	assert_true(crowded.stretch == 4 * free.stretch);
+	assert_true(crowded.stretch > 2 * free.stretch);
 	system_pace_adjust(&free, 0.04, false);
-	system_pace_adjust(&crowded, 0.04 / 4, true); /* the same work */
-	assert_true(crowded.stretch > 3.9 * free.stretch && crowded.stretch < 4.1 * free.stretch);
+	system_pace_adjust(&crowded, 0.04 / crowded.stretch, true); /* the same work */
+	assert_true(crowded.stretch > 2 * free.stretch && crowded.stretch < 5 * free.stretch);
 	/* As soon as one is, half the way back at a time. */
-	system_pace_adjust(&crowded, 0.001, false);
-	assert_true(crowded.stretch > 20 && crowded.stretch < 30);
+	for (int i = 0; i < 10; i++)
+		system_pace_adjust(&crowded, 0.04 / crowded.stretch, false);
+	assert_true(crowded.stretch > 0.99 * free.stretch && crowded.stretch < 1.01 * free.stretch);
 }
 
 static void sleep_ms(long ms)
