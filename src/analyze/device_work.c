@@ -125,9 +125,12 @@ int device_work_of_thread(struct device_work *d, uint32_t process, size_t thread
 			if (put(out, g, gpu_call_activity(g, c, k)))
 				return -1;
 	}
-	for (size_t i = 0; p && i < p->stray_count; i++)
+	for (size_t i = 0; p && i < p->stray_count; i++) {
+		/* add_stray() has set them. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
 		if (put(out, g, p->strays[i]))
 			return -1;
+	}
 	for (size_t i = 0; i < DEVICE_TRACKS; i++)
 		track_sort(&out->tracks[i]);
 	return 0;

@@ -343,12 +343,13 @@ static void release(struct sweep *w)
 /* A thread that came late has nothing to do with what was before. */
 static void seek(struct sweep *w, int64_t from_ns)
 {
-	struct track *const tracks[] = { &w->calls, &w->ways,    &w->framework, &w->gaps,
-					 &w->steps, &w->holders, &w->running,   w->looks };
+	struct track *const tracks[] = { &w->calls,   &w->ways,  &w->framework,
+					 &w->gaps,    &w->steps, &w->holders,
+					 &w->running, w->looks,  NULL };
 
 	w->now_ns = from_ns;
-	for (size_t i = 0; i < sizeof(tracks) / sizeof(*tracks); i++)
-		track_seek(tracks[i], from_ns);
+	for (struct track *const *t = tracks; *t; t++)
+		track_seek(*t, from_ns);
 	for (size_t i = 0; i < DEVICE_TRACKS; i++)
 		track_seek(&w->device.tracks[i], from_ns);
 }
