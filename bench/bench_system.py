@@ -10,8 +10,8 @@ those that have most to lose: one that changes its address space all the time, w
 the sources take, and those that need every CPU there is.
 
     make bench BENCH=system                               100 pairs of each, all CPUs
-    bench_system.py --lanes 8 --seconds 60 --cores 2,1    a machine of 16 CPUs: lanes of two each, and
-                                                          programs on both CPUs of a lane or on one
+    bench_system.py --lanes 8 --seconds 60 --cores 2,1    a machine of 16 CPUs: lanes of two each,
+                                                          programs on both CPUs of a lane or one
 
 --control: memory is not recorded either; what is left is the rest of the recorder.
 """
@@ -32,7 +32,6 @@ RUN = [BINARY, "run", "--quiet", "--no-trace", "--no-cpu", "--no-gpu", "--no-nvt
 
 SWITCH = """
 import json, mmap, os, signal, sys, threading, time
-STRETCH = 0.15  # seconds
 
 def stretch(work, rounds, on):
     os.kill(os.getppid(), signal.SIGCONT if on else signal.SIGSTOP)
@@ -40,10 +39,10 @@ def stretch(work, rounds, on):
     for _ in range(rounds): work()
     return time.perf_counter() - start
 
-def measure(work, pairs, seconds):
+def measure(work, length, pairs, seconds):
     start = time.perf_counter()
     for _ in range(3): work()
-    rounds = max(1, round(3 * STRETCH / (time.perf_counter() - start)))
+    rounds = max(1, round(3 * length / (time.perf_counter() - start)))
     until = time.perf_counter() + seconds
     times = []
     while len(times) < pairs or time.perf_counter() < until:
@@ -86,7 +85,8 @@ def run(name, cpus, arguments, seconds):
         program = os.path.join(folder, "workload.py")
         with open(program, "w", encoding="utf-8") as file:
             file.write(SWITCH + PROGRAMS[name] +
-                       "measure(work, %d, %f)\n" % (arguments.pairs, seconds))
+                       "measure(work, %f, %d, %f)\n"
+                       % (arguments.stretch, arguments.pairs, seconds))
         os.sched_setaffinity(0, cpus)
         done = subprocess.run(RUN + ["--no-memory"] * arguments.control + [program], cwd=folder,
                               check=True, text=True, stdin=subprocess.DEVNULL,
@@ -119,6 +119,8 @@ def main():
     parser.add_argument("--pairs", type=int,
                         default=int(os.environ.get("INFERSCOPE_BENCH_PAIRS", 100)))
     parser.add_argument("--seconds", type=float, default=0, help="or longer, until they are over")
+    parser.add_argument("--stretch", type=float, default=0.3, help="seconds; shorter ones hide "
+                        "slower changes of the machine, and have more of what was due meanwhile")
     parser.add_argument("--lanes", type=int, default=1, help="at a time, each with its own CPUs")
     parser.add_argument("--cores", type=lambda text: [int(n) for n in text.split(",")],
                         help="of a lane that a program and its recorder have; default: all")

@@ -149,7 +149,8 @@ def test_children_have_figures_of_their_own(watch):
     series = watch("""
 for mb in (50, 100, 150):
     if not os.fork():
-        held = touch(mb << 20); settle()
+        held = touch(mb << 20)
+        time.sleep(1.2)  # three at a time leave no CPU idle: looks are rare then
         os._exit(0)
 for _ in range(3):
     os.wait()
