@@ -154,6 +154,14 @@ static const struct window_thread *guess_holder(struct state *s, const struct ep
 	return can == 1 ? only : let_go == 1 ? left : NULL;
 }
 
+static bool is_in(const struct state *s, const struct episode *e, int64_t time_ns, uint32_t code)
+{
+	const struct window_thread *t = look_window_thread(s->window, e->thread);
+	const struct look *l = t ? look_window_at(s->window, t, time_ns) : NULL;
+
+	return l && look_contains(s->trace, l, code);
+}
+
 static int guess(struct state *s, const struct episode *e, int64_t start_ns, int64_t end_ns,
 		 bool until_end)
 {
@@ -165,6 +173,9 @@ static int guess(struct state *s, const struct episode *e, int64_t start_ns, int
 	if (t)
 		code = look_window_users(s->window, s->trace, t, start_ns,
 					 certain_end(start_ns, end_ns));
+	/* Both are in it: it gets the lock again and again, and holds it further in. */
+	if (code && is_in(s, e, start_ns, code))
+		code = look_window_mostly(s->window, s->trace, t, start_ns, end_ns);
 	return say(s, e, code, WAIT_HOLDER_LIKELY, end_ns - start_ns);
 }
 

@@ -174,3 +174,44 @@ uint32_t look_window_users(const struct look_window *w, const struct trace *t,
 	}
 	return depth ? first[count - depth].code : 0;
 }
+
+static uint32_t innermost_users(const struct trace *t, const struct look *l)
+{
+	size_t count;
+	const struct trace_frame *frames = trace_stack(t, l->stack, &count);
+
+	for (size_t i = 0; frames && i < count; i++) {
+		const struct trace_code *code = trace_code(t, frames[i].code);
+
+		if (code && user_code(code->file))
+			return frames[i].code;
+	}
+	return 0;
+}
+
+/*
+ * Boyer and Moore's vote, by time: what has more than half of it wins, and where nothing has, one
+ * of the frequent ones does.
+ */
+uint32_t look_window_mostly(const struct look_window *w, const struct trace *t,
+			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns)
+{
+	uint32_t most = 0;
+	int64_t lead_ns = 0;
+
+	for (const struct look *l = look_window_at(w, thread, start_ns); l && l->start_ns < end_ns;
+	     l = look_window_next(w, thread, l)) {
+		uint32_t code = innermost_users(t, l);
+		int64_t ns = look_overlap_ns(l, start_ns, end_ns);
+
+		if (code == most) {
+			lead_ns += ns;
+		} else if (ns > lead_ns) {
+			most = code;
+			lead_ns = ns - lead_ns;
+		} else {
+			lead_ns -= ns;
+		}
+	}
+	return most;
+}

@@ -79,6 +79,10 @@ uint32_t look_window_common(const struct look_window *w, const struct trace *t,
 uint32_t look_window_users(const struct look_window *w, const struct trace *t,
 			   const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
 
+/* The function of the user's that the thread was in most of the time; 0: none, or not known. */
+uint32_t look_window_mostly(const struct look_window *w, const struct trace *t,
+			    const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
+
 /* Whether the function is anywhere on the stack. */
 bool look_contains(const struct trace *t, const struct look *l, uint32_t code);
 

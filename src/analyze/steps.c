@@ -16,7 +16,7 @@
 /* Of steps that take long anyway the first may be far out without being so many times as long. */
 #define WARMUP_LEAST 1.5
 #define WARMUP_FENCE 3 /* interquartile ranges above the third quartile: Tukey's far out */
-#define MANY_TIMES 5
+#define MANY_TIMES 2
 #define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
 
 static const char *domain_of(const struct scope *s)
@@ -435,7 +435,7 @@ static bool comes_after(const struct analysis_step *s, const struct analysis_ste
 }
 
 /*
- * What is over before something begins that is done many times as often prepares it, as long as
+ * What is over before something begins that is done at least twice as often prepares it, as long as
  * it takes no more than about as long.
  */
 static void prefer_later(struct analysis *a, const struct step_items *items)

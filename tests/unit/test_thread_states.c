@@ -249,6 +249,25 @@ static void test_a_holder_in_a_library_is_who_called_it(void **state)
 	looks_release(&l);
 }
 
+/* A thread that gets it again and again is in the same loop as who waits: not the loop has it. */
+static void test_a_loop_that_both_are_in_holds_no_lock(void **state)
+{
+	const struct analysis_waits *locks;
+	struct looks l;
+
+	(void)state;
+	looks_begin(&l);
+	look(&l, 1, 0, 60, "ab", SAMPLE_RUNNING, 0);
+	look(&l, 1, 60, 70, "ah", SAMPLE_RUNNING, 0);
+	look(&l, 1, 70, 100, "ab", SAMPLE_RUNNING, 0);
+	look(&l, 1, 100, 200, "c", SAMPLE_RUNNING, 0);
+	look(&l, 2, 0, 100, "ad", SAMPLE_LOCK_WAIT, 0x10);
+	look(&l, 2, 100, 200, "ad", SAMPLE_RUNNING, 0);
+	locks = &looks_end(&l)->locks;
+	assert_ms(wait_ns(locks, "d", "b", WAIT_HOLDER_LIKELY), 100);
+	looks_release(&l);
+}
+
 /* Two threads run while a third waits: the one that leaves its function at the end had it. */
 static void test_of_two_the_one_that_lets_go(void **state)
 {
@@ -362,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_no_wait_no_contention),
 		cmocka_unit_test(test_holders_of_a_lock),
 		cmocka_unit_test(test_a_holder_in_a_library_is_who_called_it),
+		cmocka_unit_test(test_a_loop_that_both_are_in_holds_no_lock),
 		cmocka_unit_test(test_of_two_the_one_that_lets_go),
 		cmocka_unit_test(test_unknown_where_it_cannot_be_told),
 		cmocka_unit_test(test_an_owner_that_has_left_is_not_blamed),

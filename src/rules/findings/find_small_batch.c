@@ -20,6 +20,8 @@ static bool look(struct draft *d)
 	 */
 	double fill = 1 - u->few_blocks_idle_ns / fmax(1, (double)u->few_blocks.ns);
 	double host_ms = draft_part(d, TIME_FRAMEWORK) + draft_part(d, TIME_LAUNCH);
+	double gaps_ms =
+		fmax(d->m->latency_gap_time, 0); /* each call has those between its kernels */
 	double ms = in_turn ? few_ms * (1 - fmax(fill, 1 / calls)) + host_ms * (1 - 1 / calls)
 			    : few_ms * (1 - fill) / 2;
 	const char *name = draft_name(d, &u->model_top.where);
@@ -42,7 +44,8 @@ static bool look(struct draft *d)
 	/* At best the GPU takes no longer for all of them than for one: it reads the weights once.
 	 */
 	draft_saving(d, ms, ms / 2,
-		     in_turn ? (few_ms + host_ms) * (1 - 1 / calls) : few_ms * (1 - fill));
+		     in_turn ? fmin(few_ms + host_ms + gaps_ms, d->m->total_time) * (1 - 1 / calls)
+			     : few_ms * (1 - fill));
 	draft_suggest(d, "Put several inputs into one batch in %s: the model is called %s times",
 		      name, draft_number(d, calls));
 	draft_suggest(d,
