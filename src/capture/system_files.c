@@ -19,6 +19,8 @@
 #define FILES_MAX 1024u      /* that stay open */
 #define FILES_OF_PROCESS 4u  /* its folder, stat, io and status */
 #define FOREVER_NS 3600000000000
+#define LONGEST_NS 500000000
+#define MANY 8
 #define FOUND_PERIODS 10 /* how much longer those of a process without an agent are */
 
 void system_files_init(struct system_files *f, const char *root, int64_t origin_ns)
@@ -281,6 +283,19 @@ int64_t system_files_due(int64_t now_ns, int64_t period_ns, double stretch, int6
 	return (now_ns / step_ns + 1) * step_ns;
 }
 
+/*
+ * However scarce CPUs are, what a program that runs for some seconds had is seen: two looks a
+ * second cost nobody anything, unless they are at many processes.
+ */
+static double bounded(double stretch, int64_t period_ns, size_t processes)
+{
+	double most = (double)LONGEST_NS / (double)period_ns * (1 + (double)processes / MANY);
+
+	if (most < 1)
+		most = 1;
+	return stretch < most ? stretch : most;
+}
+
 int64_t system_files_look(struct system_files *f, double stretch, struct system_points *out)
 {
 	int64_t now_ns = (int64_t)stamp_monotonic(), next_ns = now_ns + FOREVER_NS;
@@ -291,12 +306,16 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 		if (file->due_ns <= now_ns) {
 			const struct system_source *s = file->source;
 			int64_t began_ns = now_ns;
+			int64_t period_ns =
+				file->found ? FOUND_PERIODS * s->period_ns : s->period_ns;
 
 			look_at(f, file, out);
 			now_ns = (int64_t)stamp_monotonic();
 			file->due_ns = system_files_due(
-				now_ns, file->found ? FOUND_PERIODS * s->period_ns : s->period_ns,
-				stretch, now_ns - began_ns, s->most_of_time);
+				now_ns, period_ns,
+				s->most_of_time ? stretch
+						: bounded(stretch, period_ns, f->process_count),
+				now_ns - began_ns, s->most_of_time);
 		}
 		if (file->due_ns < next_ns)
 			next_ns = file->due_ns;

@@ -304,10 +304,19 @@ static void periods_are_kept_and_stretched(void **state)
 		assert_int_equal(points.count, 0);
 	for (size_t i = 0; i < f.count; i++)
 		f.files[i].due_ns = 0;
+	system_files_look(&f, 3, &points);
+	for (size_t i = 0; i < f.count; i++) {
+		if (f.files[i].source->period_ns <= 100000000)
+			assert_int_equal(f.files[i].due_ns % (3 * f.files[i].source->period_ns), 0);
+		f.files[i].due_ns = 0;
+	}
+	/* What there is of a program that runs for a second is seen all the same. */
 	due_ns = system_files_look(&f, 1000, &points);
-	assert_true(due_ns - now_ns <= 1000 * source_stat.period_ns + 1000000000);
-	for (size_t i = 0; i < f.count; i++)
-		assert_int_equal(f.files[i].due_ns % (1000 * f.files[i].source->period_ns), 0);
+	assert_true(due_ns - (int64_t)stamp_monotonic() <= 600000000);
+	for (size_t i = 0; i < f.count; i++) {
+		if (!f.files[i].source->most_of_time) /* those make the program wait */
+			assert_true(f.files[i].due_ns - now_ns <= 3000000000);
+	}
 	release(&f, &points);
 }
 
