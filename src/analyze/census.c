@@ -216,19 +216,53 @@ struct timeline_visitor census_visitor(struct census *c, const struct timeline *
 		.layer_dropped = drop_layer,
 		.layer_folded = fold_layer,
 	};
-	bool layers;
 
 	c->finder.timeline = tl;
-	/* Following every call costs time, and serves what repeats around the GPU's work only. */
-	layers = has_layers(c->finder.trace);
-	if (layers || gpu_call_count(c->layers.gpu->timeline)) {
+	/* Following every call costs time, and serves layers only. */
+	if (has_layers(c->finder.trace)) {
 		v.enter = follow_enter;
 		v.function = follow_function;
 		v.gc = follow_gc;
 		v.left_out = follow_left_out;
-		v.cuda_call = layers ? follow_graphs : follow_launches;
+		v.cuda_call = follow_graphs;
 	}
 	return v;
+}
+
+static void follow_end(void *ctx, const struct span *s)
+{
+	step_finder_leave(&((struct census *)ctx)->finder, s);
+}
+
+static void follow_collection(void *ctx, const struct span *s, uint64_t collected)
+{
+	(void)collected;
+	follow_end(ctx, s);
+}
+
+static void follow_leaving_out(void *ctx, const struct left_out *l)
+{
+	if (l->function != UINT32_MAX)
+		step_finder_left_out(&((struct census *)ctx)->finder, l->function);
+}
+
+int census_follow_launches(struct census *c, struct timeline *tl, struct err *err)
+{
+	const struct timeline_visitor v = {
+		.ctx = c,
+		.enter = follow_enter,
+		.function = follow_end,
+		.gc = follow_collection,
+		.left_out = follow_leaving_out,
+		.cuda_call = follow_launches,
+	};
+
+	if (has_layers(c->finder.trace) || !gpu_call_count(c->layers.gpu->timeline))
+		return 0;
+	for (size_t i = 0; i < trace_thread_count(c->finder.trace); i++)
+		if (timeline_walk_again(tl, i, &v, err))
+			return -1;
+	return 0;
 }
 
 static int most_self_first(const void *a, const void *b)

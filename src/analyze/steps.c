@@ -283,6 +283,17 @@ static bool is_of_the_agent(const struct scope *scope)
 	return !scope->nvtx && !strncmp(scope->name, TORCH_SCOPES, strlen(TORCH_SCOPES));
 }
 
+bool steps_are_marked(const struct timeline *tl)
+{
+	for (size_t i = 0; i < timeline_scope_count(tl); i++) {
+		const struct scope *s = timeline_scope(tl, i);
+
+		if (!is_of_the_agent(s) && !(s->nvtx && *s->nvtx->domain))
+			return true;
+	}
+	return false;
+}
+
 /* Room for the work on a number of scopes. */
 struct workbench {
 	struct step_scope *scopes;

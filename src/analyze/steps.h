@@ -25,6 +25,9 @@ struct step_sources {
 	const struct memory_sources *memory;
 };
 
+/* Does the program itself mark anything?  Ranges in a domain may be a library's. */
+bool steps_are_marked(const struct timeline *tl);
+
 /*
  * Fills in a->steps but for what they spent their time on, and tells which steps those
  * figures are to be made of; needs a->run and a->processes.  -1: out of memory.
