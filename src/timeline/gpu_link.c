@@ -71,9 +71,25 @@ static void sort_activities(struct gpu_timeline *g, uint32_t *order)
 
 #define NEAR 8u /* calls that are looked at one by one before the search */
 
-/* A call by its process and correlation; numbers are unique in the index. */
+/*
+ * When the recording of a process paused.  CUPTI may number calls anew after that (13.0 was seen
+ * to, after several), and what was started before has ended or is not recorded.
+ */
+struct pause {
+	uint32_t process;
+	int64_t time_ns;
+};
+
+struct pauses {
+	struct pause *items; /* in order of processes and times */
+	size_t count;
+};
+
+/* A call by its process and correlation, and how often its process had paused; unique in the index.
+ */
 struct numbered {
 	uint64_t number;
+	uint32_t pauses;
 	uint32_t call; /* or AMBIGUOUS */
 };
 
@@ -81,7 +97,42 @@ struct call_index {
 	struct numbered *items; /* in order of their numbers */
 	size_t count;
 	size_t at; /* that was found last */
+	struct pauses pauses;
 };
+
+static int by_process_and_time(const void *a, const void *b)
+{
+	const struct pause *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int pauses_init(struct pauses *p, const struct gpu_timeline *g)
+{
+	p->count = 0;
+	p->items = malloc((g->change_count + 1) * sizeof(*p->items));
+	if (!p->items)
+		return -1;
+	for (size_t i = 0; i < g->change_count; i++) {
+		if (g->changes[i].state == GPU_STATE_PAUSED)
+			p->items[p->count++] =
+				(struct pause){ g->changes[i].process, g->changes[i].time_ns };
+	}
+	qsort(p->items, p->count, sizeof(*p->items), by_process_and_time);
+	return 0;
+}
+
+/* Of all processes up to this one: it serves to tell one stretch of a process from another. */
+static uint32_t pauses_before(const struct pauses *p, uint32_t process, int64_t time_ns)
+{
+	const struct pause key = { process, time_ns };
+	size_t at = 0;
+
+	BISECT(at, p->count, by_process_and_time(&p->items[at], &key) <= 0);
+	return (uint32_t)at;
+}
 
 static uint64_t number_of(uint32_t process, uint32_t correlation)
 {
@@ -92,7 +143,9 @@ static int by_number(const void *a, const void *b)
 {
 	const struct numbered *x = a, *y = b;
 
-	return (x->number > y->number) - (x->number < y->number);
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return (x->pauses > y->pauses) - (x->pauses < y->pauses);
 }
 
 static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
@@ -102,7 +155,7 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 
 	x->count = x->at = 0;
 	x->items = malloc((g->call_count + 1) * sizeof(*x->items));
-	if (!x->items)
+	if (pauses_init(&x->pauses, g) || !x->items)
 		return -1;
 	for (size_t i = 0; i < g->call_count; i++) {
 		const struct gpu_call *c = &g->calls[i];
@@ -110,14 +163,16 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 
 		if (!c->correlation)
 			continue;
-		*item = (struct numbered){ number_of(c->process, c->correlation), (uint32_t)i };
+		*item = (struct numbered){ number_of(c->process, c->correlation),
+					   pauses_before(&x->pauses, c->process, c->start_ns),
+					   (uint32_t)i };
 		sorted = sorted && (!n || by_number(item - 1, item) <= 0);
 		n++;
 	}
 	if (!sorted)
 		qsort(x->items, n, sizeof(*x->items), by_number);
 	for (size_t i = 0; i < n; i++) {
-		if (x->count && x->items[x->count - 1].number == x->items[i].number)
+		if (x->count && !by_number(&x->items[x->count - 1], &x->items[i]))
 			x->items[x->count - 1].call = AMBIGUOUS;
 		else
 			x->items[x->count++] = x->items[i];
@@ -125,24 +180,24 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 	return 0;
 }
 
-static size_t first_not_below(const struct call_index *x, uint64_t number)
+static size_t first_not_below(const struct call_index *x, const struct numbered *key)
 {
 	size_t at = 0;
 
-	BISECT(at, x->count, x->items[at].number < number);
+	BISECT(at, x->count, by_number(&x->items[at], key) < 0);
 	return at;
 }
 
 /* Work mostly begins in the order of its calls: what is wanted comes soon after the last one. */
-static uint32_t call_index_find(struct call_index *x, uint64_t number)
+static uint32_t call_index_find(struct call_index *x, const struct numbered *key)
 {
 	size_t at = x->at;
 
-	while (at < x->count && at < x->at + NEAR && x->items[at].number < number)
+	while (at < x->count && at < x->at + NEAR && by_number(&x->items[at], key) < 0)
 		at++;
-	if (at == x->count || x->items[at].number != number)
-		at = first_not_below(x, number);
-	if (at == x->count || x->items[at].number != number)
+	if (at == x->count || by_number(&x->items[at], key))
+		at = first_not_below(x, key);
+	if (at == x->count || by_number(&x->items[at], key))
 		return UNKNOWN;
 	x->at = at;
 	return x->items[at].call;
@@ -152,7 +207,11 @@ static void join(struct gpu_timeline *g, struct call_index *x)
 {
 	for (size_t i = 0; i < g->activity_count; i++) {
 		struct gpu_activity *a = &g->activities[i];
-		uint32_t call = call_index_find(x, number_of(a->process, a->correlation));
+		const struct numbered key = {
+			.number = number_of(a->process, a->correlation),
+			.pauses = pauses_before(&x->pauses, a->process, a->start_ns),
+		};
+		uint32_t call = call_index_find(x, &key);
 
 		if (call == UNKNOWN || call == AMBIGUOUS) {
 			g->unmatched_activities++;
@@ -207,7 +266,7 @@ static void count_launches(struct gpu_timeline *g)
 
 int gpu_link(struct gpu_timeline *g)
 {
-	struct call_index index;
+	struct call_index index = { 0 };
 	int rc = -1;
 
 	g->links = malloc((g->activity_count + 1) * sizeof(*g->links));
@@ -222,5 +281,6 @@ int gpu_link(struct gpu_timeline *g)
 		rc = 0;
 	}
 	free(index.items);
+	free(index.pauses.items);
 	return rc;
 }

@@ -111,6 +111,29 @@ static void correlations_belong_to_their_process(void **state)
 	gpu_trace_release(&t);
 }
 
+static void numbers_may_begin_anew_after_a_pause_but_not_otherwise(void **state)
+{
+	struct gpu_trace t;
+
+	(void)state;
+	for (int pauses = 0; pauses < 2; pauses++) {
+		gpu_trace_begin(&t);
+		add_call(&t, 1, CUDA_CALL_LAUNCH, "a", 5, 1000, 1500);
+		add_call(&t, 1, CUDA_CALL_LAUNCH, "b", 5, 20000, 20500);
+		add_kernel(&t, 2, 5, 4000, 5000);
+		if (pauses)
+			gpu_trace_event(&t, 2, RECORD_GPU_STATE, GPU_STATE_PAUSED, 10000);
+		add_kernel(&t, 2, 5, 21000, 22000);
+		gpu_trace_read(&t);
+		assert_int_equal(gpu_ambiguous_activities(t.gpu), pauses ? 0 : 2);
+		assert_int_equal(gpu_unmatched_launches(t.gpu), pauses ? 0 : 2);
+		for (size_t i = 0; pauses && i < 2; i++)
+			assert_string_equal(gpu_call(t.gpu, gpu_activity(t.gpu, i)->call)->name,
+					    i ? "b" : "a");
+		gpu_trace_release(&t);
+	}
+}
+
 static void a_graph_launch_started_all_its_nodes(void **state)
 {
 	static const int64_t starts[] = { 9000, 3000, 6000 };
@@ -415,6 +438,7 @@ int main(void)
 		cmocka_unit_test(a_trace_without_a_gpu_is_empty),
 		cmocka_unit_test(kernels_know_their_launch),
 		cmocka_unit_test(correlations_belong_to_their_process),
+		cmocka_unit_test(numbers_may_begin_anew_after_a_pause_but_not_otherwise),
 		cmocka_unit_test(a_graph_launch_started_all_its_nodes),
 		cmocka_unit_test(captured_launches_are_not_missed),
 		cmocka_unit_test(copies_and_memsets_say_what_they_moved),
