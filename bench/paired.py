@@ -66,5 +66,19 @@ def summarize(times, seed=1):
                  medians[int(0.975 * RESAMPLES)])
 
 
+def trimmed(times, seed=1):
+    """The mean ratio without the tenth of the pairs at each end, as `median`, and its interval.  For
+    what comes and goes: a median would show all of it, or nothing."""
+    ratios = [other / base for base, other in times]
+    cut = len(ratios) // 10
+
+    def mean(values):
+        return statistics.fmean(sorted(values)[cut:len(values) - cut])
+
+    rng = random.Random(seed)
+    means = sorted(mean(rng.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+    return Ratio(mean(ratios), means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES)])
+
+
 def ratio(base, other, pairs=MIN_PAIRS):
     return summarize(measure(base, other, pairs))

@@ -30,7 +30,7 @@ endif()
 
 # The part without Python, for tests that run both halves of the ring protocol in one process.
 add_library(is_agent_core STATIC src/agent/ring.c src/agent/session.c src/agent/intern.c
-  src/agent/budget.c src/agent/leave_out.c src/agent/inside.c src/agent/own_thread.c
-  src/agent/code_table.c src/agent/stacks.c src/agent/line_pack.c src/agent/gpu_activity.c
+  src/agent/budget.c src/agent/leave_out.c src/agent/layer_folds.c src/agent/inside.c
+  src/agent/own_thread.c src/agent/code_table.c src/agent/stacks.c src/agent/line_pack.c src/agent/gpu_activity.c
   src/agent/nvtx_calls.c src/agent/nvtx_names.c src/agent/nvtx_ranges.c src/agent/nvtx_left_out.c)
 target_link_libraries(is_agent_core PUBLIC Threads::Threads)

@@ -7,6 +7,7 @@
 #ifndef AGENT_ADAPTER_H
 #define AGENT_ADAPTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/session.h"
@@ -21,6 +22,8 @@ struct adapter_function {
 	 */
 	void (*begins)(struct ring *r);
 	void (*ends)(struct ring *r);
+	/* While this is true nobody listens, so that calls cost nothing; NULL: never so. */
+	const bool *rests;
 };
 
 struct adapter {

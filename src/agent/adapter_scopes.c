@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/budget.h"
 #include "agent/bursts.h"
 #include "agent/frames.h"
 #include "agent/names.h"
@@ -42,7 +41,6 @@ static void end_newest(struct ring *r, struct adapter_scopes *s)
 
 	ring_push_payload(r, RECORD_SCOPE_END, o->name_id, payload,
 			  (uint32_t)varint_put(payload, o->instance));
-	budget_count(r, 1);
 }
 
 static void end_dead(struct ring *r, struct adapter_scopes *s, bool outer)
@@ -82,7 +80,6 @@ void adapter_scope_begin(struct ring *r, PyObject *name, const struct args *args
 	}
 	s->open[s->depth++] = o;
 	ring_push_payload(r, RECORD_SCOPE_BEGIN, o.name_id, payload, (uint32_t)n);
-	budget_count(r, 1);
 }
 
 void adapter_scope_end(struct ring *r)

@@ -12,11 +12,15 @@
 #include "agent/adapter.h"
 #include "agent/adapter_scopes.h"
 #include "agent/frames.h"
+#include "agent/layer_folds.h"
 #include "agent/layers.h"
 #include "agent/torch_memory.h"
 #include "format/torch_scopes.h"
 
-/* nn.Module keeps its parts in a dict that it has under this name. */
+/*
+ * nn.Module keeps its parts in a dict that it has under this name.  TorchScript has something else
+ * there, and runs the parts without Python: its modules are layers without parts.
+ */
 static PyObject *parts_of(PyObject *module)
 {
 	static PyObject *key;
@@ -27,7 +31,7 @@ static PyObject *parts_of(PyObject *module)
 	if (attributes && key && py_is(attributes, py.DictType))
 		parts = py.Dict_Get(attributes, key);
 	if (parts)
-		parts = py_is(parts, py.DictType) ? py_new_ref(parts) : NULL;
+		parts = py_is(parts, py.DictType) ? py_new_ref(parts) : py.Dict_New();
 	py_drop(attributes);
 	py.Err_Clear();
 	return parts;
@@ -115,19 +119,20 @@ static void graph_begins(struct ring *r)
 }
 
 static const struct adapter_function functions[] = {
-	{ "torch/nn/modules/module.py", "Module._wrapped_call_impl", module_begins, module_ends },
+	{ "torch/nn/modules/module.py", "Module._wrapped_call_impl", module_begins, module_ends,
+	  &layer_folds.rests },
 	{ "torch/utils/data/dataloader.py", "_MultiProcessingDataLoaderIter._get_data", wait_begins,
-	  adapter_scope_end },
+	  adapter_scope_end, NULL },
 	{ "torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", load_begins,
-	  adapter_scope_end },
+	  adapter_scope_end, NULL },
 	{ "torch/utils/data/_utils/fetch.py", "_IterableDatasetFetcher.fetch", load_begins,
-	  adapter_scope_end },
-	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, adapter_scope_end },
+	  adapter_scope_end, NULL },
+	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, adapter_scope_end, NULL },
 	{ "torch/_inductor/output_code.py", "CompiledFxGraph.__call__", graph_begins,
-	  adapter_scope_end },
+	  adapter_scope_end, NULL },
 	/* Until 2.5. */
 	{ "torch/_inductor/codecache.py", "CompiledFxGraph.__call__", graph_begins,
-	  adapter_scope_end },
+	  adapter_scope_end, NULL },
 };
 
 const struct adapter adapter_torch = { functions, sizeof(functions) / sizeof(functions[0]) };

@@ -19,8 +19,8 @@ static void profiler_has_ended(struct ring *r)
 }
 
 static const struct adapter_function functions[] = {
-	{ "torch/autograd/profiler.py", "profile._prepare_trace", profiler_begins, NULL },
-	{ "torch/autograd/profiler.py", "profile.__exit__", NULL, profiler_has_ended },
+	{ "torch/autograd/profiler.py", "profile._prepare_trace", profiler_begins, NULL, NULL },
+	{ "torch/autograd/profiler.py", "profile.__exit__", NULL, profiler_has_ended, NULL },
 };
 
 const struct adapter adapter_torch_profiler = { functions,

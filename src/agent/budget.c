@@ -12,6 +12,8 @@ static struct {
 	double hook_ticks;         /* of it, timed; 0: not known */
 	int64_t most_ns;           /* credit is capped here */
 	_Atomic int64_t credit_ns;
+	_Atomic uint64_t surplus_ns;
+	_Atomic uint32_t worked_ppm;
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
 	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already, */
@@ -31,6 +33,8 @@ void budget_start(const struct shm_header *h)
 	bucket.hook_ticks = 0;
 	atomic_store_explicit(&bucket.left_out, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
+	atomic_store_explicit(&bucket.surplus_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&bucket.worked_ppm, 1000000, memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_at_ns, stamp_monotonic(), memory_order_relaxed);
@@ -144,6 +148,37 @@ uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns)
 	return part_of(elapsed_ns, bucket.gpu_ppm);
 }
 
+void budget_set_worked(double share)
+{
+	atomic_store_explicit(&bucket.worked_ppm, (uint32_t)(share < 1 ? share * 1e6 : 1e6),
+			      memory_order_relaxed);
+}
+
+uint64_t budget_worked_ns(uint64_t elapsed_ns)
+{
+	return part_of(elapsed_ns, atomic_load_explicit(&bucket.worked_ppm, memory_order_relaxed));
+}
+
+uint64_t budget_take_surplus_ns(void)
+{
+	return atomic_exchange_explicit(&bucket.surplus_ns, 0, memory_order_relaxed);
+}
+
+void budget_lend_ns(uint64_t ns)
+{
+	int64_t credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
+	int64_t left;
+
+	/* No debt that would outlast its cause by more than the time that credit is kept for. */
+	do {
+		left = credit - (int64_t)ns;
+		if (left < -bucket.most_ns)
+			left = -bucket.most_ns;
+	} while (left < credit && !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit,
+									 left, memory_order_relaxed,
+									 memory_order_relaxed));
+}
+
 uint64_t budget_began_ns(void)
 {
 	return bucket.began_ns;
@@ -151,7 +186,7 @@ uint64_t budget_began_ns(void)
 
 uint64_t budget_left_ns(uint64_t elapsed_ns)
 {
-	uint64_t earned = budget_earned_ns(elapsed_ns);
+	uint64_t earned = budget_earned_ns(budget_worked_ns(elapsed_ns));
 	uint64_t outside = part_of(elapsed_ns,
 				   atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed));
 
@@ -192,13 +227,20 @@ int64_t budget_credit_at(uint64_t now_ns)
 	if (now_ns > then &&
 	    atomic_compare_exchange_strong_explicit(&bucket.paid_until_ns, &then, now_ns,
 						    memory_order_relaxed, memory_order_relaxed))
-		atomic_fetch_add_explicit(&bucket.credit_ns, (int64_t)budget_earned_ns(elapsed),
+		atomic_fetch_add_explicit(&bucket.credit_ns,
+					  (int64_t)budget_earned_ns(budget_worked_ns(elapsed)),
 					  memory_order_relaxed);
 	credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
-	while (credit > bucket.most_ns &&
-	       !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, bucket.most_ns,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
+	while (credit > bucket.most_ns) {
+		if (atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit,
+							  bucket.most_ns, memory_order_relaxed,
+							  memory_order_relaxed)) {
+			atomic_fetch_add_explicit(&bucket.surplus_ns,
+						  (uint64_t)(credit - bucket.most_ns),
+						  memory_order_relaxed);
+			break;
+		}
+	}
 	return credit < bucket.most_ns ? credit : bucket.most_ns;
 }
 

@@ -5,13 +5,14 @@
  *
  * The GPU has a part for itself (gpu_windows.c); this is the rest, for everything else.
  * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
- * a slow minute.  Events are paid by the lot: an event takes one decrement and
- * one branch, the clock is read at the end of a lot.  What to do when the bucket
- * is overdrawn is for the hooks to know.  Where others have the CPUs as well, what
- * recording takes costs the program more than that: the recorder says how much
- * (shm_process.contention_percent).  What it costs the program from outside is paid from
- * the same credit (shm_process.outside_ns).  The account is kept without a budget,
- * too: the recorder reads it in the process's entry.
+ * a slow minute; the GPU gets what is beyond it.  In a process that uses a GPU only the time
+ * counts in which it works: one that waits for requests is not to pay for the wait with each of
+ * them.  Events are paid by the lot: an event takes one decrement and one branch, the clock is read
+ * at the end of a lot.  What to do when the bucket is overdrawn is for the hooks to know.  Where
+ * others have the CPUs as well, what recording takes costs the program more than that: the recorder
+ * says how much (shm_process.contention_percent).  What it costs the program from outside is paid
+ * from the same credit (shm_process.outside_ns).  The account is kept without a budget, too: the
+ * recorder reads it in the process's entry.
  *
  * Any thread, with or without the GIL.  A forked child goes on with its parent's
  * credit, or a program that forks all day would have a fresh one all day.
@@ -30,7 +31,7 @@
  * promised it may have the other two.
  */
 #define BUDGET_SHARE_PCT 40u
-#define BUDGET_GPU_PCT 60u /* the GPU's: what its recording costs is measured as a whole */
+#define BUDGET_GPU_PCT 40u /* the GPU's: what its recording costs is measured as a whole */
 #define BUDGET_LOT 256     /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
@@ -103,7 +104,16 @@ static inline void budget_count(struct ring *r, int32_t n)
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns);     /* at most an hour's */
 uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns); /* likewise, of the GPU's part */
-uint64_t budget_began_ns(void);                     /* CLOCK_MONOTONIC */
+
+/* Of late the process has worked for so much of the time; all of it until this is called. */
+void budget_set_worked(double share);
+uint64_t budget_worked_ns(uint64_t elapsed_ns); /* of it, by that */
+
+uint64_t budget_take_surplus_ns(void); /* what this account could not keep since the last time */
+
+/* The GPU has spent more than it had, and cannot do with less: so this account has to. */
+void budget_lend_ns(uint64_t ns);
+uint64_t budget_began_ns(void);               /* CLOCK_MONOTONIC */
 uint64_t budget_left_ns(uint64_t elapsed_ns); /* of it, if all costs from outside as of late */
 uint64_t budget_spent_ns(void);               /* by this process; 0 when not recording */
 

@@ -8,6 +8,7 @@
  */
 #include "agent/calibration.h"
 #include "agent/calls.h"
+#include "agent/layer_folds.h"
 #include "agent/leave_out.h"
 
 /*
@@ -17,7 +18,8 @@
  */
 static const int tool_ids[] = { 3, 4, 5 };
 
-#define LAST_TOOL_ID 5 /* that Python programs can have */
+#define LAST_TOOL_ID 5  /* that Python programs can have */
+#define RUN_AGAIN 1000u /* functions, when all are listened to again */
 
 static int tool = -1;
 static PyObject *monitoring;              /* the module-like namespace sys.monitoring */
@@ -27,13 +29,33 @@ static bool discovering;                  /* see calls_discover() */
 static long all_events, unwinding_events; /* bits of sys.monitoring.events */
 
 static void obey(enum leave_out_order order);
+static bool rest_is_dear(void);
 
 static void stop(void);
+
+static bool rests(const struct code_note *note)
+{
+	return note && note->watch && watch_rests(note->watch);
+}
+
+/*
+ * A watched function that nobody wants to hear of for a while.  Its returns come by all the same,
+ * if they can be afforded: maybe nothing else does, to see that it is time to listen again.
+ */
+static PyObject *unheard(uint8_t kind, bool can_disable)
+{
+	if (!can_disable || (kind == RECORD_RETURN && !rest_is_dear()))
+		return py.None;
+	left_disabled = true;
+	return py_new_ref(disable);
+}
 
 /* Only functions that are watched are of interest a second time. */
 static PyObject *discovered(struct ring *r, uint8_t kind, const struct code_note *note,
 			    bool can_disable)
 {
+	if (rests(note))
+		return unheard(kind, can_disable);
 	if (note && note->watch)
 		watch_event(r, note->watch, kind);
 	else if (can_disable)
@@ -61,11 +83,15 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 		obey(leave_out_look(r, note, kind));
 		shorten_lot(r);
 	}
+	if (rests(note) && !note->left_out)
+		leave_out_watched(note);
 	if (r->heard != leave_out_said)
 		leave_out_tell(r);
 	if (note && note->left_out) {
 		if (!can_disable)
 			return py.None;
+		if (rests(note))
+			return unheard(kind, can_disable);
 		left_disabled = true;
 		return py_new_ref(disable);
 	}
@@ -261,6 +287,29 @@ static void obey(enum leave_out_order order)
 	set_events(all_events);
 	restart_disabled();
 	leave_out_everything_is_on();
+	layer_folds_wake();
+}
+
+/* Listens again if it is time to.  Where functions are seen but once, all are seen once more then.
+ */
+static bool rest_is_dear(void)
+{
+	size_t known = code_table_count(&codes_index);
+	/* Only those that run again are instrumented anew; a model runs some hundred. */
+	uint64_t cost_ns = (known < RUN_AGAIN ? known : RUN_AGAIN) * (uint64_t)CODES_INSTRUMENT_NS;
+	enum layer_rest rest = layer_folds_rested(cost_ns);
+
+	if (rest != LAYER_REST_IS_OVER)
+		return rest == LAYER_REST_IS_DEAR;
+	budget_spend_ns(cost_ns);
+	if (!discovering) {
+		obey(LEAVE_OUT_EXAMINE);
+	} else if (is_only_tool()) {
+		restart_disabled();
+		left_disabled = true;
+		layer_folds_wake();
+	}
+	return false;
 }
 
 static void stop(void)
@@ -290,6 +339,8 @@ static enum shm_refusal start(bool discover)
 	if (!take_tool_id())
 		return SHM_REFUSED_NO_TOOL_ID;
 	leave_out_start();
+	layer_folds_reset();
+	layer_folds_can_rest = true;
 	if (!discover)
 		calibration_without_hook(CALIBRATION_CALLS + 1);
 	if (!register_callbacks() || set_events(all_events)) {

@@ -199,8 +199,19 @@ static void on_device(struct ring *r, const struct cupti_device *d)
 	push(r, RECORD_GPU_DEVICE, d->id, &p);
 }
 
-/* True: of a CUDA graph's node. */
-static bool on_record(struct ring *r, const struct cupti_activity *a)
+/* What a buffer held. */
+struct tally {
+	uint64_t records, nodes; /* of them nodes of CUDA graphs */
+	uint64_t device_ns;
+};
+
+static void count(struct tally *t, uint64_t graph_node, uint64_t start, uint64_t end)
+{
+	t->nodes += graph_node != 0;
+	t->device_ns += start && end > start ? end - start : 0;
+}
+
+static void on_record(struct ring *r, const struct cupti_activity *a, struct tally *t)
 {
 	const struct cupti_kernel *kernel = (const void *)a;
 	const struct cupti_copy *copy = (const void *)a;
@@ -211,19 +222,23 @@ static bool on_record(struct ring *r, const struct cupti_activity *a)
 	case CUPTI_KIND_CONCURRENT_KERNEL:
 		if (is_wanted(kernel->device, kernel->correlation))
 			on_kernel(r, kernel);
-		return kernel->graph_node != 0;
+		count(t, kernel->graph_node, kernel->start, kernel->end);
+		break;
 	case CUPTI_KIND_COPY:
 		if (is_wanted(copy->device, copy->correlation))
 			on_copy(r, copy);
-		return copy->graph_node != 0;
+		count(t, copy->graph_node, copy->start, copy->end);
+		break;
 	case CUPTI_KIND_PEER_COPY:
 		if (is_wanted(peer->device, peer->correlation))
 			on_peer_copy(r, peer);
-		return peer->graph_node != 0;
+		count(t, peer->graph_node, peer->start, peer->end);
+		break;
 	case CUPTI_KIND_MEMSET:
 		if (is_wanted(set->device, set->correlation))
 			on_memset(r, set);
-		return set->graph_node != 0;
+		count(t, set->graph_node, set->start, set->end);
+		break;
 	case CUPTI_KIND_OVERHEAD:
 		on_overhead(r, (const void *)a);
 		break;
@@ -233,7 +248,6 @@ static bool on_record(struct ring *r, const struct cupti_activity *a)
 	default:
 		break;
 	}
-	return false;
 }
 
 /* From how long the last one lasted. */
@@ -272,7 +286,8 @@ bool gpu_activity_in_hand(void)
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
 	struct cupti_activity *a = NULL;
-	size_t dropped = 0, records = 0, nodes = 0;
+	struct tally tally = { 0 };
+	size_t dropped = 0;
 	int result = CUPTI_OK;
 	struct ring *r;
 
@@ -282,10 +297,10 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	if (r)
 		session_name_thread(r, "CUPTI");
 	while (r && valid && gpu_is_on() && !(result = cupti.GetNextRecord(buffer, valid, &a))) {
-		nodes += on_record(r, a);
-		records++;
+		on_record(r, a, &tally);
+		tally.records++;
 	}
-	gpu_windows_count(records - nodes, nodes);
+	gpu_windows_count(tally.records - tally.nodes, tally.nodes, tally.device_ns);
 	if (result && result != CUPTI_NO_MORE_RECORDS)
 		gpu_stop_for("the GPU recording ends here: CUPTI's records cannot be read", result);
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)

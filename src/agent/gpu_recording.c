@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/budget.h"
 #include "agent/cupti.h"
 #include "agent/frames.h"
 #include "agent/hot.h"
@@ -316,6 +317,7 @@ static void in_forked_child(void)
 
 static void begin(void)
 {
+	uint64_t began_ns = stamp_monotonic();
 	struct session *s;
 	char text[512];
 	int result;
@@ -350,6 +352,7 @@ static void begin(void)
 	pthread_atfork(NULL, NULL, in_forked_child);
 	atexit(gpu_fetch_last);
 	start_thread(flush_now_and_then, NULL);
+	budget_spend_once_ns(stamp_monotonic() - began_ns);
 }
 
 /* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */

@@ -48,10 +48,10 @@ void gpu_pause(enum gpu_pause_reason reason, const char *text);
 void gpu_resume(enum gpu_pause_reason reason);
 
 /*
- * gpu_windows.c: so much was recorded, of CUDA graphs and other activities; and what to do
- * about it, now and then.
+ * gpu_windows.c: so much was recorded, of CUDA graphs and other activities, and took the device so
+ * long, one stream's beside another's; and what to do about it, now and then.
  */
-void gpu_windows_count(uint64_t activities, uint64_t nodes);
+void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns);
 void gpu_windows_turn(void);
 
 /* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */

@@ -4,16 +4,24 @@
 #include <string.h>
 
 #include "agent/budget.h"
+#include "agent/watch.h"
 
 #define SHARE 2u /* layers may have one part of so many of the budget */
+#define KEPT_PART 16u
+/* So many looks in a row are to say that it is too much: a model's first calls are unlike the rest.
+ */
+#define FOLD_PATIENCE 4u
+#define REST_PATIENCE 32u
 #define AGAIN_FIRST_NS 2000000000ull
 #define AGAIN_LAST_NS 64000000000ull
 #define AGAIN_SPARE_NS 2000000 /* credit that there must be for what is seen then */
 #define LENGTHS 64u            /* powers of two of ticks */
 
 struct layer_folds layer_folds;
+bool layer_folds_can_rest;
 
-static uint32_t census; /* the newest time that calls were timed */
+static uint32_t census;  /* the newest time that calls were timed */
+static uint32_t overdue; /* looks in a row that found too much */
 static uint64_t since_ns, again_at_ns, again_after_ns;
 static uint32_t *decisions;
 static size_t decisions_cap;
@@ -85,6 +93,15 @@ static void unfold(void *entry, void *unused)
 	((struct layer_note *)entry)->folded = false;
 }
 
+static void unfold_later(uint64_t now_ns)
+{
+	if (again_at_ns)
+		return;
+	again_at_ns = now_ns + again_after_ns;
+	if (again_after_ns < AGAIN_LAST_NS)
+		again_after_ns *= 2;
+}
+
 /* The shortest go until so many begins and ends are gone. */
 static void fold(uint32_t excess, uint64_t now_ns)
 {
@@ -95,11 +112,73 @@ static void fold(uint32_t excess, uint64_t now_ns)
 	while (length < LENGTHS && (gone += events[length]) < excess)
 		length++;
 	code_table_each(&layer_index, fold_short, &length);
-	if (again_at_ns)
+	unfold_later(now_ns);
+}
+
+static void fold_any(void *entry, void *unused)
+{
+	struct layer_note *note = entry;
+
+	(void)unused;
+	if (note->epoch == session_epoch && !note->folded && say(note->id))
+		note->folded = true;
+}
+
+static bool unfold_all(void)
+{
+	if (!say(0))
+		return false;
+	code_table_each(&layer_index, unfold, NULL);
+	again_at_ns = 0;
+	return true;
+}
+
+/* The call of a hook. */
+static double hook_ns(void)
+{
+	uint32_t ps = budget_event_cost_ps();
+
+	return (ps ? ps : BUDGET_UNKNOWN_PS) / 1e3;
+}
+
+/* False: whoever rests here could not be woken. */
+static bool rest(uint64_t now_ns)
+{
+	if (!layer_folds_can_rest)
+		return false;
+	code_table_each(&layer_index, fold_any, NULL);
+	unfold_later(now_ns);
+	layer_folds.rests = true;
+	return true;
+}
+
+enum layer_rest layer_folds_rested(uint64_t cost_ns)
+{
+	uint64_t now_ns, earned_ns;
+	int64_t credit_ns;
+
+	if (++layer_folds.events < LAYER_FOLDS_LOOK)
+		return LAYER_REST_GOES_ON;
+	now_ns = stamp_monotonic();
+	credit_ns = budget_credit_at(now_ns);
+	earned_ns = budget_earned_ns(budget_worked_ns(now_ns - since_ns));
+	layer_folds.events = 0;
+	since_ns = now_ns;
+	if (credit_ns < 0 && LAYER_FOLDS_LOOK * hook_ns() > (double)earned_ns / SHARE)
+		return LAYER_REST_IS_DEAR;
+	return now_ns >= again_at_ns && credit_ns > AGAIN_SPARE_NS + (int64_t)cost_ns
+		       ? LAYER_REST_IS_OVER
+		       : LAYER_REST_GOES_ON;
+}
+
+void layer_folds_wake(void)
+{
+	if (!layer_folds.rests || !unfold_all())
 		return;
-	again_at_ns = now_ns + again_after_ns;
-	if (again_after_ns < AGAIN_LAST_NS)
-		again_after_ns *= 2;
+	layer_folds.rests = layer_folds.measures = false;
+	overdue = 0;
+	layer_folds.events = layer_folds.recorded = 0;
+	since_ns = stamp_monotonic();
 }
 
 void layer_folds_reset(void)
@@ -107,27 +186,50 @@ void layer_folds_reset(void)
 	memset(&layer_folds, 0, sizeof(layer_folds));
 	layer_folds.epoch = session_epoch;
 	since_ns = stamp_monotonic();
+	overdue = 0;
 	again_at_ns = 0;
 	again_after_ns = AGAIN_FIRST_NS;
 	code_table_each(&layer_index, unfold, NULL);
 }
 
+/* What a begin or an end takes: that, and what the adapter does then. */
+static double cost_ns_of(bool recorded)
+{
+	return hook_ns() + watch_cost_ns(recorded);
+}
+
+/* They were timed, and took so much more than they may; all that there is is `may_ns`. */
+static void give_way(double excess_ns, double may_ns, uint64_t now_ns)
+{
+	double least_ns = layer_folds.events * cost_ns_of(false);
+	double saved_ns = cost_ns_of(true) - cost_ns_of(false);
+	/* To fold the last few would save next to nothing: the model itself is one of them. */
+	double most = (double)layer_folds.recorded - layer_folds.events / KEPT_PART;
+
+	if (overdue >= REST_PATIENCE && least_ns > may_ns && rest(now_ns))
+		return;
+	if (most > 0)
+		fold((uint32_t)(excess_ns < most * saved_ns ? excess_ns / saved_ns : most) + 1,
+		     now_ns);
+}
+
 void layer_folds_look(void)
 {
-	uint64_t now_ns = stamp_monotonic(), ps = budget_event_cost_ps();
-	uint64_t cost_ns = layer_folds.recorded * (ps ? ps : BUDGET_UNKNOWN_PS) / 1000u;
-	uint64_t may_cost_ns = budget_earned_ns(now_ns - since_ns) / SHARE;
+	uint64_t now_ns = stamp_monotonic();
+	uint32_t recorded = layer_folds.recorded, folded = layer_folds.events - recorded;
+	double may_ns = (double)budget_earned_ns(budget_worked_ns(now_ns - since_ns));
+	double cost_ns = recorded * cost_ns_of(true) + folded * cost_ns_of(false);
 	int64_t credit_ns = budget_credit_at(now_ns);
-	bool too_much = credit_ns < 0 && cost_ns > may_cost_ns;
+	bool too_much = credit_ns < 0 && cost_ns > may_ns / SHARE;
 
+	overdue = too_much ? overdue + 1 : 0;
 	if (too_much && layer_folds.measures)
-		fold((uint32_t)(layer_folds.recorded * (cost_ns - may_cost_ns) / cost_ns), now_ns);
-	census += too_much && !layer_folds.measures;
-	layer_folds.measures = too_much && !layer_folds.measures;
-	if (again_at_ns && now_ns >= again_at_ns && credit_ns > AGAIN_SPARE_NS && say(0)) {
-		code_table_each(&layer_index, unfold, NULL);
-		again_at_ns = 0;
-	}
+		give_way(cost_ns - may_ns / SHARE, may_ns, now_ns);
+	layer_folds.measures = overdue >= FOLD_PATIENCE && !layer_folds.measures;
+	census += layer_folds.measures;
+	if (!layer_folds.rests && again_at_ns && now_ns >= again_at_ns &&
+	    credit_ns > AGAIN_SPARE_NS)
+		unfold_all();
 	layer_folds.events = layer_folds.recorded = 0;
 	since_ns = now_ns;
 }

@@ -3,9 +3,10 @@
  * layer around them.
  *
  * Layers may have half of the budget.  When it is overdrawn and they take more, the next ones
- * are timed, and so many of the shortest go that the rest fits.  All are recorded again
- * after a while, when there is credit.  Each thread tells of it in its own ring.  All with
- * the GIL.
+ * are timed, and so many of the shortest go that the rest fits.  One that is folded still costs the
+ * call that tells of it: where these alone would take all that there is, all are folded and nobody
+ * listens (`rests`).  All are recorded again after a while, when there is credit.  Each thread
+ * tells of it in its own ring.  All with the GIL.
  */
 #ifndef AGENT_LAYER_FOLDS_H
 #define AGENT_LAYER_FOLDS_H
@@ -17,6 +18,7 @@
 struct layer_folds {
 	uint32_t epoch;            /* the recording that this is about */
 	bool measures;             /* calls are timed */
+	bool rests;                /* calls are not listened to */
 	uint32_t events, recorded; /* begins and ends since the last look; of them in the trace */
 	uint32_t said;             /* decisions so far; see layer_folds_decision() */
 };
@@ -25,6 +27,24 @@ extern struct layer_folds layer_folds;
 
 void layer_folds_look(void);
 void layer_folds_reset(void); /* another recording has begun */
+
+/* Set by the hook that can stop listening, and asks for `rests` before it tells of a layer. */
+extern bool layer_folds_can_rest;
+
+/*
+ * For a hook that still hears of the ends of calls while it rests: one came by.  It is time to
+ * listen again when there is credit for that and for its cost.
+ */
+enum layer_rest {
+	LAYER_REST_GOES_ON,
+	LAYER_REST_IS_OVER,
+	LAYER_REST_IS_DEAR, /* even this is too much: hear of nothing until all is listened to */
+};
+
+enum layer_rest layer_folds_rested(uint64_t cost_ns);
+
+/* Everything is listened to again, for whatever reason: so are layers. */
+void layer_folds_wake(void);
 
 /* The nth thing that each thread has to tell: a layer that is folded; 0: none is any more. */
 uint32_t layer_folds_decision(uint32_t n);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "agent/budget.h"
 #include "agent/frames.h"
 #include "agent/layer_folds.h"
 
@@ -56,13 +55,20 @@ static struct layer_stack *stack_of(struct ring *r)
 	return s;
 }
 
+static void count(struct ring *r, struct layer_stack *s, bool recorded)
+{
+	layer_folds_count(recorded);
+	/* Nobody may come by any more. */
+	if (__builtin_expect(layer_folds.rests, 0))
+		tell(r, s);
+}
+
 /* An id of 0: it costs, and is not recorded. */
-static void push(struct ring *r, uint8_t kind, uint32_t id)
+static void push(struct ring *r, struct layer_stack *s, uint8_t kind, uint32_t id)
 {
 	if (id)
 		ring_push(r, kind, id);
-	budget_count(r, 1);
-	layer_folds_count(id);
+	count(r, s, id);
 }
 
 /* Ends what is open from there on: the end of the outermost one is that of all. */
@@ -73,7 +79,7 @@ static void end_from(struct ring *r, struct layer_stack *s, unsigned at)
 	while (outermost + 1 < s->depth && !s->open[outermost].id)
 		outermost++;
 	s->depth = at;
-	push(r, RECORD_LAYER_END, s->open[outermost].id);
+	push(r, s, RECORD_LAYER_END, s->open[outermost].id);
 }
 
 /* It ends as it should: its module is there. */
@@ -114,6 +120,11 @@ void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kin
 
 	if (!s)
 		return;
+	note = code_table_find(&layer_index, module);
+	if (note && note->folded && note->epoch == session_epoch) {
+		count(r, s, false); /* it is the layer's around it, and so will be its end */
+		return;
+	}
 	/* What was begun in this very frame, or rather one in its place, is over. */
 	end_dead(r, s, true);
 	if (s->depth == OPEN_MAX)
@@ -124,10 +135,10 @@ void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kin
 	s->open[s->depth++] = (struct open_layer){
 		.frame = frames_newest(),
 		.module = module,
-		.id = note->folded ? 0 : note->id,
+		.id = note->id,
 		.since = layer_folds.measures ? stamp_now(r->clock) : 0,
 	};
-	push(r, RECORD_LAYER_BEGIN, s->open[s->depth - 1].id);
+	push(r, s, RECORD_LAYER_BEGIN, s->open[s->depth - 1].id);
 }
 
 void layers_end_here(struct ring *r)
@@ -135,12 +146,15 @@ void layers_end_here(struct ring *r)
 	const void *frame = frames_newest().frame;
 	struct layer_stack *s = stack_of(r);
 
-	for (unsigned i = s && frame ? s->depth : 0; i-- > 0;) {
+	if (!s)
+		return;
+	for (unsigned i = frame ? s->depth : 0; i-- > 0;) {
 		if (s->open[i].frame.frame == frame) {
 			end_open(r, s, i);
 			return;
 		}
 	}
+	count(r, s, false);
 }
 
 void layers_end(struct ring *r, const PyObject *module)

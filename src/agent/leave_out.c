@@ -167,6 +167,7 @@ void leave_out_everything_is_on(void)
 	if (now.unwinding_off)
 		say(RECORD_UNWINDING, 1);
 	now.unwinding_off = false;
+	now.examine_at_ns = 0;
 	/* At once, not when the credit is gone: what was too much is too much again. */
 	now.share = FIRST_SHARE;
 	now.size = CENSUS_FIRST;
@@ -232,16 +233,21 @@ static bool may_leave_out(const struct code_note *note)
 	       note->events >= now.least;
 }
 
-static void leave_out(struct code_note *note)
+static bool leave_out(struct code_note *note)
 {
 	if (!say(RECORD_LEFT_OUT, note->id))
-		return;
+		return false;
 	note->left_out = true;
 	if (!note->was_left_out)
 		budget_count_left_out();
 	note->was_left_out = true;
-	remove_excess(note->events);
-	examine_later(stamp_monotonic());
+	return true;
+}
+
+void leave_out_watched(struct code_note *note)
+{
+	if (leave_out(note))
+		examine_later(stamp_monotonic());
 }
 
 static void count(struct code_note *note, bool unwinds)
@@ -267,8 +273,9 @@ static enum leave_out_order look(struct ring *r, struct code_note *note, bool un
 		now.unwinds = 0;
 		examine_later(stamp_monotonic());
 		order = LEAVE_OUT_UNWINDING;
-	} else if (may_leave_out(note)) {
-		leave_out(note);
+	} else if (may_leave_out(note) && leave_out(note)) {
+		remove_excess(note->events);
+		examine_later(stamp_monotonic());
 	}
 	if (++now.seen >= now.size || (now.phase == PURGE && !now.excess))
 		end_phase(r);

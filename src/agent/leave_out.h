@@ -37,6 +37,10 @@ void leave_out_start(void);
  */
 enum leave_out_order leave_out_look(struct ring *r, struct code_note *note, uint8_t kind);
 
+/* Nobody wants to hear of this function for a while (watch_rests()): it is left out like the
+ * others. */
+void leave_out_watched(struct code_note *note);
+
 /* The hook has done as ordered. */
 void leave_out_unwinding_is_off(void);
 void leave_out_everything_is_on(void);

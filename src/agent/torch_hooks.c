@@ -19,8 +19,10 @@ static PyObject *before_forward(PyObject *self, PyObject *const *args, ssize_t n
 	struct ring *r = session_ring();
 
 	(void)self;
-	if (r && n > 0)
+	if (r && n > 0) {
 		layers_begin(r, args[0], &torch_modules);
+		budget_count(r, 1);
+	}
 	return py_new_ref(py.None);
 }
 
@@ -32,6 +34,7 @@ static PyObject *after_forward(PyObject *self, PyObject *const *args, ssize_t n)
 	if (r && n > 0) {
 		layers_end(r, args[0]);
 		torch_memory_pass(r);
+		budget_count(r, 1);
 	}
 	return py_new_ref(py.None);
 }

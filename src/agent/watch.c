@@ -10,6 +10,12 @@ static const struct adapter *const adapters[] = { &adapter_torch, &adapter_torch
 #define TIMED_EACH 16u
 #define MOST_NS 50000u /* what takes longer was interrupted, or comes once: naming a model */
 
+/* Of the mean: how much the newest counts, and how far off it may be.  One that was interrupted, or
+ * that names a model, says nothing about the next. */
+#define MEAN_NEWEST 16
+#define MEAN_TIMES 4
+#define MEAN_FIRST_NS 250
+
 #define ADAPTERS (sizeof(adapters) / sizeof(adapters[0]))
 
 static bool ends_with(const struct text *t, const char *end)
@@ -40,27 +46,55 @@ uint8_t watch_of(const struct text *name, const struct text *file)
 	return 0;
 }
 
-static void tell(struct ring *r, uint8_t watch, uint8_t kind)
+static const struct adapter_function *function_of(uint8_t watch)
 {
 	size_t at = watch - 1u, i = 0;
-	const struct adapter_function *f;
 
 	while (i < ADAPTERS && at >= adapters[i]->count)
 		at -= adapters[i++]->count;
-	if (i == ADAPTERS)
+	return i < ADAPTERS ? &adapters[i]->functions[at] : NULL;
+}
+
+bool watch_rests(uint8_t watch)
+{
+	const struct adapter_function *f = function_of(watch);
+
+	return f && f->rests && *f->rests;
+}
+
+static void tell(struct ring *r, uint8_t watch, uint8_t kind)
+{
+	const struct adapter_function *f = function_of(watch);
+
+	if (!f)
 		return;
-	f = &adapters[i]->functions[at];
 	if (kind == RECORD_CALL && f->begins)
 		f->begins(r);
 	if ((kind == RECORD_RETURN || kind == RECORD_UNWIND) && f->ends)
 		f->ends(r);
 }
 
+static double mean_ns[2]; /* by whether a record was left */
+
+uint32_t watch_cost_ns(bool recorded)
+{
+	return (uint32_t)mean_ns[recorded];
+}
+
+static void learn(bool recorded, uint64_t ns)
+{
+	double *mean = &mean_ns[recorded];
+	double most = MEAN_TIMES * (*mean > 0 ? *mean : MEAN_FIRST_NS);
+	double seen = (double)ns < most ? (double)ns : most;
+
+	*mean += (seen - *mean) / (*mean > 0 ? MEAN_NEWEST : 1);
+}
+
 /* What an adapter does is unlike recording an event: it is timed by itself, now and then. */
 void watch_event(struct ring *r, uint8_t watch, uint8_t kind)
 {
 	static uint32_t events;
-	uint64_t start_ns, ns;
+	uint64_t start_ns, ns, produced = r->produced;
 
 	if (++events % TIMED_EACH) {
 		tell(r, watch, kind);
@@ -69,5 +103,8 @@ void watch_event(struct ring *r, uint8_t watch, uint8_t kind)
 	start_ns = stamp_monotonic();
 	tell(r, watch, kind);
 	ns = stamp_monotonic() - start_ns;
-	budget_spend_ns((ns < MOST_NS ? ns : MOST_NS) * TIMED_EACH);
+	if (ns > MOST_NS)
+		ns = MOST_NS;
+	learn(r->produced != produced, ns);
+	budget_spend_ns(ns * TIMED_EACH);
 }

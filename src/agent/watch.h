@@ -5,6 +5,7 @@
 #ifndef AGENT_WATCH_H
 #define AGENT_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/ring.h"
@@ -15,5 +16,15 @@ uint8_t watch_of(const struct text *name, const struct text *file);
 
 /* A watched function was entered or left (enum record_kind).  With the GIL. */
 void watch_event(struct ring *r, uint8_t watch, uint8_t kind);
+
+/* Is there nobody who wants to hear of it now?  Then its places may be switched off.  With the GIL.
+ */
+bool watch_rests(uint8_t watch);
+
+/*
+ * What a call of watch_event() takes that leaves something in the trace, or nothing: by those that
+ * were timed, the latest count most; 0: none was.  With the GIL.
+ */
+uint32_t watch_cost_ns(bool recorded);
 
 #endif

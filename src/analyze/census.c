@@ -146,7 +146,12 @@ static void drop_layer(void *ctx, size_t thread, uint32_t depth)
 
 static void fold_layer(void *ctx, size_t thread, uint32_t id)
 {
-	layer_census_fold(&((struct census *)ctx)->layers, thread, id);
+	struct census *c = ctx;
+
+	if (id)
+		layer_census_fold(&c->layers, thread, id);
+	else
+		step_finder_layers_again(&c->finder);
 }
 
 static void follow_graphs(void *ctx, size_t thread, uint64_t what, int64_t time_ns)

@@ -104,6 +104,7 @@ static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size
 		.parent = parent,
 		.thread = (uint32_t)thread,
 		.through = through,
+		.stretch = f->stretch,
 		.first_child = UNIT_NONE,
 		.last_child = UNIT_NONE,
 		.next = UNIT_NONE,
@@ -209,6 +210,11 @@ void step_finder_layer_end(struct step_finder *f, const struct layer_span *s)
 void step_finder_layer_dropped(struct step_finder *f)
 {
 	f->layer = UNIT_NONE;
+}
+
+void step_finder_layers_again(struct step_finder *f)
+{
+	f->stretch++;
 }
 
 void found_steps_release(struct found_steps *s)

@@ -35,6 +35,7 @@ struct step_unit {
 	uint32_t thread;
 	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
 			   */
+	uint32_t stretch; /* of its thread, in which no layer was missed for the budget's sake */
 	bool known;       /* its begin and end are */
 	bool has_loop;    /* in it, or it is one */
 	uint32_t loops;   /* around it */
@@ -63,8 +64,9 @@ struct step_finder {
 	uint64_t calls; /* that were entered */
 	uint8_t *whose; /* by function: 0 not asked yet, 1 the user's, 2 a library's */
 	size_t whose_cap;
-	size_t layer; /* the unit of the outermost layer that is open */
-	bool failed;  /* out of memory */
+	size_t layer;     /* the unit of the outermost layer that is open */
+	uint32_t stretch; /* see step_unit */
+	bool failed;      /* out of memory */
 };
 
 struct found_call {
@@ -96,6 +98,7 @@ void step_finder_left_out(struct step_finder *f, uint32_t function);
 void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, int64_t time_ns);
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s);
 void step_finder_layer_dropped(struct step_finder *f);
+void step_finder_layers_again(struct step_finder *f); /* some may have been missed before */
 void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns);
 /* For traces without layers. */
 void step_finder_launch(struct step_finder *f, size_t thread, int64_t time_ns);

@@ -246,6 +246,16 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The next of the kind, if it is known to be: others may have been missed in between. */
+static size_t next_iteration(const struct search *s, size_t unit, uint64_t kind)
+{
+	size_t next = next_of_kind(s, s->f->units[unit].next, kind);
+
+	return next != UNIT_NONE && s->f->units[next].stretch == s->f->units[unit].stretch
+		       ? next
+		       : UNIT_NONE;
+}
+
 /* How long after the end of one the next begins, as a rule. */
 static int64_t usual_rest(const struct search *s, const struct step_unit *loop, uint64_t kind,
 			  int64_t *room)
@@ -254,7 +264,7 @@ static int64_t usual_rest(const struct search *s, const struct step_unit *loop, 
 
 	for (size_t i = next_of_kind(s, loop->first_child, kind), next; i != UNIT_NONE; i = next) {
 		next = next_of_kind(s, s->f->units[i].next, kind);
-		if (next != UNIT_NONE)
+		if (next_iteration(s, i, kind) != UNIT_NONE)
 			room[n++] = s->f->units[next].start_ns - s->f->units[i].end_ns;
 	}
 	qsort(room, n, sizeof(*room), compare_times);
@@ -266,7 +276,10 @@ static bool same_library_call(const struct search *s, const struct step_unit *u,
 	return u->through && other != UNIT_NONE && s->f->units[other].through == u->through;
 }
 
-/* Iterations of one call of a loop; the last one rests as long as the others do, as a rule. */
+/*
+ * Iterations of one call of a loop; the last one, and one after which some may have been missed,
+ * rests as long as the others do, as a rule.
+ */
 static int add_iterations(struct search *s, const struct step_unit *loop, const struct series *n,
 			  int64_t *room)
 {
@@ -276,14 +289,15 @@ static int add_iterations(struct search *s, const struct step_unit *loop, const 
 	for (size_t i = next_of_kind(s, loop->first_child, n->kind), next; i != UNIT_NONE;
 	     i = next) {
 		const struct step_unit *u = &s->f->units[i];
+		size_t follows = next_iteration(s, i, n->kind);
 		int64_t end_ns = u->end_ns;
 		bool by_library;
 
 		next = next_of_kind(s, u->next, n->kind);
 		by_library = same_library_call(s, u, before) || same_library_call(s, u, next);
 		before = i;
-		if (!by_library && next != UNIT_NONE)
-			end_ns = s->f->units[next].start_ns;
+		if (!by_library && follows != UNIT_NONE)
+			end_ns = s->f->units[follows].start_ns;
 		else if (!by_library && rest_ns > 0)
 			end_ns = u->end_ns + rest_ns < loop->end_ns ? u->end_ns + rest_ns
 								    : loop->end_ns;

@@ -77,9 +77,7 @@ static void drop(struct layer_stack *s, uint32_t at)
 
 void layer_stack_fold(struct layer_stack *s, uint32_t id)
 {
-	if (!id)
-		return;
-	for (uint32_t at = s->depth; at > 0; at--) {
+	for (uint32_t at = id ? s->depth : 0; at > 0; at--) {
 		if (s->open[at - 1].id == id)
 			drop(s, at - 1);
 	}

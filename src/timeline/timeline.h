@@ -121,7 +121,8 @@ struct timeline_visitor {
 	void (*layer)(void *ctx, const struct layer_span *s);
 	/* An open layer goes without a span: those inside it are one less deep from here on. */
 	void (*layer_dropped)(void *ctx, size_t thread, uint32_t depth);
-	void (*layer_folded)(void *ctx, size_t thread, uint32_t id); /* no more recorded; repeats */
+	/* No more recorded; 0: all are again.  Repeats. */
+	void (*layer_folded)(void *ctx, size_t thread, uint32_t id);
 	/* A CUDA call; what: enum cuda_call, or of a later version. */
 	void (*cuda_call)(void *ctx, size_t thread, uint64_t what, int64_t time_ns);
 };

@@ -62,10 +62,11 @@ bool gpu_is_ignored(uint32_t correlation)
 	return false;
 }
 
-void gpu_windows_count(uint64_t activities, uint64_t nodes)
+void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns)
 {
 	(void)activities;
 	(void)nodes;
+	(void)device_ns;
 }
 
 void gpu_stop(const char *text)

@@ -2,10 +2,11 @@
 
 Each variant is a process of its own (on_off.py switches the GPU recording within one).  All are started together and then asked in turn for one block of work each, which
 they time themselves, warm-up excluded: neighbours in time are compared, and one start-up
-serves many pairs.  Fresh processes in every round keep the luck of one process (where its
-memory lies) from becoming the result.
+serves many pairs.  Their main threads take turns on one core: cores of a machine that is shared differ
+by more than what is looked for.  Blocks are short, for its speed changes within a second.  Fresh
+processes in every round keep the luck of one process (where its memory lies) from becoming the result.
 
-    tests/gpu/overhead.py [--rounds N] [--turns N] [--out DIR] [word ...]
+    tests/gpu/overhead.py [--parts] [--rounds N] [--turns N] [--out DIR] [word ...]
 
 Prints lines of the protocol of bench/README.md.
 """
@@ -29,6 +30,7 @@ import paired  # noqa: E402
 
 START_S, BLOCK_S, END_S = 120, 60, 120
 BASE = "off"
+CORE = str(max(os.sched_getaffinity(0)))
 
 Workload = collections.namedtuple("Workload", "name command goals needs")
 Ended = collections.namedtuple("Ended", "seconds bytes")
@@ -36,7 +38,7 @@ Ended = collections.namedtuple("Ended", "seconds bytes")
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
              {"default": 1.05}, ["torch"]),
-    Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "40"],
+    Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "10"],
              {"default": 1.05}, ["torch", "transformers"]),
 ]
 
@@ -63,6 +65,16 @@ class Variant:
 
 VARIANTS = [Variant(BASE), Variant("default", [])]
 
+# Where it goes: without one part each; what nothing takes away, at a budget next to none.
+PARTS = [
+    Variant("no_gpu", ["--no-gpu"]),
+    Variant("no_cpu", ["--no-cpu"]),
+    Variant("no_memory", ["--no-memory"]),
+    Variant("least", ["--max-overhead", "0.1"]),
+    Variant("least_no_gpu", ["--max-overhead", "0.1", "--no-gpu"]),
+    Variant("gpu", ["--no-cpu", "--max-overhead", "100"]),
+]
+
 
 class Stuck(Exception):
     pass
@@ -76,7 +88,8 @@ class Runner:
         self.log = open(os.path.join(folder, variant.name + ".log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(variant.arguments(command, folder), cwd=folder,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.log, env=kit.environment(),
+                                        stderr=self.log,
+                                        env=kit.environment(WORKLOAD_CORE=CORE),
                                         start_new_session=True)
         self.pending = b""
 
@@ -166,10 +179,10 @@ def summarize(workload, rounds):
         workload.name, len(turns), len(rounds),
         1e3 * statistics.median(turn[BASE] for turn in turns))
     for name in names:
-        ratio = paired.summarize([(turn[BASE], turn[name]) for turn in turns])
+        ratio = paired.trimmed([(turn[BASE], turn[name]) for turn in turns])
         goal = " <= %s" % workload.goals[name] if name in workload.goals else ""
         yield "overhead.%s.%s %.4f times%s" % (workload.name, name, ratio.median, goal)
-        each = " ".join("%.4f" % statistics.median(turn[name] / turn[BASE] for turn in times)
+        each = " ".join("%.4f" % paired.trimmed([(turn[BASE], turn[name]) for turn in times]).median
                         for times, _ in rounds)
         yield "# overhead.%s.%s: 95 %% interval %.4f .. %.4f; rounds %s" % (
             workload.name, name, ratio.low, ratio.high, each)
@@ -182,7 +195,8 @@ def measure(workload, args):
     for _ in range(args.rounds):
         folder = tempfile.mkdtemp(prefix="inferscope-overhead-")
         try:
-            rounds.append(play_round(workload, VARIANTS, args.turns, folder))
+            rounds.append(play_round(workload, VARIANTS + (PARTS if args.parts else []),
+                                     args.turns, folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return rounds
@@ -221,7 +235,8 @@ def run_workloads(name, workloads, args, measure, summarize):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="of fresh processes")
-    parser.add_argument("--turns", type=int, default=8, help="in each round; each gives a pair")
+    parser.add_argument("--turns", type=int, default=60, help="in each round; each gives a pair")
+    parser.add_argument("--parts", action="store_true", help="with parts switched off as well")
     parser.add_argument("--out", default=os.environ.get("OUT"), help="where results are kept")
     parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
     args = parser.parse_args()

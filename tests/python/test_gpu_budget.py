@@ -8,17 +8,21 @@ import pytest
 import gpu_trace
 from gpu_double import told
 
-# More launches than 1 % of the time pays for, for so many seconds.
+# More launches than 10 % of the time pays for, for so many seconds.
 MANY = """
     import fake_cuda, sys, time
+    def wait(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
     fake_cuda.init()
     end = time.monotonic() + float(sys.argv[1])
     n = 0
     while time.monotonic() < end:
-        for _ in range(50):
+        for _ in range(60):
             fake_cuda.launch("k")
-        n += 50
-        time.sleep(0.002)
+        n += 60
+        wait(0.002)
     print(n)
 """
 
@@ -29,17 +33,19 @@ CAPTURES = """
     fake_cuda.init()
     lib = fake_cuda.free_gil
     instances = []
-    for turn in range(20):
+    for turn in range(28):
         lib.fake_capture_begin()
         fake_cuda.launch("node")
         instances.append(lib.fake_graph_instantiate(lib.fake_capture_end()))
         end = time.monotonic() + 0.25
         while time.monotonic() < end:
-            for _ in range(50):
+            for _ in range(60):
                 fake_cuda.launch("k")
-            for instance in instances if turn > 11 else ():
+            for instance in instances if turn > 19 else ():
                 lib.fake_graph_replay(instance, 7)
-            time.sleep(0.002)
+            until = time.monotonic() + 0.002
+            while time.monotonic() < until:
+                pass
 """
 
 # More nodes than 1 % of the time pays for.
@@ -58,7 +64,7 @@ REPLAYS = """
     print(json.dumps([instance, replays]))
 """
 
-BUDGET = ("--cpu", "off", "--max-overhead", "1")
+BUDGET = ("--cpu", "off", "--max-overhead", "10")
 
 
 def states(trace):
@@ -66,16 +72,16 @@ def states(trace):
 
 
 def test_what_the_budget_does_not_pay_for_is_left_out_in_windows(record_gpu, work):
-    trace = record_gpu(sys.executable, MANY, 5, options=BUDGET)
+    trace = record_gpu(sys.executable, MANY, 7, options=BUDGET)
     assert gpu_trace.PAUSED in states(trace)
     assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
     launched = int(trace.done.stdout)
-    assert 0 < len(trace.kernels) < launched / 2
+    assert 0 < len(trace.kernels) < launched
     # Inside a window nothing is missing.
     calls = {call.correlation for call in trace.calls}
     assert {kernel.correlation for kernel in trace.kernels} <= calls
     report = json.loads((work / "r.json").read_text())
-    assert report["trust"]["overhead_share"] < 0.02
+    assert report["trust"]["overhead_share"] < 0.12
     assert report["trust"]["unmatched_launches"] == 0
     assert any("max_overhead" in note for note in report["trust"]["notes"])
 
@@ -87,7 +93,7 @@ def test_without_a_bound_all_is_recorded(record_gpu):
 
 
 def test_a_program_that_launches_seldom_is_recorded_wholly(record_gpu):
-    trace = record_gpu(sys.executable, MANY.replace("range(50)", "range(1)").replace("0.002", "0.05"),
+    trace = record_gpu(sys.executable, MANY.replace("range(60)", "range(1)").replace("0.002", "0.05"),
                        2)
     assert states(trace) == [gpu_trace.RECORDING]
 
@@ -104,9 +110,9 @@ AFTER_CALLS = """
     end, n = time.monotonic() + 1, 0
     while time.monotonic() < end:
         f(12)
-        for _ in range(10):
+        for _ in range(3):
             fake_cuda.launch("k")
-        n += 10
+        n += 3
         time.sleep(0.002)
     print(n)
 """
@@ -130,7 +136,7 @@ def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
 @pytest.mark.parametrize("more", [(), ("--graph-nodes",)])
 def test_every_replay_of_a_graph_is_recorded_whatever_it_costs(record_gpu, work, more):
     """CUPTI may hang when it is switched off while graphs are launched; the account tells."""
-    trace = record_gpu(sys.executable, REPLAYS, options=BUDGET + more)
+    trace = record_gpu(sys.executable, REPLAYS, options=("--cpu", "off", "--max-overhead", "1", *more))
     assert states(trace) == [gpu_trace.RECORDING]
     assert len(trace.kernels) == 50 * told(trace)[0][1]
     report = json.loads((work / "r.json").read_text())
@@ -143,7 +149,7 @@ TOOL = """
     fake_cuda.init()
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
-        for _ in range(50):
+        for _ in range(60):
             fake_cuda.launch("k")
         time.sleep(0.002)
     taken = fake_cuda.free_gil.fake_other_tool_subscribes()

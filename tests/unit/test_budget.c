@@ -133,6 +133,63 @@ static void the_gpu_has_a_part_of_its_own(void **state)
 	assert_int_equal(budget_credit_at(start + SECOND), credit);
 }
 
+static void what_is_beyond_the_most_that_is_kept_is_the_gpus(void **state)
+{
+	uint64_t start, surplus;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now();
+	budget_credit_at(start + 10 * SECOND);
+	surplus = budget_take_surplus_ns();
+	/* Ten seconds' less the most, and what there was at the start. */
+	assert_in_range(surplus, 9 * EARNED - BUDGET_SLACK_NS,
+			9 * EARNED - BUDGET_SLACK_NS + BUDGET_FIRST_NS + EARNED);
+	assert_int_equal(budget_take_surplus_ns(), 0);
+	/* Nothing is earned twice, and nothing is left over that is spent. */
+	budget_spend_ns(10 * EARNED);
+	budget_credit_at(start + 19 * SECOND);
+	assert_int_equal(budget_take_surplus_ns(), 0);
+}
+
+static void only_time_in_which_the_process_works_earns(void **state)
+{
+	uint64_t start;
+	int64_t credit;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now();
+	budget_spend_ns(200 * MS);
+	credit = budget_credit_at(start + SECOND);
+	budget_set_worked(0.25);
+	assert_int_equal(budget_credit_at(start + 2 * SECOND), credit + EARNED / 4);
+	assert_int_equal(budget_left_ns(SECOND), EARNED / 4);
+	budget_set_worked(1.7); /* of several threads, or with the device's */
+	assert_int_equal(budget_credit_at(start + 3 * SECOND), credit + EARNED / 4 + EARNED);
+	budget_set_worked(0);
+	assert_int_equal(budget_credit_at(start + 9 * SECOND), credit + EARNED / 4 + EARNED);
+}
+
+static void the_gpus_debt_is_everybodys_but_does_not_outlast_it(void **state)
+{
+	uint64_t start, before;
+	int64_t credit;
+
+	(void)state;
+	join(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now() + SECOND;
+	credit = budget_credit_at(start);
+	before = account_ns();
+	budget_lend_ns(3 * MS);
+	assert_int_equal(budget_credit_at(start), credit - 3 * MS);
+	budget_lend_ns(1000 * SECOND);
+	assert_int_equal(budget_credit_at(start), -(BUDGET_SLACK_NS + EARNED));
+	budget_lend_ns(MS);
+	assert_int_equal(budget_credit_at(start), -(BUDGET_SLACK_NS + EARNED));
+	assert_int_equal(account_ns(), before); /* who spent it said so */
+}
+
 static void time_that_lies_behind_earns_nothing(void **state)
 {
 	uint64_t start;
@@ -272,6 +329,9 @@ int main(void)
 		TEST(what_cannot_be_avoided_leaves_no_debt),
 		TEST(a_quiet_hour_buys_no_slow_minute),
 		TEST(the_gpu_has_a_part_of_its_own),
+		TEST(what_is_beyond_the_most_that_is_kept_is_the_gpus),
+		TEST(only_time_in_which_the_process_works_earns),
+		TEST(the_gpus_debt_is_everybodys_but_does_not_outlast_it),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
 		TEST(what_the_recorder_costs_is_paid_from_the_same_credit_once),

@@ -267,6 +267,15 @@ static void a_call_without_an_end_is_no_step(void **state)
 		     "Net in main: loop 3 300 100 0\n");
 }
 
+static void no_step_lasts_over_a_time_in_which_layers_were_not_recorded(void **state)
+{
+	(void)state;
+	/* The third rests 50 as the others do, and not until the fourth begins. */
+	expect_steps(HEAD "1: +main@10 <1@100 </1@150 <1@200 </1@250 <1@300 </1@350 <-1@360\n"
+			  "1: <-0@5000 <1@5010 </1@5060 <1@5110 </1@5160 -main@6000\n" END,
+		     "Net in main: loop 5 500 100 0\n");
+}
+
 static void little_that_repeats_is_the_whole_run(void **state)
 {
 	(void)state;
@@ -293,6 +302,7 @@ int main(void)
 		cmocka_unit_test(layers_called_from_nowhere_are_steps_themselves),
 		cmocka_unit_test(a_function_that_was_left_out_is_looked_through),
 		cmocka_unit_test(a_call_without_an_end_is_no_step),
+		cmocka_unit_test(no_step_lasts_over_a_time_in_which_layers_were_not_recorded),
 		cmocka_unit_test(little_that_repeats_is_the_whole_run),
 	};
 

@@ -80,6 +80,7 @@ static void a_folded_layer_is_the_time_of_the_one_around(void **state)
 	       "folded Block\n"
 	       "layer Linear 16-20 self 4 depth 1\n"
 	       "layer Net 10-40 self 25 depth 0\n"
+	       "folded none\n"
 	       "layer Block 42-43 self 1 depth 0\n");
 }
 

@@ -112,7 +112,7 @@ static void on_layer_folded(void *ctx, size_t thread, uint32_t id)
 	struct recorded *r = ctx;
 
 	(void)thread;
-	buf_printf(&r->text, "folded %s\n", trace_layer(r->trace, id)->class_name);
+	buf_printf(&r->text, "folded %s\n", id ? trace_layer(r->trace, id)->class_name : "none");
 }
 
 static void record(struct recorded *r, const char *story)

@@ -130,8 +130,11 @@ def serve(warm_up, block):
     go                  warms up and runs a block: its seconds
     pairs SWITCH COUNT  blocks with recording off and on: the seconds of each pair
 
-    So one start-up serves many measurements, and several processes can take turns.
+    So one start-up serves many measurements, and several processes can take turns; this thread
+    does, but none of those that it has started, on the core WORKLOAD_CORE, if that is set.
     """
+    if os.environ.get("WORKLOAD_CORE"):
+        os.sched_setaffinity(0, {int(os.environ["WORKLOAD_CORE"])})
     print(json.dumps({"ready": True}), flush=True)
     switch = None
     for line in sys.stdin:

@@ -1,0 +1,178 @@
+/* links: is_capture is_agent_core */
+/* Which layers are folded when the budget is overdrawn, and when nobody listens any more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "agent/budget.h"
+#include "agent/layer_folds.h"
+#include "agent/watch.h"
+#include "joined.h"
+
+#define FIVE_PERCENT 50000u
+#define EVENT_PS 50000u /* 50 ns */
+#define MS 1000000ll
+#define DEBT_NS (200 * MS) /* more than a slow machine earns meanwhile */
+#define LOOKS 48u          /* more than it takes to decide */
+
+struct code_index layer_index;
+static struct layer_note tiny, large;
+static uint32_t recorded_ns, folded_ns; /* what telling of a layer is said to take */
+
+uint32_t watch_cost_ns(bool recorded)
+{
+	return recorded ? recorded_ns : folded_ns;
+}
+
+static void join(uint32_t recorded, uint32_t folded)
+{
+	static char keys[2][16]; /* addresses that modules might have */
+	struct layer_note *const notes[] = { &tiny, &large };
+	struct recording_options options = {
+		.buffer_bytes = 1u << 20,
+		.cpu_mode = SHM_CPU_AUTO,
+		.budget_ppm = FIVE_PERCENT,
+	};
+
+	join_with(&options);
+	budget_set_event_cost(EVENT_PS, 0);
+	recorded_ns = recorded;
+	folded_ns = folded;
+	for (uint32_t i = 0; i < 2; i++) {
+		*notes[i] = (struct layer_note){ .id = i + 1, .epoch = session_epoch };
+		if (!code_table_find(&layer_index, keys[i]))
+			assert_true(code_table_insert(&layer_index, keys[i], notes[i]));
+	}
+	layer_folds_can_rest = true;
+	layer_folds_reset();
+}
+
+static void pass(long ns)
+{
+	struct timespec pause = { 0, ns };
+
+	nanosleep(&pause, NULL);
+}
+
+/* A call of the layer; ticks: how long it takes. */
+static void call(struct layer_note *note, uint64_t ticks)
+{
+	layer_folds_count(!note->folded);
+	if (layer_folds.measures && !note->folded)
+		layer_folds_measured(note, ticks);
+	layer_folds_count(!note->folded);
+}
+
+/* A hundred small ones to each large one; a look lasts 2 ms at least, which earn 40 us. */
+static void run(unsigned looks)
+{
+	for (unsigned i = 0; i < looks && !layer_folds.rests; i++) {
+		for (unsigned k = 0; k < LAYER_FOLDS_LOOK / 2 && !layer_folds.rests; k++)
+			call(k % 100 ? &tiny : &large, k % 100 ? 1000 : 1000000);
+		pass(2 * MS);
+	}
+}
+
+static void the_shortest_go_by_what_telling_of_them_takes(void **state)
+{
+	(void)state;
+	/* Folded, 512 of them take 26 us + 10, half of what there is and less. */
+	join(4000, 20);
+	run(LOOKS);
+	assert_false(tiny.folded); /* there is credit */
+	budget_spend_ns(DEBT_NS);
+	run(LOOKS);
+	assert_true(tiny.folded);
+	assert_false(large.folded || layer_folds.rests);
+	assert_int_equal(layer_folds_decision(0), tiny.id);
+}
+
+static void events_alone_would_have_been_within_the_budget(void **state)
+{
+	(void)state;
+	/* 512 events at 50 ns take 26 us: only with what the adapter takes it is too much. */
+	join(0, 0);
+	budget_spend_ns(DEBT_NS);
+	for (unsigned i = 0; i < LOOKS; i++) {
+		for (unsigned k = 0; k < LAYER_FOLDS_LOOK / 2; k++)
+			call(&tiny, 1000);
+		pass(8 * MS); /* earn 160 us, of which layers may have half */
+	}
+	assert_false(tiny.folded);
+	recorded_ns = 4000;
+	run(LOOKS);
+	assert_true(tiny.folded);
+}
+
+static void where_even_folded_ones_take_too_much_nobody_listens_for_a_while(void **state)
+{
+	(void)state;
+	/* 512 of them take 1.5 ms, folded, and time earns 40 us or some more. */
+	join(4000, 3000);
+	budget_spend_ns(DEBT_NS);
+	run(LOOKS);
+	assert_true(layer_folds.rests && tiny.folded && large.folded);
+	assert_int_equal(layer_folds.said, 2);
+	/* Not at once, and not without credit. */
+	for (unsigned i = 1; i < LAYER_FOLDS_LOOK; i++)
+		assert_int_equal(layer_folds_rested(0), LAYER_REST_GOES_ON);
+	pass(20 * MS); /* earn 400 us: to hear of 512 ends takes 26 */
+	assert_int_equal(layer_folds_rested(0), LAYER_REST_GOES_ON);
+	/* They come so fast that even this is too much. */
+	for (unsigned i = 1; i < LAYER_FOLDS_LOOK; i++)
+		assert_int_equal(layer_folds_rested(0), LAYER_REST_GOES_ON);
+	assert_int_equal(layer_folds_rested(0), LAYER_REST_IS_DEAR);
+	/* Something else may listen to everything again. */
+	layer_folds_wake();
+	assert_false(layer_folds.rests || tiny.folded || large.folded);
+	assert_int_equal(layer_folds_decision(2), 0);
+}
+
+static void it_listens_again_when_there_is_credit(void **state)
+{
+	unsigned came = 0;
+
+	(void)state;
+	join(4000, 3000);
+	budget_spend_ns(DEBT_NS);
+	run(LOOKS);
+	assert_true(layer_folds.rests);
+	budget_credit_at(stamp_monotonic() + 20000 * MS); /* 20 seconds earn 400 ms */
+	while (layer_folds_rested(0) != LAYER_REST_IS_OVER && came < 3000 * LAYER_FOLDS_LOOK) {
+		if (++came % LAYER_FOLDS_LOOK == 0)
+			pass(MS);
+	}
+	assert_in_range(came, LAYER_FOLDS_LOOK, 3000 * LAYER_FOLDS_LOOK - 1);
+	/* That costs something, too. */
+	for (unsigned i = 0; i < LAYER_FOLDS_LOOK; i++)
+		assert_int_equal(layer_folds_rested(100 * MS), LAYER_REST_GOES_ON);
+}
+
+static void who_could_not_be_woken_does_not_rest(void **state)
+{
+	(void)state;
+	join(4000, 3000);
+	layer_folds_can_rest = false;
+	budget_spend_ns(DEBT_NS);
+	run(LOOKS);
+	assert_false(layer_folds.rests);
+	assert_true(tiny.folded);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_shortest_go_by_what_telling_of_them_takes, leave),
+		cmocka_unit_test_teardown(events_alone_would_have_been_within_the_budget, leave),
+		cmocka_unit_test_teardown(
+			where_even_folded_ones_take_too_much_nobody_listens_for_a_while, leave),
+		cmocka_unit_test_teardown(it_listens_again_when_there_is_credit, leave),
+		cmocka_unit_test_teardown(who_could_not_be_woken_does_not_rest, leave),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
