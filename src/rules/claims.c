@@ -103,6 +103,7 @@ void claims_settle(struct draft *drafts, size_t count)
 		for (size_t i = 0; i < count; i++)
 			if (!drafts[i].settled && (!best || is_better(&p, &drafts[i], best)))
 				best = &drafts[i];
-		grant(&p, best);
+		if (best)
+			grant(&p, best);
 	}
 }

@@ -84,7 +84,7 @@ static size_t rule_count(void)
 
 static int look_at_all(struct judged *j, struct err *err)
 {
-	struct draft *drafts = calloc(rule_count(), sizeof(*drafts));
+	struct draft *drafts = calloc(rule_count() + 1, sizeof(*drafts));
 	size_t count = 0;
 	bool seen;
 	int rc = -1;

@@ -24,7 +24,7 @@
 	"40000@250000000\n"
 #define END "end 300000000 0\n"
 
-#define MS 1000000
+#define MS INT64_C(1000000)
 
 static int64_t part(const struct analysis_step *s, enum time_class c)
 {
@@ -58,6 +58,13 @@ static void assert_near_ms(int64_t ns, double ms)
 		fail_msg("%.3f ms, expected %.3f", (double)ns / MS, ms);
 }
 
+static void add_text(char *story, size_t size, const char *text)
+{
+	size_t n = strlen(story);
+
+	snprintf(story + n, size - n, "%s", text);
+}
+
 /* 25 of fill, as many of another thread. */
 static void add_marks(char *story, size_t size, int threads)
 {
@@ -79,7 +86,7 @@ static void faults_are_where_they_were_seen(void **state)
 		struct told t;
 
 		add_marks(story, sizeof(story), threads);
-		strcat(story, END);
+		add_text(story, sizeof(story), END);
 		s = tell(&t, story)->steps;
 		check_sum(&s->breakdown);
 		/* Those of the other thread are no part of the step. */
@@ -115,7 +122,7 @@ static void a_place_has_no_more_than_its_time(void **state)
 
 	(void)state;
 	add_marks(story, sizeof(story), 1);
-	strcat(story, END);
+	add_text(story, sizeof(story), END);
 	s = tell(&t, story)->steps;
 	check_sum(&s->breakdown);
 	assert_near_ms(part(s, TIME_PAGE_FAULTS), 60);
@@ -141,7 +148,7 @@ static void what_does_not_fit_is_elsewhere(void **state)
 		n += (size_t)snprintf(story + n, sizeof(story) - n,
 				      "fault 1 %d 1 memset /usr/lib/libc.so.6\n",
 				      161000000 + 400000 * i);
-	strcat(story, END);
+	add_text(story, sizeof(story), END);
 	s = tell(&t, story)->steps;
 	check_sum(&s->breakdown);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 40);
