@@ -67,8 +67,8 @@ def summarize(times, seed=1):
 
 
 def trimmed(times, seed=1):
-    """The mean ratio without the tenth of the pairs at each end, as `median`, and its interval.  For
-    what comes and goes: a median would show all of it, or nothing."""
+    """The mean ratio without the tenth of the pairs at each end, as `median`, and its interval.
+    For what comes and goes: a median would show all of it, or nothing."""
     ratios = [other / base for base, other in times]
     cut = len(ratios) // 10
 

@@ -204,7 +204,7 @@ static void give_way(double excess_ns, double may_ns, uint64_t now_ns)
 	double least_ns = layer_folds.events * cost_ns_of(false);
 	double saved_ns = cost_ns_of(true) - cost_ns_of(false);
 	/* To fold the last few would save next to nothing: the model itself is one of them. */
-	double most = (double)layer_folds.recorded - layer_folds.events / KEPT_PART;
+	double most = layer_folds.recorded - (double)layer_folds.events / KEPT_PART;
 
 	if (overdue >= REST_PATIENCE && least_ns > may_ns && rest(now_ns))
 		return;

@@ -1,10 +1,11 @@
 """What `inferscope run` as it comes costs on the GPU machine: variants of one workload take turns.
 
-Each variant is a process of its own (on_off.py switches the GPU recording within one).  All are started together and then asked in turn for one block of work each, which
-they time themselves, warm-up excluded: neighbours in time are compared, and one start-up
-serves many pairs.  Their main threads take turns on one core: cores of a machine that is shared differ
-by more than what is looked for.  Blocks are short, for its speed changes within a second.  Fresh
-processes in every round keep the luck of one process (where its memory lies) from becoming the result.
+Each variant is a process of its own (on_off.py switches the GPU recording within one).  All are
+started together and then asked in turn for one block of work each, which they time themselves,
+warm-up excluded: neighbours in time are compared, and one start-up serves many pairs.  Their main
+threads take turns on one core: cores of a machine that is shared differ by more than what is
+looked for.  Blocks are short, for its speed changes within a second.  Fresh processes in every
+round keep the luck of one process (where its memory lies) from becoming the result.
 
     tests/gpu/overhead.py [--parts] [--rounds N] [--turns N] [--out DIR] [word ...]
 

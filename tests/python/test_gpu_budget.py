@@ -93,8 +93,8 @@ def test_without_a_bound_all_is_recorded(record_gpu):
 
 
 def test_a_program_that_launches_seldom_is_recorded_wholly(record_gpu):
-    trace = record_gpu(sys.executable, MANY.replace("range(60)", "range(1)").replace("0.002", "0.05"),
-                       2)
+    few = MANY.replace("range(60)", "range(1)").replace("0.002", "0.05")
+    trace = record_gpu(sys.executable, few, 2)
     assert states(trace) == [gpu_trace.RECORDING]
 
 
@@ -136,7 +136,8 @@ def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
 @pytest.mark.parametrize("more", [(), ("--graph-nodes",)])
 def test_every_replay_of_a_graph_is_recorded_whatever_it_costs(record_gpu, work, more):
     """CUPTI may hang when it is switched off while graphs are launched; the account tells."""
-    trace = record_gpu(sys.executable, REPLAYS, options=("--cpu", "off", "--max-overhead", "1", *more))
+    options = ("--cpu", "off", "--max-overhead", "1", *more)
+    trace = record_gpu(sys.executable, REPLAYS, options=options)
     assert states(trace) == [gpu_trace.RECORDING]
     assert len(trace.kernels) == 50 * told(trace)[0][1]
     report = json.loads((work / "r.json").read_text())
