@@ -46,6 +46,14 @@ static size_t place_as(struct time_places *places, size_t place, enum time_class
 	return time_places_find(places, &wanted);
 }
 
+/* A share of at most 1; sums of hostile files may be as large as a number can be. */
+static int64_t part_of(int64_t ns, double share)
+{
+	double part = share * (double)ns;
+
+	return part < (double)ns ? (int64_t)part : ns;
+}
+
 static int move_place(struct kind_sum *kind, size_t from, size_t to, double share)
 {
 	size_t old = kind->place_cap;
@@ -60,7 +68,7 @@ static int move_place(struct kind_sum *kind, size_t from, size_t to, double shar
 		kind->places = grown;
 	}
 	for (size_t g = 0; g < STEP_GROUPS; g++) {
-		int64_t ns = (int64_t)(share * (double)kind->places[from].ns[g]);
+		int64_t ns = part_of(kind->places[from].ns[g], share);
 
 		kind->places[from].ns[g] -= ns;
 		kind->places[to].ns[g] = stats_add(kind->places[to].ns[g], ns);
@@ -77,8 +85,8 @@ static int move_idle(struct idle_section *idle, size_t from, size_t to, double s
 		if (moved.place != from || sum->latency)
 			continue;
 		/* Of what is outside of steps nothing is known. */
-		moved.sum.ns = moved.sum.in_steps_ns = (int64_t)(share * (double)sum->in_steps_ns);
-		moved.sum.longest_ns = (int64_t)(share * (double)sum->longest_ns);
+		moved.sum.ns = moved.sum.in_steps_ns = part_of(sum->in_steps_ns, share);
+		moved.sum.longest_ns = part_of(sum->longest_ns, share);
 		sum->ns -= moved.sum.ns;
 		sum->in_steps_ns -= moved.sum.ns;
 		return moved.sum.ns > 0 ? idle_section_put(idle, to, &moved.sum) : 0;
@@ -178,14 +186,17 @@ static int move(struct kind_sum *kind, const struct analysis_step *step, enum fa
 		if (wanted < 1)
 			continue;
 		to = place_as(places, i, TIME_PAGE_FAULTS);
-		moved_ns = (int64_t)(wanted / ns * ns);
+		moved_ns = part_of(kind->places[i].ns[STEPS_ALL], wanted / ns);
+		if (moved_ns > kind->parts[was].ns)
+			moved_ns = kind->parts[was].ns;
 		if (to == SIZE_MAX || move_place(kind, i, to, wanted / ns) ||
 		    move_idle(idle, i, to, wanted / ns))
 			return -1;
 		kind->parts[was].ns -= moved_ns;
 		if (kind->parts[was].sampled_ns > kind->parts[was].ns)
 			kind->parts[was].sampled_ns = kind->parts[was].ns;
-		kind->parts[TIME_PAGE_FAULTS].ns += moved_ns;
+		kind->parts[TIME_PAGE_FAULTS].ns =
+			stats_add(kind->parts[TIME_PAGE_FAULTS].ns, moved_ns);
 	}
 	return 0;
 }
