@@ -154,8 +154,6 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err) ||
 	    series_table_read(&series, t, err))
 		goto out;
-	if (!steps_are_marked(tl) && census_follow_launches(&census, tl, err))
-		goto out;
 	err_set(err, "out of memory");
 	if (gpu_steps_init(&gpu_steps, &a->gpu, tl) ||
 	    cuda_memory_calls_init(&calls, a->gpu.timeline))

@@ -108,6 +108,7 @@ struct analysis_step {
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */
 	int64_t begin_ns; /* of the first one that is not */
+	int64_t until_ns; /* the end of the last one */
 	int64_t total_ns; /* of all that ended */
 	double mean_ns;
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */

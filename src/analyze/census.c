@@ -154,20 +154,9 @@ static void fold_layer(void *ctx, size_t thread, uint32_t id)
 		step_finder_layers_again(&c->finder);
 }
 
-static void follow_graphs(void *ctx, size_t thread, uint64_t what, int64_t time_ns)
+static void follow_cuda(void *ctx, const struct cuda_begin *c)
 {
-	if (what == CUDA_CALL_GRAPH_LAUNCH)
-		step_finder_graph_launch(&((struct census *)ctx)->finder, thread, time_ns);
-}
-
-static void follow_launches(void *ctx, size_t thread, uint64_t what, int64_t time_ns)
-{
-	struct census *c = ctx;
-
-	if (what == CUDA_CALL_LAUNCH || what == CUDA_CALL_GRAPH_LAUNCH)
-		step_finder_launch(&c->finder, thread, time_ns);
-	else if (what <= CUDA_CALL_GRAPH_BUILD && gpu_call_waits((enum cuda_call)what))
-		step_finder_wait(&c->finder);
+	step_finder_cuda_begin(&((struct census *)ctx)->finder, c);
 }
 
 static void follow_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
@@ -229,45 +218,9 @@ struct timeline_visitor census_visitor(struct census *c, const struct timeline *
 		v.function = follow_function;
 		v.gc = follow_gc;
 		v.left_out = follow_left_out;
-		v.cuda_call = follow_graphs;
+		v.cuda_begin = follow_cuda;
 	}
 	return v;
-}
-
-static void follow_end(void *ctx, const struct span *s)
-{
-	step_finder_leave(&((struct census *)ctx)->finder, s);
-}
-
-static void follow_collection(void *ctx, const struct span *s, uint64_t collected)
-{
-	(void)collected;
-	follow_end(ctx, s);
-}
-
-static void follow_leaving_out(void *ctx, const struct left_out *l)
-{
-	if (l->function != UINT32_MAX)
-		step_finder_left_out(&((struct census *)ctx)->finder, l->function);
-}
-
-int census_follow_launches(struct census *c, struct timeline *tl, struct err *err)
-{
-	const struct timeline_visitor v = {
-		.ctx = c,
-		.enter = follow_enter,
-		.function = follow_end,
-		.gc = follow_collection,
-		.left_out = follow_leaving_out,
-		.cuda_call = follow_launches,
-	};
-
-	if (has_layers(c->finder.trace) || !gpu_call_count(c->layers.gpu->timeline))
-		return 0;
-	for (size_t i = 0; i < trace_thread_count(c->finder.trace); i++)
-		if (timeline_walk_again(tl, i, &v, err))
-			return -1;
-	return 0;
 }
 
 static int most_self_first(const void *a, const void *b)

@@ -38,12 +38,6 @@ void census_release(struct census *c);
 /* Borrows both until the walk is over. */
 struct timeline_visitor census_visitor(struct census *c, const struct timeline *tl);
 
-/*
- * After the walk, of a trace without layers: reads it once more, for what repeats around the
- * launches of kernels.  Does nothing where there are layers, or no GPU.  -1: out of memory.
- */
-int census_follow_launches(struct census *c, struct timeline *tl, struct err *err);
-
 /* Names, sorts and moves everything into the analysis.  -1: out of memory. */
 int census_finish(struct census *c, struct analysis *a, const struct timeline *tl,
 		  struct sample_census *samples, const struct trace *t);

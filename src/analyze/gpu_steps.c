@@ -236,17 +236,17 @@ bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, in
 	return true;
 }
 
-void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
-			   struct gpu_step_figures *out)
+void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t start_ns,
+			   int64_t end_ns, struct gpu_step_figures *out)
 {
 	const struct gpu_section *section = gpu_section_find(s->gpu, process);
 
 	memset(out, 0, sizeof(*out));
-	if (!section || gpu_paused_between(section, 0, wall_ns))
+	if (!section || gpu_paused_between(section, start_ns, end_ns))
 		return;
 	out->steps = 1;
-	out->busy_ns = gpu_busy_between(section, 0, wall_ns);
-	out->idle_ns = gpu_length(0, wall_ns) - out->busy_ns;
+	out->busy_ns = gpu_busy_between(section, start_ns, end_ns);
+	out->idle_ns = gpu_length(start_ns, end_ns) - out->busy_ns;
 	out->launches_known = true;
 	out->kernels = section->kernel_sum.count;
 	out->copies = section->copy_sum.count;

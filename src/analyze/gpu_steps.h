@@ -45,8 +45,8 @@ bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, in
 /* Whether steps of several asyncio tasks interleave on the scope's thread meanwhile. */
 bool gpu_steps_interleaved(const struct gpu_steps *s, const struct scope *scope);
 
-/* The figures of a whole run of a process. */
-void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t wall_ns,
-			   struct gpu_step_figures *out);
+/* The figures of a whole run of a process, all of whose work lies between the two moments. */
+void gpu_steps_measure_run(const struct gpu_steps *s, uint32_t process, int64_t start_ns,
+			   int64_t end_ns, struct gpu_step_figures *out);
 
 #endif

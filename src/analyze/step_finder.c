@@ -11,7 +11,7 @@ void step_finder_init(struct step_finder *f, const struct trace *t)
 {
 	memset(f, 0, sizeof(*f));
 	f->trace = t;
-	f->layer = UNIT_NONE;
+	f->layer = f->call = UNIT_NONE;
 }
 
 void step_finder_release(struct step_finder *f)
@@ -34,7 +34,7 @@ void step_finder_enter(struct step_finder *f, uint32_t depth, uint32_t function)
 		}
 		f->open = open;
 	}
-	open[depth] = (struct step_frame){ function, ++f->calls, UNIT_NONE, UNIT_NONE };
+	open[depth] = (struct step_frame){ function, ++f->calls, UNIT_NONE };
 	f->depth = (size_t)depth + 1;
 }
 
@@ -155,47 +155,21 @@ void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, 
 	f->layer = unit_begin(f, UNIT_LAYER | id, thread, time_ns);
 }
 
-/* How long the call takes is of no interest: what it starts runs on. */
-void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns)
+/* How long a launch takes is of no interest: what it starts runs on. */
+static void add_launch(struct step_finder *f, uint64_t kind, const struct cuda_begin *c)
 {
-	size_t unit;
+	size_t unit = unit_begin(f, kind, c->thread, c->time_ns);
 
-	if (f->layer != UNIT_NONE)
-		return;
-	unit = unit_begin(f, UNIT_GRAPH, thread, time_ns);
 	if (unit == UNIT_NONE)
 		return;
-	f->units[unit].end_ns = time_ns;
+	f->units[unit].end_ns = c->time_ns;
 	f->units[unit].known = true;
 }
 
-static struct step_frame *innermost_users(struct step_finder *f)
+void step_finder_cuda_begin(struct step_finder *f, const struct cuda_begin *c)
 {
-	for (size_t i = f->depth; i--;)
-		if (is_users(f, f->open[i].function))
-			return &f->open[i];
-	return NULL;
-}
-
-void step_finder_launch(struct step_finder *f, size_t thread, int64_t time_ns)
-{
-	struct step_frame *in = innermost_users(f);
-
-	/* Nobody knows where it was made. */
-	if (!in)
-		return;
-	if (in->burst == UNIT_NONE)
-		in->burst = unit_begin(f, UNIT_BURST, thread, time_ns);
-	if (in->burst == UNIT_NONE)
-		return;
-	f->units[in->burst].end_ns = time_ns;
-	f->units[in->burst].known = true;
-}
-
-void step_finder_wait(struct step_finder *f)
-{
-	for (size_t i = 0; i < f->depth; i++)
-		f->open[i].burst = UNIT_NONE;
+	if (c->what == CUDA_CALL_GRAPH_LAUNCH && f->layer == UNIT_NONE)
+		add_launch(f, UNIT_GRAPH, c);
 }
 
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s)
@@ -215,6 +189,119 @@ void step_finder_layer_dropped(struct step_finder *f)
 void step_finder_layers_again(struct step_finder *f)
 {
 	f->stretch++;
+}
+
+/* Copies that are not asynchronous return when they are done. */
+static bool is_wait(const struct cuda_begin *c)
+{
+	return gpu_call_waits(c->what) ||
+	       (c->what == CUDA_CALL_COPY && *c->name && !strstr(c->name, "Async"));
+}
+
+/* The user's line that makes the call; 0: unknown. */
+static uint32_t line_of(const struct step_finder *f, const struct cuda_begin *c)
+{
+	struct gpu_place innermost, user;
+
+	gpu_stack_places(f->gpu->timeline, c->stack, &innermost, &user);
+	return user.line;
+}
+
+static void lead_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function, int64_t time_ns)
+{
+	(void)thread;
+	(void)time_ns;
+	step_finder_enter(ctx, depth, function);
+}
+
+static void lead_leave(void *ctx, const struct span *s)
+{
+	step_finder_leave(ctx, s);
+}
+
+static void lead_leave_gc(void *ctx, const struct span *s, uint64_t collected)
+{
+	(void)collected;
+	step_finder_leave(ctx, s);
+}
+
+static void lead_left_out(void *ctx, const struct left_out *l)
+{
+	if (l->function != UINT32_MAX)
+		step_finder_left_out(ctx, l->function);
+}
+
+static void lead_wait(void *ctx, const struct cuda_begin *c)
+{
+	struct step_finder *f = ctx;
+
+	if (!is_wait(c))
+		return;
+	f->call = unit_begin(f, UNIT_CALL | line_of(f, c), c->thread, c->time_ns);
+	f->correlation = c->correlation;
+}
+
+static void lead_wait_end(void *ctx, size_t thread, uint32_t correlation, int64_t time_ns)
+{
+	struct step_finder *f = ctx;
+
+	(void)thread;
+	if (f->call == UNIT_NONE || correlation != f->correlation)
+		return;
+	f->units[f->call].end_ns = time_ns;
+	f->units[f->call].known = true;
+	f->call = UNIT_NONE;
+}
+
+/* The innermost function of the user's that is open; UNIT_NONE: it is no unit yet, or none is. */
+static size_t unit_around(struct step_finder *f)
+{
+	for (size_t i = f->depth; i; i--) {
+		if (is_users(f, f->open[i - 1].function))
+			return f->open[i - 1].unit;
+	}
+	return UNIT_NONE;
+}
+
+/* A line that launches one thing after the other does so once. */
+static void lead_launch(void *ctx, const struct cuda_begin *c)
+{
+	struct step_finder *f = ctx;
+	uint64_t kind;
+
+	if (c->what != CUDA_CALL_LAUNCH && c->what != CUDA_CALL_GRAPH_LAUNCH)
+		return;
+	kind = UNIT_CALL | line_of(f, c);
+	if (f->count && f->units[f->count - 1].kind == kind &&
+	    f->units[f->count - 1].thread == c->thread &&
+	    f->units[f->count - 1].parent == unit_around(f))
+		return;
+	add_launch(f, kind, c);
+}
+
+int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
+		     const struct analysis_gpu *gpu)
+{
+	const struct timeline_visitor v = {
+		.ctx = f,
+		.enter = lead_enter,
+		.function = lead_leave,
+		.gc = lead_leave_gc,
+		.left_out = lead_left_out,
+		.cuda_begin = lead == LEAD_WAITS ? lead_wait : lead_launch,
+		.cuda_end = lead == LEAD_WAITS ? lead_wait_end : NULL,
+	};
+	struct err err;
+
+	f->timeline = tl;
+	f->lead = lead;
+	f->gpu = gpu;
+	for (size_t i = 0; i < trace_thread_count(f->trace); i++) {
+		f->call = UNIT_NONE;
+		if (timeline_walk_again(tl, i, &v, &err))
+			return -1;
+	}
+	return 0;
 }
 
 void found_steps_release(struct found_steps *s)

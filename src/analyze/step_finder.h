@@ -11,26 +11,37 @@
  * between them is not the user's; a decorator of a library's calls its function once, and is
  * part of the loop around it.  Loops in loops are steps of several kinds; the innermost come first.
  *
- * Where no layer was recorded (a model of functions alone, or before CPython 3.12), the launches
- * of kernels take their place: those of one call of a function without a wait for the device
- * between them are one.
- *
  * Where most layers were called without a function of the user's being known (calls were
  * not recorded), the outermost layer calls are the steps.
+ *
+ * A program may have neither layers nor graphs that repeat: functions and tensors, or a compiled
+ * callable.  The walk is repeated then, for its waits for the device, since a result is waited for
+ * once in a step, and else for its launches.  Loops are where one function, or one line that waits
+ * or launches, comes more than twice a call: several lines are one step's.  An iteration around a
+ * line that waits ends when it has what it waited for.
  */
 #ifndef ANALYZE_STEP_FINDER_H
 #define ANALYZE_STEP_FINDER_H
 
+#include "analyze/gpu_sections.h"
 #include "base/arena.h"
 #include "timeline/timeline.h"
 
 #define UNIT_NONE SIZE_MAX
 
-/* A call of a layer that no other is around, a graph's launch, or a function of the user's that
+/* What steps are found by. */
+enum step_lead {
+	LEAD_MODELS, /* outermost layers, and graphs outside of layers */
+	LEAD_WAITS,  /* calls of CUDA's that wait */
+	LEAD_LAUNCHES,
+	STEP_LEADS,
+};
+
+/* A call of a layer that no other is around, a call of CUDA's, or a function of the user's that
  * leads to one. */
 struct step_unit {
-	uint64_t
-		kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH, _BURST */
+	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH;
+			* of another call of CUDA's the user's line and UNIT_CALL */
 	size_t parent; /* the innermost function around it; UNIT_NONE */
 	uint32_t thread;
 	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
@@ -45,18 +56,19 @@ struct step_unit {
 
 #define UNIT_LAYER ((uint64_t)1 << 32)
 #define UNIT_GRAPH ((uint64_t)1 << 33)
-#define UNIT_BURST ((uint64_t)1 << 34)
+#define UNIT_CALL ((uint64_t)1 << 34)
 
 struct step_frame {
 	uint32_t function;
 	uint64_t call; /* its number, from 1 on */
 	size_t unit;   /* UNIT_NONE: no layer was called in it yet */
-	size_t burst;  /* of launches, that goes on in it; UNIT_NONE */
 };
 
 struct step_finder {
 	const struct trace *trace;
 	const struct timeline *timeline;
+	enum step_lead lead;
+	const struct analysis_gpu *gpu; /* of LEAD_WAITS and LEAD_LAUNCHES */
 	struct step_unit *units;
 	size_t count, cap;
 	struct step_frame *open; /* of the thread that is walked, by depth */
@@ -64,9 +76,11 @@ struct step_finder {
 	uint64_t calls; /* that were entered */
 	uint8_t *whose; /* by function: 0 not asked yet, 1 the user's, 2 a library's */
 	size_t whose_cap;
-	size_t layer;     /* the unit of the outermost layer that is open */
-	uint32_t stretch; /* see step_unit */
-	bool failed;      /* out of memory */
+	size_t layer;         /* the unit of the outermost layer that is open */
+	size_t call;          /* the unit of the latest call of CUDA's, UNIT_NONE */
+	uint32_t correlation; /* its */
+	uint32_t stretch;     /* see step_unit */
+	bool failed;          /* out of memory */
 };
 
 struct found_call {
@@ -99,10 +113,11 @@ void step_finder_layer_begin(struct step_finder *f, size_t thread, uint32_t id, 
 void step_finder_layer_end(struct step_finder *f, const struct layer_span *s);
 void step_finder_layer_dropped(struct step_finder *f);
 void step_finder_layers_again(struct step_finder *f); /* some may have been missed before */
-void step_finder_graph_launch(struct step_finder *f, size_t thread, int64_t time_ns);
-/* For traces without layers. */
-void step_finder_launch(struct step_finder *f, size_t thread, int64_t time_ns);
-void step_finder_wait(struct step_finder *f); /* for the device */
+void step_finder_cuda_begin(struct step_finder *f, const struct cuda_begin *c);
+
+/* Walks over all once more, for another lead than LEAD_MODELS.  -1: out of memory. */
+int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
+		     const struct analysis_gpu *gpu);
 
 /* After the walk.  -1: out of memory; release the result nevertheless. */
 int step_finder_find(struct step_finder *f, struct found_steps *out);

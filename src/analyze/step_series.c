@@ -1,7 +1,9 @@
 /* The part that runs after the walk: which of the calls around layers repeat. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/gpu_busy.h"
 #include "analyze/step_finder.h"
 #include "base/array.h"
 #include "base/buf.h"
@@ -51,7 +53,7 @@ static bool is_layer(const struct step_unit *u)
 
 static bool is_function(uint64_t kind)
 {
-	return !(kind & (UNIT_LAYER | UNIT_GRAPH | UNIT_BURST));
+	return !(kind & (UNIT_LAYER | UNIT_GRAPH | UNIT_CALL));
 }
 
 static const struct step_unit *parent_of(const struct search *s, const struct step_unit *u)
@@ -154,6 +156,17 @@ static int count_units(struct search *s)
 	return 0;
 }
 
+/*
+ * Layers of any kind that a function calls make it a loop, as they may be made anew for each call;
+ * lines that wait or launch stand in any function.
+ */
+static bool is_loop(const struct search *s, const struct caller *c, const struct series *n)
+{
+	size_t repeats = s->f->lead == LEAD_MODELS ? c->units : n->count;
+
+	return repeats >= REPEATS && repeats > 2 * c->calls;
+}
+
 /* The kind that is most frequent in a loop begins its iterations; of two the one seen first. */
 static void choose_starts(struct search *s)
 {
@@ -162,7 +175,7 @@ static void choose_starts(struct search *s)
 		const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
 		struct caller *c = parent ? caller_of(s, parent) : NULL;
 
-		if (!c || c->units < REPEATS || c->units <= 2 * c->calls)
+		if (!c || !is_loop(s, c, n))
 			continue;
 		if (c->series == UNIT_NONE || n->count > s->series_items[c->series].count ||
 		    (n->count == s->series_items[c->series].count &&
@@ -218,7 +231,7 @@ static void count_between(struct search *s, const struct step_unit *loop, uint64
 }
 
 static int found_add(struct search *s, const struct step_unit *u, const struct series *n,
-		     int64_t end_ns)
+		     int64_t start_ns, int64_t end_ns)
 {
 	struct found_steps *out = s->out;
 	struct scope *scope = array_grow(out->items, &out->cap, out->count + 1, sizeof(*scope));
@@ -228,7 +241,7 @@ static int found_add(struct search *s, const struct step_unit *u, const struct s
 	out->items = scope;
 	scope[out->count++] = (struct scope){
 		.name = n->name,
-		.start_ns = u->start_ns,
+		.start_ns = start_ns,
 		.end_ns = end_ns > u->end_ns ? end_ns : u->end_ns,
 		.parent = SCOPE_NONE,
 		.thread = u->thread,
@@ -246,12 +259,23 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Calls of CUDA's may have been missed, of which nothing is known then. */
+static bool unseen_between(const struct search *s, const struct step_unit *u, int64_t end_ns)
+{
+	const struct gpu_section *section =
+		s->f->lead == LEAD_MODELS ? NULL : gpu_section_find(s->f->gpu, process_of(s, u));
+
+	return section && gpu_paused_between(section, u->end_ns, end_ns);
+}
+
 /* The next of the kind, if it is known to be: others may have been missed in between. */
 static size_t next_iteration(const struct search *s, size_t unit, uint64_t kind)
 {
-	size_t next = next_of_kind(s, s->f->units[unit].next, kind);
+	const struct step_unit *u = &s->f->units[unit];
+	size_t next = next_of_kind(s, u->next, kind);
 
-	return next != UNIT_NONE && s->f->units[next].stretch == s->f->units[unit].stretch
+	return next != UNIT_NONE && s->f->units[next].stretch == u->stretch &&
+			       !unseen_between(s, u, s->f->units[next].start_ns)
 		       ? next
 		       : UNIT_NONE;
 }
@@ -276,6 +300,29 @@ static bool same_library_call(const struct search *s, const struct step_unit *u,
 	return u->through && other != UNIT_NONE && s->f->units[other].through == u->through;
 }
 
+/* Each ends with a wait, and begins where the one before it ended; the first as long before. */
+static int add_waits(struct search *s, const struct step_unit *loop, const struct series *n,
+		     int64_t *room)
+{
+	int64_t rest_ns = usual_rest(s, loop, n->kind, room);
+	size_t before = UNIT_NONE;
+
+	for (size_t i = next_of_kind(s, loop->first_child, n->kind); i != UNIT_NONE;
+	     i = next_of_kind(s, s->f->units[i].next, n->kind)) {
+		const struct step_unit *u = &s->f->units[i];
+		int64_t start_ns = u->start_ns - rest_ns;
+
+		if (start_ns < loop->start_ns)
+			start_ns = loop->start_ns;
+		if (before != UNIT_NONE && next_iteration(s, before, n->kind) != UNIT_NONE)
+			start_ns = s->f->units[before].end_ns;
+		if (found_add(s, u, n, start_ns, u->end_ns))
+			return -1;
+		before = i;
+	}
+	return 0;
+}
+
 /*
  * Iterations of one call of a loop; the last one, and one after which some may have been missed,
  * rests as long as the others do, as a rule.
@@ -283,9 +330,12 @@ static bool same_library_call(const struct search *s, const struct step_unit *u,
 static int add_iterations(struct search *s, const struct step_unit *loop, const struct series *n,
 			  int64_t *room)
 {
-	int64_t rest_ns = usual_rest(s, loop, n->kind, room);
+	int64_t rest_ns;
 	size_t before = UNIT_NONE;
 
+	if (s->f->lead == LEAD_WAITS && n->kind & UNIT_CALL)
+		return add_waits(s, loop, n, room);
+	rest_ns = usual_rest(s, loop, n->kind, room);
 	for (size_t i = next_of_kind(s, loop->first_child, n->kind), next; i != UNIT_NONE;
 	     i = next) {
 		const struct step_unit *u = &s->f->units[i];
@@ -301,7 +351,7 @@ static int add_iterations(struct search *s, const struct step_unit *loop, const 
 		else if (!by_library && rest_ns > 0)
 			end_ns = u->end_ns + rest_ns < loop->end_ns ? u->end_ns + rest_ns
 								    : loop->end_ns;
-		if (found_add(s, u, n, end_ns))
+		if (found_add(s, u, n, u->start_ns, end_ns))
 			return -1;
 	}
 	return 0;
@@ -331,8 +381,11 @@ static int name_series(struct search *s, struct series *n)
 		buf_add_str(&b, l ? l->class_name : "(unknown)");
 	} else if (n->kind & UNIT_GRAPH) {
 		buf_add_str(&b, "CUDA graph");
-	} else if (n->kind & UNIT_BURST) {
-		buf_add_str(&b, "GPU work");
+	} else if (n->kind & UNIT_CALL) {
+		if ((uint32_t)n->kind)
+			buf_printf(&b, "line %" PRIu32, (uint32_t)n->kind);
+		else
+			buf_add_str(&b, "GPU work");
 	} else {
 		add_function_name(&b, s, n->kind);
 	}
@@ -404,7 +457,7 @@ static int add_steps(struct search *s, int64_t *room)
 		if (c && c->series != UNIT_NONE && s->series_items[c->series].count >= REPEATS &&
 		    add_iterations(s, u, &s->series_items[c->series], room))
 			return -1;
-		if (own && stands_alone(s, own) && found_add(s, u, own, u->end_ns))
+		if (own && stands_alone(s, own) && found_add(s, u, own, u->start_ns, u->end_ns))
 			return -1;
 	}
 	return 0;
@@ -457,7 +510,7 @@ static int add_layers(struct search *s)
 		const struct step_unit *u = &s->f->units[i];
 		const struct series *n = u->known ? series_of(s, u, i) : NULL;
 
-		if (n && n->count >= REPEATS && found_add(s, u, n, u->end_ns))
+		if (n && n->count >= REPEATS && found_add(s, u, n, u->start_ns, u->end_ns))
 			return -1;
 	}
 	return 0;

@@ -16,8 +16,8 @@
 /* Of steps that take long anyway the first may be far out without being so many times as long. */
 #define WARMUP_LEAST 1.5
 #define WARMUP_FENCE 3 /* interquartile ranges above the third quartile: Tukey's far out */
-#define MANY_TIMES 2
-#define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
+#define OUTER_COUNT 5  /* of a loop around steps: fewer are too few to be the steps */
+#define MATTERS 0.1    /* of the time: less is no step's */
 
 static const char *domain_of(const struct scope *s)
 {
@@ -55,6 +55,17 @@ static bool same_series(const struct scope *x, const struct scope *y)
 	return x->process == y->process && !compare_names(x, y);
 }
 
+/*
+ * The time of the steps without their warm-up.  A series that is too short to tell which of its
+ * steps that is counts with its median: a program often warms up with a loop of its own.
+ */
+static double steady_ns(const struct analysis_step *s)
+{
+	if (s->count < WARMUP_SERIES)
+		return (double)s->p50_ns * (double)s->count;
+	return s->mean_ns * (double)(s->count - s->warmup);
+}
+
 static int most_important_first(const void *a, const void *b)
 {
 	const struct analysis_step *x = a, *y = b;
@@ -66,8 +77,8 @@ static int most_important_first(const void *a, const void *b)
 		return x->depth < y->depth ? -1 : 1;
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
+	if (steady_ns(x) != steady_ns(y))
+		return steady_ns(x) > steady_ns(y) ? -1 : 1;
 	order = strcmp(x->name, y->name);
 	if (!order)
 		order = compare_texts(x->domain, y->domain);
@@ -158,6 +169,7 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 	}
 	if (!s->count)
 		return false;
+	s->until_ns = busy_until_ns;
 	s->depth = (uint32_t)(depths / s->count);
 	fill_figures(s, durations, scratch, sequential);
 	return true;
@@ -234,7 +246,7 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 	return 0;
 }
 
-/* The whole run is one step, of the first thread. */
+/* It is one step, of the first thread. */
 static int add_whole_run(struct analysis_step *s, const struct trace *t, struct step_items *items)
 {
 	uint32_t process = trace_process(t, 0)->id;
@@ -244,9 +256,19 @@ static int add_whole_run(struct analysis_step *s, const struct trace *t, struct 
 		if (trace_thread(t, i)->process != process)
 			continue;
 		s->item_count = 1;
-		return add_item(items, 0, s->total_ns, (uint32_t)i);
+		return add_item(items, s->begin_ns, s->until_ns, (uint32_t)i);
 	}
 	return 0;
+}
+
+/* The imports before the device's first work, and what follows its last, are no part of it. */
+static void judge_from_work_to_work(struct analysis_step *s, const struct gpu_section *section)
+{
+	if (!section || section->first_ns < 0 || section->first_ns >= section->last_ns)
+		return;
+	s->name = "from the GPU's first work to its last";
+	s->begin_ns = section->first_ns;
+	s->until_ns = section->last_ns;
 }
 
 static int whole_run(struct analysis *a, const struct step_sources *from, const struct trace *t,
@@ -256,42 +278,31 @@ static int whole_run(struct analysis *a, const struct step_sources *from, const 
 
 	if (!s)
 		return -1;
+	a->steps = s;
+	a->step_count = 1;
 	*s = (struct analysis_step){
 		.name = "whole run",
 		.source = STEP_WHOLE_RUN,
 		.pid = a->process_count ? a->processes[0].pid : 0,
 		.count = 1,
-		.total_ns = a->run.wall_ns,
-		.mean_ns = (double)a->run.wall_ns,
-		.p50_ns = a->run.wall_ns,
-		.p95_ns = a->run.wall_ns,
-		.p99_ns = a->run.wall_ns,
-		.max_ns = a->run.wall_ns,
+		.until_ns = a->run.wall_ns,
 	};
-	if (a->process_count) {
-		gpu_steps_measure_run(from->gpu, trace_process(t, 0)->id, a->run.wall_ns, &s->gpu);
-		memory_steps_measure_run(from->memory, trace_process(t, 0)->id, &s->memory);
-	}
-	a->steps = s;
-	a->step_count = 1;
-	return a->process_count ? add_whole_run(s, t, items) : 0;
+	if (a->process_count)
+		judge_from_work_to_work(s, gpu_section_find(&a->gpu, trace_process(t, 0)->id));
+	s->total_ns = s->p50_ns = s->p95_ns = s->p99_ns = s->max_ns = s->until_ns - s->begin_ns;
+	s->mean_ns = (double)s->total_ns;
+	if (!a->process_count)
+		return 0;
+	gpu_steps_measure_run(from->gpu, trace_process(t, 0)->id, s->begin_ns, s->until_ns,
+			      &s->gpu);
+	memory_steps_measure_run(from->memory, trace_process(t, 0)->id, &s->memory);
+	return add_whole_run(s, t, items);
 }
 
 /* What the agent tells about a framework is a part of steps, and none. */
 static bool is_of_the_agent(const struct scope *scope)
 {
 	return !scope->nvtx && !strncmp(scope->name, TORCH_SCOPES, strlen(TORCH_SCOPES));
-}
-
-bool steps_are_marked(const struct timeline *tl)
-{
-	for (size_t i = 0; i < timeline_scope_count(tl); i++) {
-		const struct scope *s = timeline_scope(tl, i);
-
-		if (!is_of_the_agent(s) && !(s->nvtx && *s->nvtx->domain))
-			return true;
-	}
-	return false;
 }
 
 /* Room for the work on a number of scopes. */
@@ -315,7 +326,41 @@ static void workbench_release(struct workbench *w)
 	free(w->scratch);
 }
 
-static int collect_marked(struct analysis *a, const struct timeline *tl,
+/*
+ * Ranges that a library opens inside of a call to it (CUB's in torch.nonzero(), NCCL's) are
+ * parts of steps: native code begins and ends them, and no function runs meanwhile.  Those of a
+ * program are around functions, or begin and end in those of NVTX's binding; one that is seen to
+ * be so is enough, since short functions may be left out of the trace later.
+ */
+static bool is_librarys(const struct step_scope *scopes, size_t n)
+{
+	bool inside = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!scopes[i].scope->nvtx || scopes[i].scope->reach == SCOPE_AROUND_CALLS)
+			return false;
+		inside |= scopes[i].scope->reach == SCOPE_INSIDE_CALL;
+	}
+	return inside;
+}
+
+/* Of scopes in the order of by_series(); how many are left. */
+static size_t drop_librarys(struct step_scope *scopes, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, next; i < n; i = next) {
+		for (next = i + 1; next < n && same_series(scopes[i].scope, scopes[next].scope);)
+			next++;
+		if (is_librarys(scopes + i, next - i))
+			continue;
+		memmove(scopes + kept, scopes + i, (next - i) * sizeof(*scopes));
+		kept += next - i;
+	}
+	return kept;
+}
+
+static int collect_marked(struct analysis *a, const struct timeline *tl, bool librarys,
 			  const struct step_sources *from, const struct trace *t,
 			  struct step_items *items)
 {
@@ -330,13 +375,36 @@ static int collect_marked(struct analysis *a, const struct timeline *tl,
 			w.scopes[n++].scope = timeline_scope(tl, i);
 	}
 	qsort(w.scopes, n, sizeof(*w.scopes), by_series);
+	if (!librarys)
+		n = drop_librarys(w.scopes, n);
 	rc = collect_series(a, w.scopes, n, w.durations, w.scratch, from, t, items);
 out:
 	workbench_release(&w);
 	return rc;
 }
 
-static int collect_found(struct analysis *a, struct step_finder *finder,
+/* By its models, whose calls were followed, or else by what it does with the device. */
+static int find_steps(struct step_finder *models, struct timeline *tl,
+		      const struct analysis_gpu *gpu, struct found_steps *found)
+{
+	int rc = step_finder_find(models, found);
+
+	for (enum step_lead lead = LEAD_WAITS; lead < STEP_LEADS; lead++) {
+		struct step_finder f;
+
+		if (rc || found->count || !gpu->section_count)
+			break;
+		found_steps_release(found);
+		step_finder_init(&f, models->trace);
+		rc = step_finder_walk(&f, tl, lead, gpu);
+		if (!rc)
+			rc = step_finder_find(&f, found);
+		step_finder_release(&f);
+	}
+	return rc;
+}
+
+static int collect_found(struct analysis *a, struct timeline *tl, struct step_finder *finder,
 			 const struct step_sources *from, const struct trace *t,
 			 struct step_items *items)
 {
@@ -344,7 +412,7 @@ static int collect_found(struct analysis *a, struct step_finder *finder,
 	struct found_steps found;
 	int rc = -1;
 
-	if (step_finder_find(finder, &found) || workbench_init(&w, found.count))
+	if (find_steps(finder, tl, from->gpu->gpu, &found) || workbench_init(&w, found.count))
 		goto out;
 	for (size_t i = 0; i < found.count; i++)
 		w.scopes[i].scope = &found.items[i];
@@ -371,6 +439,14 @@ out:
 	return rc;
 }
 
+static void bring_to_front(struct analysis *a, size_t i)
+{
+	struct analysis_step first = a->steps[i];
+
+	memmove(&a->steps[1], &a->steps[0], i * sizeof(*a->steps));
+	a->steps[0] = first;
+}
+
 /*
  * Of loops inside loops the innermost is the step, unless a tenth or more of the time of the
  * one around it is outside of it: what happens there belongs to a step as well.
@@ -382,101 +458,45 @@ static void prefer_outer(struct analysis *a)
 
 		if (!outer.has_steps || outer.pid != inner.pid || outer.depth >= inner.depth ||
 		    outer.count < OUTER_COUNT ||
-		    0.9 * (double)outer.total_ns <= (double)inner.total_ns)
+		    (1 - MATTERS) * (double)outer.total_ns <= (double)inner.total_ns)
 			continue;
-		memmove(&a->steps[1], &a->steps[0], i * sizeof(*a->steps));
-		a->steps[0] = outer;
+		bring_to_front(a, i);
 		return;
 	}
 }
 
 /*
- * Libraries mark what they do in domains of their own (CUB, cuBLAS): a step is what most of the
- * time between the first and the last of them is spent in.
+ * What is over before something else repeats more often is set-up (weights that are loaded,
+ * warm-up), even where it takes longer, unless the other takes next to no time.
  */
-static bool is_of_a_library(const struct analysis_step *s, const struct step_items *items)
-{
-	const struct step_item *first = &items->items[s->first_item];
-
-	if (s->source != STEP_NVTX || !s->domain || !*s->domain || !s->item_count)
-		return false;
-	return 2 * (double)s->total_ns <
-	       (double)(first[s->item_count - 1].end_ns - first->start_ns);
-}
-
-static bool all_are_of_libraries(const struct analysis *a, const struct step_items *items)
-{
-	for (size_t i = 0; i < a->step_count; i++)
-		if (!is_of_a_library(&a->steps[i], items))
-			return false;
-	return a->step_count > 0;
-}
-
-/* What is found around models takes the place of what libraries marked. */
-static int replace_by_found(struct analysis *a, struct step_finder *finder,
-			    const struct step_sources *from, const struct trace *t,
-			    struct step_items *items)
-{
-	struct analysis_step *marked = a->steps;
-	size_t marked_count = a->step_count;
-
-	a->steps = NULL;
-	a->step_count = 0;
-	if (collect_found(a, finder, from, t, items)) {
-		free(marked);
-		return -1;
-	}
-	if (a->step_count) {
-		free(marked);
-		return 0;
-	}
-	free(a->steps);
-	a->steps = marked;
-	a->step_count = marked_count;
-	return 0;
-}
-
-/* Begins after the last of the other ended. */
-static bool comes_after(const struct analysis_step *s, const struct analysis_step *other,
-			const struct step_items *items)
-{
-	return s->item_count && other->item_count &&
-	       items->items[s->first_item].start_ns >=
-		       items->items[other->first_item + other->item_count - 1].end_ns;
-}
-
-/*
- * What is over before something begins that is done at least twice as often prepares it, as long as
- * it takes no more than about as long.
- */
-static void prefer_later(struct analysis *a, const struct step_items *items)
+static void prefer_later(struct analysis *a)
 {
 	for (size_t i = 1; i < a->step_count; i++) {
-		struct analysis_step later = a->steps[i], first = a->steps[0];
+		const struct analysis_step *later = &a->steps[i], *first = &a->steps[0];
 
-		if (later.source != STEP_LOOP || later.pid != first.pid ||
-		    later.count < MANY_TIMES * first.count || 2 * later.total_ns < first.total_ns ||
-		    !comes_after(&later, &first, items))
-			continue;
-		memmove(&a->steps[1], &a->steps[0], i * sizeof(*a->steps));
-		a->steps[0] = later;
-		return;
+		if (later->pid == first->pid && later->source == first->source &&
+		    later->has_steps == first->has_steps &&
+		    (later->depth == first->depth || later->source == STEP_LOOP) &&
+		    later->begin_ns >= first->until_ns && later->count > first->count &&
+		    steady_ns(later) >= MATTERS * steady_ns(first))
+			bring_to_front(a, i);
 	}
 }
 
-int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
+int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
 		  const struct step_sources *from, const struct trace *t, struct step_items *items)
 {
-	if (collect_marked(a, tl, from, t, items))
+	if (collect_marked(a, tl, false, from, t, items))
 		return -1;
-	if (!a->step_count && collect_found(a, finder, from, t, items))
+	if (!a->step_count && collect_found(a, tl, finder, from, t, items))
 		return -1;
-	if (all_are_of_libraries(a, items) && replace_by_found(a, finder, from, t, items))
+	/* Better than nothing: a program may call NVTX around native code, without a binding. */
+	if (!a->step_count && collect_marked(a, tl, true, from, t, items))
 		return -1;
 	if (!a->step_count)
 		return whole_run(a, from, t, items);
 	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
+	prefer_later(a);
 	prefer_outer(a);
-	prefer_later(a, items);
 	return 0;
 }

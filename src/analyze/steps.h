@@ -1,7 +1,11 @@
 /*
  * Steps: what the user waits for, once per request or batch.  Here the scopes,
- * or NVTX's ranges of a domain, of one name in one process; where there are none, what repeats
- * around layers (step_finder.h), or else the whole run.
+ * or NVTX's ranges of a domain, of one name in one process, but for those that a library opens;
+ * where there are none, what repeats (step_finder.h), or else one part of the run: from the GPU's
+ * first work to its last, or the whole of it.
+ *
+ * The first is the one of most time without its warm-up; what is over before another one begins
+ * that comes more often is set-up.
  *
  * Warm-up: the leading steps that last more than three times the median, and behind them those
  * that last longer than all that follow, half as long again as the median and far out (three
@@ -25,14 +29,11 @@ struct step_sources {
 	const struct memory_sources *memory;
 };
 
-/* Does the program itself mark anything?  Ranges in a domain may be a library's. */
-bool steps_are_marked(const struct timeline *tl);
-
 /*
  * Fills in a->steps but for what they spent their time on, and tells which steps those
  * figures are to be made of; needs a->run and a->processes.  -1: out of memory.
  */
-int steps_collect(struct analysis *a, const struct timeline *tl, struct step_finder *finder,
+int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
 		  const struct step_sources *from, const struct trace *t, struct step_items *items);
 
 #endif

@@ -22,7 +22,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 		markdown_code(out, first->name, false);
 		buf_add_byte(out, ')');
 	} else {
-		buf_add_str(out, " (the whole run: it has no scopes)");
+		buf_printf(out, " (no steps were found: %s)", first->name);
 	}
 	buf_printf(out, "\n\nBound: %s (", a->verdict.bound);
 	markdown_escaped(out, a->verdict.because);
@@ -87,8 +87,9 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 		buf_add_str(
 			out,
 			"The program marks no steps: these are what repeats around the calls of "
-			"its models. One lasts until the next begins; where a library calls the "
-			"function, until that returns.\n");
+			"its models or, where it has none, around its waits for the GPU. One lasts "
+			"until the next begins; where a library calls the function, until that "
+			"returns.\n");
 	else if (a->steps[0].source == STEP_MODULE)
 		buf_add_str(
 			out,

@@ -126,7 +126,8 @@ void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_d
 		return;
 	buf_add_str(out, "\n## Timeline Breakdown\n\n");
 	if (s->source == STEP_WHOLE_RUN) {
-		buf_printf(out, "The whole run, %s:\n\n", text_duration(f[0], (double)b->total_ns));
+		buf_printf(out, "No steps were found; %s, %s:\n\n", s->name,
+			   text_duration(f[0], (double)b->total_ns));
 	} else {
 		double mean_ns = (double)b->total_ns / (double)b->steps;
 		size_t all = s->count - s->warmup;

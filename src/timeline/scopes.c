@@ -12,6 +12,8 @@
 struct scope_end {
 	uint64_t instance;
 	int64_t time_ns;
+	uint64_t moves;
+	uint32_t thread;
 	uint32_t process;
 };
 
@@ -103,6 +105,7 @@ static int add_begin(struct scopes *s, const struct annotation *a)
 		.instance = a->instance,
 		.thread = (uint32_t)a->thread,
 		.process = trace_thread(s->trace, a->thread)->process,
+		.moves = a->moves,
 	};
 	if (!name)
 		s->unknown_names++;
@@ -113,6 +116,13 @@ static int add_begin(struct scopes *s, const struct annotation *a)
 	return 0;
 }
 
+static enum scope_reach reach_of(const struct scope *scope, const struct scope_end *end)
+{
+	if (!scope->moves || !end->moves || scope->thread != end->thread)
+		return SCOPE_UNKNOWN;
+	return scope->moves == end->moves ? SCOPE_INSIDE_CALL : SCOPE_AROUND_CALLS;
+}
+
 static bool end_scope(struct scopes *s, const struct scope_end *end)
 {
 	size_t at = pair_map_find(&s->open, end->process, end->instance);
@@ -121,6 +131,7 @@ static bool end_scope(struct scopes *s, const struct scope_end *end)
 		return false;
 	s->items[at].ended = true;
 	s->items[at].end_ns = end->time_ns;
+	s->items[at].reach = reach_of(&s->items[at], end);
 	pair_map_remove(&s->open, end->process, end->instance);
 	return true;
 }
@@ -130,6 +141,8 @@ static int add_end(struct scopes *s, const struct annotation *a)
 	const struct scope_end end = {
 		.instance = a->instance,
 		.time_ns = a->time_ns,
+		.moves = a->moves,
+		.thread = (uint32_t)a->thread,
 		.process = trace_thread(s->trace, a->thread)->process,
 	};
 	struct scope_end *grown;

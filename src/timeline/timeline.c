@@ -30,6 +30,7 @@ struct walk {
 	struct thread_tally *tally;
 	uint64_t next_index; /* of the next event if none is lost */
 	uint64_t gap_lost;
+	uint64_t moves; /* as in struct annotation, whatever is open */
 	int64_t last_ns;
 	int64_t displaced_ns; /* since when another tool has the thread's calls; NEVER */
 	int64_t paused_ns;    /* since when the recording of its calls pauses; NEVER */
@@ -76,6 +77,7 @@ static int handle_annotation(struct walk *w, size_t i, int64_t now_ns)
 		.kind = (enum record_kind)b->kinds[i],
 		.name = b->ids[i],
 		.time_ns = now_ns,
+		.moves = w->stack.depth || w->layers.depth ? w->moves : 0,
 	};
 
 	/* A payload cut short leaves what it does not say at 0. */
@@ -111,13 +113,25 @@ static void handle_counter(struct walk *w, size_t i, int64_t now_ns)
 
 static void handle_cuda_call(struct walk *w, size_t i, int64_t now_ns)
 {
+	enum { WHAT, CORRELATION, STACK, FIELDS };
 	const struct event_batch *b = &w->batch;
-	uint64_t what = CUDA_CALL_OTHER;
+	const uint8_t *p = b->payload + b->payload_at[i];
+	uint64_t f[FIELDS] = { CUDA_CALL_OTHER };
+	const char *name;
 
-	if (!w->visitor->cuda_call)
+	if (!w->visitor->cuda_begin)
 		return;
-	varint_get(b->payload + b->payload_at[i], b->payload + b->payload_at[i + 1], &what);
-	w->visitor->cuda_call(w->visitor->ctx, w->thread, what, now_ns);
+	for (size_t k = 0; k < FIELDS && p; k++)
+		p = varint_get(p, b->payload + b->payload_at[i + 1], &f[k]);
+	name = trace_string(w->tl->trace, b->ids[i]);
+	w->visitor->cuda_begin(w->visitor->ctx, &(struct cuda_begin){
+							.thread = w->thread,
+							.what = (enum cuda_call)f[WHAT],
+							.name = name ? name : "",
+							.correlation = (uint32_t)f[CORRELATION],
+							.stack = (uint32_t)f[STACK],
+							.time_ns = now_ns,
+						});
 }
 
 static int handle_payload_event(struct walk *w, size_t i, int64_t now_ns)
@@ -222,6 +236,13 @@ static bool is_call_event(uint8_t kind)
 	return (kind >= RECORD_CALL && kind <= RECORD_UNWIND) || kind == RECORD_RUNNING;
 }
 
+/* A function that is left out from here on was called. */
+static bool is_move(uint8_t kind)
+{
+	return is_call_event(kind) || kind == RECORD_LAYER_BEGIN || kind == RECORD_LAYER_END ||
+	       kind == RECORD_LEFT_OUT;
+}
+
 static void recording_goes_on(struct walk *w, int64_t now_ns)
 {
 	if (w->paused_ns != NEVER)
@@ -244,6 +265,7 @@ static int walk_batch(struct walk *w)
 			w->tally->backwards++;
 		}
 		last_ns = now_ns;
+		w->moves += is_move(b->kinds[i]);
 		if ((w->displaced_ns != NEVER || w->paused_ns != NEVER) &&
 		    is_call_event(b->kinds[i]))
 			recording_goes_on(w, now_ns);
@@ -285,6 +307,10 @@ static int walk_batch(struct walk *w)
 			break;
 		case RECORD_LAYERS_FOLDED:
 			layer_stack_fold(&w->layers, b->ids[i]);
+			break;
+		case RECORD_CUDA_EXIT:
+			if (w->visitor->cuda_end)
+				w->visitor->cuda_end(w->visitor->ctx, w->thread, b->ids[i], now_ns);
 			break;
 		case RECORD_GC_BEGIN:
 			/* What ran since is unknown; that this collection runs is not. */
@@ -374,6 +400,7 @@ static int walk_thread(struct walk *w, size_t position, struct thread_tally *tal
 	w->tally->start_ns = thread->start_ns > 0 ? thread->start_ns : 0;
 	w->next_index = 0;
 	w->gap_lost = 0;
+	w->moves = 1;
 	w->last_ns = w->tally->start_ns;
 	w->displaced_ns = w->paused_ns = NEVER;
 	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);

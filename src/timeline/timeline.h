@@ -103,6 +103,18 @@ struct annotation {
 	double value;        /* of a counter; NaN where it is missing */
 	const uint8_t *args; /* coded as enum arg_type says; gone after the call */
 	size_t args_bytes;
+	uint64_t moves; /* functions and layers entered or left before it in its thread, and one;
+			 * 0: none is open */
+};
+
+/* A call of CUDA's, as it begins. */
+struct cuda_begin {
+	size_t thread;
+	enum cuda_call what;
+	const char *name; /* "" where unknown */
+	uint32_t correlation;
+	uint32_t stack; /* for trace_stack(); 0: unknown */
+	int64_t time_ns;
 };
 
 /* Every member but ctx may be NULL.  Whatever is pointed to is gone after the call. */
@@ -123,11 +135,18 @@ struct timeline_visitor {
 	void (*layer_dropped)(void *ctx, size_t thread, uint32_t depth);
 	/* No more recorded; 0: all are again.  Repeats. */
 	void (*layer_folded)(void *ctx, size_t thread, uint32_t id);
-	/* A CUDA call; what: enum cuda_call, or of a later version. */
-	void (*cuda_call)(void *ctx, size_t thread, uint64_t what, int64_t time_ns);
+	void (*cuda_begin)(void *ctx, const struct cuda_begin *c);
+	void (*cuda_end)(void *ctx, size_t thread, uint32_t correlation, int64_t time_ns);
 };
 
 #define SCOPE_NONE SIZE_MAX
+
+/* What a scope encloses of the calls that were recorded in its thread. */
+enum scope_reach {
+	SCOPE_UNKNOWN,      /* it began or ended where no function is known, or in two threads */
+	SCOPE_INSIDE_CALL,  /* none was entered or left meanwhile: native code began and ended it */
+	SCOPE_AROUND_CALLS, /* some were */
+};
 
 /* A scope or a range of NVTX from its begin to its end, which may be on different threads. */
 struct scope {
@@ -141,7 +160,9 @@ struct scope {
 	uint32_t thread;  /* position, of the begin */
 	uint32_t process; /* id */
 	uint32_t depth;   /* scopes around it */
-	bool ended;       /* else end_ns is the end of its thread, and no duration is known */
+	enum scope_reach reach;
+	uint64_t moves; /* private, as in struct annotation */
+	bool ended;     /* else end_ns is the end of its thread, and no duration is known */
 };
 
 /* Does it lie inside nothing, and nothing inside it?  It may end in any thread. */

@@ -82,7 +82,8 @@ def test_report_json_has_each_layer_and_what_is_outside(report):
 
 def test_scopes_of_the_agent_are_no_steps(report):
     told = report(model_trace())
-    assert [(s["name"], s["source"]) for s in told["steps"]] == [("whole run", "whole-run")]
+    assert [(s["name"], s["source"]) for s in told["steps"]] == [(
+        "from the GPU's first work to its last", "whole-run")]
     told = report(model_trace(isc.string(WAIT, "torch:DataLoader")))  # the user's own
     assert [s["name"] for s in told["steps"]] == ["torch:DataLoader"]
 
