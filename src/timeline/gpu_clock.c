@@ -286,6 +286,7 @@ struct windows {
 	int64_t cell_ns;
 	double slope; /* of the line that the bounds are taken along */
 	int64_t low[WINDOW_CELLS_MAX], high[WINDOW_CELLS_MAX];
+	bool used[WINDOW_CELLS_MAX]; /* there are activities whose times could be wrong */
 };
 
 static size_t window_cell(const struct windows *w, int64_t t_ns)
@@ -310,6 +311,7 @@ static void windows_fill(const struct merge *m, struct windows *w)
 	for (size_t i = 0; i < w->count; i++) {
 		w->low[i] = INT64_MIN;
 		w->high[i] = INT64_MAX;
+		w->used[i] = false;
 	}
 	for (size_t i = 0; i < m->count; i++) {
 		const struct gpu_activity *a = &m->activities[i];
@@ -317,6 +319,7 @@ static void windows_fill(const struct merge *m, struct windows *w)
 
 		int64_t along_ns = llround(w->slope * (double)(a->start_ns - first_ns));
 
+		w->used[at] = true;
 		if (has_lower(a) && lower_of(m, a) - along_ns > w->low[at] &&
 		    !(sift && lower_of(m, a) > 0))
 			w->low[at] = lower_of(m, a) - along_ns;
@@ -362,6 +365,8 @@ static void errors_set(struct gpu_clock *c, const struct windows *w)
 		int64_t high = earlier(w->high[i], w->high[next]);
 		int64_t half;
 
+		if (!w->used[i])
+			continue;
 		if (low == INT64_MIN || high == INT64_MAX) {
 			c->error_ns = c->farthest_ns = -1;
 			return;

@@ -289,6 +289,19 @@ static void a_queue_that_is_never_empty_is_bound_by_what_came_before(void **stat
 	release(&r);
 }
 
+static void where_nothing_ran_nothing_can_be_wrong(void **state)
+{
+	const struct simulation s = { .steps = 3,
+				      .pause_ns = 20000000000,
+				      .wait = CUDA_CALL_SYNC_DEVICE };
+	struct simulated r;
+
+	(void)state;
+	simulate(&r, &s);
+	assert_in_range(clock_of(&r)->error_ns, 1, ALL_WINDOWS_NS);
+	release(&r);
+}
+
 static void blocking_copies_bound_the_clock(void **state)
 {
 	struct simulation s = {
@@ -482,6 +495,7 @@ int main(void)
 		cmocka_unit_test(drift_is_taken_out),
 		cmocka_unit_test(a_drift_that_breaks_nothing_does_not_narrow_the_bound),
 		cmocka_unit_test(a_queue_that_is_never_empty_is_bound_by_what_came_before),
+		cmocka_unit_test(where_nothing_ran_nothing_can_be_wrong),
 		cmocka_unit_test(blocking_copies_bound_the_clock),
 		cmocka_unit_test(waits_for_a_stream_bound_the_work_of_that_stream),
 		cmocka_unit_test(without_waits_there_is_no_bound),
