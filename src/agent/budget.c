@@ -186,7 +186,7 @@ uint64_t budget_began_ns(void)
 
 uint64_t budget_left_ns(uint64_t elapsed_ns)
 {
-	uint64_t earned = budget_earned_ns(budget_worked_ns(elapsed_ns));
+	uint64_t earned = budget_earned_ns(elapsed_ns);
 	uint64_t outside = part_of(elapsed_ns,
 				   atomic_load_explicit(&bucket.outside_ppm, memory_order_relaxed));
 

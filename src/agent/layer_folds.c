@@ -161,7 +161,7 @@ enum layer_rest layer_folds_rested(uint64_t cost_ns)
 		return LAYER_REST_GOES_ON;
 	now_ns = stamp_monotonic();
 	credit_ns = budget_credit_at(now_ns);
-	earned_ns = budget_earned_ns(budget_worked_ns(now_ns - since_ns));
+	earned_ns = budget_earned_ns(now_ns - since_ns);
 	layer_folds.events = 0;
 	since_ns = now_ns;
 	if (credit_ns < 0 && LAYER_FOLDS_LOOK * hook_ns() > (double)earned_ns / SHARE)
@@ -217,7 +217,7 @@ void layer_folds_look(void)
 {
 	uint64_t now_ns = stamp_monotonic();
 	uint32_t recorded = layer_folds.recorded, folded = layer_folds.events - recorded;
-	double may_ns = (double)budget_earned_ns(budget_worked_ns(now_ns - since_ns));
+	double may_ns = (double)budget_earned_ns(now_ns - since_ns);
 	double cost_ns = recorded * cost_ns_of(true) + folded * cost_ns_of(false);
 	int64_t credit_ns = budget_credit_at(now_ns);
 	bool too_much = credit_ns < 0 && cost_ns > may_ns / SHARE;

@@ -363,7 +363,7 @@ def test_short_layers_are_folded_where_they_cost_too_much(layers, python, versio
     """Ten small models to one pause of 2 ms: the pauses stay, and what is around them."""
     if version < (3, 12):
         pytest.skip("within a budget there are no hooks before 3.12")
-    layers(python, BUSY, cpu="auto", overhead="3", notes=None)
+    layers(python, BUSY, cpu="auto", overhead="2", notes=None)
     names = {id: layer["name"] for id, layer in layers.trace.layers.items()}
     folded, ever, pauses = set(), set(), 0
     for event in next(iter(layers.trace.threads.values())).events:
