@@ -13,7 +13,7 @@
 #define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
 #define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
 #define LEAST_OF_ONLY 0.003  /* likewise, of the only CPU */
-#define ONLY_CPU_TIMES 5     /* as slow as asked, at first, on the only CPU */
+#define ONLY_CPU_TIMES 20    /* as slow as asked, at first, on the only CPU: about what comes out */
 #define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
 
 static int64_t cpu_ns(clockid_t clock)
