@@ -77,6 +77,8 @@ static int most_important_first(const void *a, const void *b)
 		return x->depth < y->depth ? -1 : 1;
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
+	if ((x->count > 1) != (y->count > 1)) /* what is done once is no step beside what repeats */
+		return x->count > 1 ? -1 : 1;
 	if (steady_ns(x) != steady_ns(y))
 		return steady_ns(x) > steady_ns(y) ? -1 : 1;
 	order = strcmp(x->name, y->name);

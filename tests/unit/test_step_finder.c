@@ -52,6 +52,14 @@ static void expect_steps(const char *story, const char *steps)
 	forget(&told);
 }
 
+static void what_is_done_once_is_no_step_beside_what_repeats(void **state)
+{
+	(void)state;
+	expect_steps(HEAD
+		     "1: [step#1/0@100 ]#1@150 [step#2/0@200 ]#2@250 [timed#3/0@300 ]#3@900\n" END,
+		     "step: scope 2 100 50 0\ntimed: scope 1 600 600 0\n");
+}
+
 static void a_loop_has_its_layers_and_what_is_between_them(void **state)
 {
 	(void)state;
@@ -408,6 +416,7 @@ static void without_steps_the_run_is_what_lies_between_the_gpus_work(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_done_once_is_no_step_beside_what_repeats),
 		cmocka_unit_test(a_loop_has_its_layers_and_what_is_between_them),
 		cmocka_unit_test(
 			functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not),
