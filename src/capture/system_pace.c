@@ -6,9 +6,9 @@
 #include "format/stamp.h"
 
 #define WINDOW_NS 500000000
-#define SHARE_OF_CORE 0.004 /* promised is a hundredth */
+#define SHARE_OF_CORE 0.004  /* promised is a hundredth */
 #define CROWDED_SHARE 0.0015 /* the workload loses twice that: being switched away from, too */
-#define STRETCH_MAX 100.0   /* a look at stat each second */
+#define STRETCH_MAX 100.0    /* a look at stat each second */
 #define WORTH_TELLING 3
 
 static int64_t own_cpu_ns(void)
