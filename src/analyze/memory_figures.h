@@ -106,7 +106,7 @@ struct memory_process {
 	struct memory_torch *torch; /* one for each device that its PyTorch uses */
 	size_t node_count;
 	struct memory_node *nodes;
-	bool remote_known;   /* on which nodes pages are and threads run is, and it is several */
+	bool remote_known;   /* most of its pages were seen, on several nodes, and its threads */
 	double remote_share; /* of the pages: on nodes where none of the threads ran */
 };
 

@@ -14,21 +14,29 @@ static int64_t peak_of(const struct memory_process *p, const struct series_table
 									       : p->rss.peak;
 }
 
-/* Where threads ran is known for a moment, where pages are too: nodes count that had any. */
+#define SEEN_LEAST 0.5 /* of the memory that it had at most */
+
+/*
+ * Where threads ran is known for a moment, where pages are too: nodes count that had any.  To look
+ * at all pages takes long, so it may have been done at the start only: what a process had before
+ * it loaded its model says nothing.
+ */
 static void find_remote(struct memory_process *p)
 {
-	double all = 0, remote = 0;
+	double all = 0, remote = 0, most = 0;
 	size_t with_threads = 0;
 
 	for (size_t i = 0; i < p->node_count; i++) {
 		const struct memory_node *n = &p->nodes[i];
 
 		all += n->bytes.mean;
+		most += (double)n->bytes.peak;
 		with_threads += n->threads.known && n->threads.peak > 0;
 		if (!n->threads.known || n->threads.peak <= 0)
 			remote += n->bytes.mean;
 	}
-	p->remote_known = p->node_count > 1 && with_threads && all > 0;
+	p->remote_known = p->node_count > 1 && with_threads && all > 0 &&
+			  most >= SEEN_LEAST * (double)p->rss_peak_bytes;
 	p->remote_share = p->remote_known ? remote / all : 0;
 }
 

@@ -67,6 +67,26 @@ static void a_full_machine_before_a_generous_container(void **state)
 	end(&s);
 }
 
+/* The pages were looked at before the model was loaded. */
+static void nodes_that_were_seen_too_early_say_nothing(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 1000 * MS);
+	buf_add_str(&s.text, "series 1 rss_bytes 10000@0 400000@500000000 400000@1000000000\n"
+			     "series 1 numa_node_bytes/0 5000@0\n"
+			     "series 1 numa_node_bytes/1 5000@0\n"
+			     "series 1 numa_threads/0 1@0\n"
+			     "series 1 numa_threads/1 0@0\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.processes[0].node_count, 2);
+	assert_false(a->memory.processes[0].remote_known);
+	assert_false(worries(a, MEMORY_NUMA_REMOTE));
+	end(&s);
+}
+
 static void devices_and_nodes(void **state)
 {
 	struct scene s;
@@ -284,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_nearest_limit_counts),
 		cmocka_unit_test(a_full_machine_before_a_generous_container),
+		cmocka_unit_test(nodes_that_were_seen_too_early_say_nothing),
 		cmocka_unit_test(devices_and_nodes),
 		cmocka_unit_test(what_pytorch_keeps),
 		cmocka_unit_test(pieces_of_a_small_cache_are_no_worry),

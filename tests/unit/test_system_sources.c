@@ -199,6 +199,31 @@ static void pages_of_two_nodes_are_added_up(void **state)
 	assert_true(value_of(SERIES_NUMA_NODE, 1) == (2000 + 256 + 8) * 4096ll + 3 * 2048ll * 1024);
 }
 
+/*
+ * Recorded: Linux 6.1 on a virtual machine of two nodes, a Python process that has bound 64 MiB to
+ * the first, 256 MiB to the second, and interleaves 32.
+ */
+static void a_process_on_a_machine_with_two_nodes(void **state)
+{
+	const char *here = __FILE__;
+	char path[4096], text[16384];
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%.*s/../data/numa_maps_of_two_nodes",
+		 (int)(strrchr(here, '/') - here), here);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	see(&source_numa, text);
+	assert_int_equal(seen.count, 2);
+	assert_true(value_of(SERIES_NUMA_NODE, 0) == 90620 * 1024ll);
+	assert_true(value_of(SERIES_NUMA_NODE, 1) == 280048 * 1024ll);
+}
+
 /* Whatever is cut off at the end, what is there before it counts, line by line. */
 static void numa_maps_that_are_cut_have_whole_lines(void **state)
 {
@@ -239,6 +264,7 @@ int main(void)
 		cmocka_unit_test(smaps_rollup_and_meminfo),
 		cmocka_unit_test(pressure_is_told_in_total),
 		cmocka_unit_test(pages_of_two_nodes_are_added_up),
+		cmocka_unit_test(a_process_on_a_machine_with_two_nodes),
 		cmocka_unit_test(numa_maps_that_are_cut_have_whole_lines),
 		cmocka_unit_test(nodes_have_their_counts),
 	};
