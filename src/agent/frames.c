@@ -98,7 +98,7 @@ static bool variable_agrees(const struct py_layout *l, const char *frame, const 
 	PyObject *locals = now ? py.GetAttr(now, "f_locals") : NULL;
 	PyObject *key = locals ? py.Unicode_From(name) : NULL;
 	PyObject *value = key ? py.GetItem(locals, key) : NULL;
-	bool agree = value && memory_readable(frame + l->locals, sizeof(value)) &&
+	bool agree = value && memory_readable(frame + l->locals, sizeof(void *)) &&
 		     memory_readable(pointer_at(frame, l->locals), sizeof(*value)) &&
 		     first_variable(l, frame) == value;
 

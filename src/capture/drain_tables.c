@@ -151,7 +151,7 @@ static int read_notes(struct drain *d, struct err *err)
 			if (d->told < DRAIN_TOLD_MAX)
 				d->told_pids[d->told++] = (uint32_t)pid;
 			/* A process may have many interpreters that say the same. */
-			if (strcmp(note, d->last_note) && write_refusal(d, note, err))
+			if (strcmp(note, d->last_note) != 0 && write_refusal(d, note, err))
 				return -1;
 			snprintf(d->last_note, sizeof(d->last_note), "%s", note);
 			line = end + 1;

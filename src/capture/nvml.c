@@ -66,7 +66,7 @@ static void ask_throttle(const struct asking *a, const struct question *q);
 static void ask_number(const struct asking *a, const struct question *q);
 
 #define OFTEN NVML_PERIOD_NS, 0.0002
-#define RARELY 10 * NVML_PERIOD_NS, 0.0001
+#define RARELY 10ll * NVML_PERIOD_NS, 0.0001
 
 /*
  * Some take a microsecond, some ask the device and take milliseconds, and which is which differs
@@ -75,7 +75,7 @@ static void ask_number(const struct asking *a, const struct question *q);
  */
 static const struct question questions[] = {
 	{ ask_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
-	  "nvmlDeviceGetComputeRunningProcesses_v2", 10 * NVML_PERIOD_NS, 0.0005, 0, 0 },
+	  "nvmlDeviceGetComputeRunningProcesses_v2", 10ll * NVML_PERIOD_NS, 0.0005, 0, 0 },
 	{ ask_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 0.001, 0, 0 },
 	{ ask_utilisation, "nvmlDeviceGetUtilizationRates", NULL, OFTEN, 0, 0 },
 	{ ask_throttle, "nvmlDeviceGetCurrentClocksEventReasons",

@@ -153,10 +153,10 @@ static void hand_over_sample(const struct perf_events *p, const struct sample_re
 	/* Of events that are closed by now, too: no number is used twice, and none is 0. */
 	bool minor = s->id == p->minor_id, major = s->id == p->major_id;
 
-	if (minor || major)
-		v->fault(v->ctx, (int64_t)s->time_ns, s->address, major ? 1 : MINOR_PERIOD, major);
-	else
+	if (!minor && !major)
 		v->sample(v->ctx, (int64_t)s->time_ns, s->address);
+	else if (v->fault)
+		v->fault(v->ctx, (int64_t)s->time_ns, s->address, major ? 1 : MINOR_PERIOD, major);
 }
 
 static void hand_over(struct perf_events *p, const void *record, const struct perf_visitor *v)

@@ -29,7 +29,7 @@ struct perf_visitor {
 	/* Where they were asked for: it lost (on: got) its CPU.  preempted: it would have gone on.
 	 */
 	void (*turn)(void *ctx, int64_t monotonic_ns, bool on, bool preempted);
-	/* Likewise: an instruction there had a page fault, one of `count`. */
+	/* Likewise, NULL where not: an instruction there had a page fault, one of `count`. */
 	void (*fault)(void *ctx, int64_t monotonic_ns, uint64_t address, uint32_t count,
 		      bool major);
 };

@@ -277,7 +277,7 @@ static void a_queue_that_is_never_empty_is_bound_by_what_came_before(void **stat
 				      .wait = CUDA_CALL_SYNC_DEVICE,
 				      .queue_from = 20,
 				      .queued_ns = 100000000 };
-	const int64_t apart_ns = 5 * 50000; /* 5 s, 50 ppm */
+	const int64_t apart_ns = 5ll * 50000; /* 5 s, 50 ppm */
 	struct simulated r;
 
 	(void)state;

@@ -261,14 +261,14 @@ static void test_times_without_a_cpu(void **state)
 static uint64_t switches_of(pid_t child)
 {
 	char path[64], line[256];
-	unsigned long long sum = 0, n;
+	uint64_t sum = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", child);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*[a-z]_ctxt_switches: %llu", &n) == 1)
-			sum += n;
+		if (strstr(line, "_ctxt_switches:"))
+			sum += strtoull(strchr(line, ':') + 1, NULL, 10);
 	}
 	if (f)
 		fclose(f);
@@ -356,7 +356,7 @@ static int ignore_absence(void *ctx, const struct native_absence *a)
 /* Touches the same memory again and again, some 25 pages in a millisecond; tells how many. */
 static pid_t start_toucher(_Atomic uint64_t *touched)
 {
-	const size_t bytes = 25 * 4096;
+	const size_t bytes = 25ul * 4096;
 	pid_t child = fork();
 
 	if (child == 0) {

@@ -117,11 +117,11 @@ static void status_is_read_by_its_keys(void **state)
 				 "RssFile:\t    1572 kB\nRssShmem:\t       8 kB\nVmSwap:\t  4 kB\n"
 				 "VmLck:\t       0 kB\nvoluntary_ctxt_switches:\t31\n"
 				 "nonvoluntary_ctxt_switches:\t2\n");
-	assert_seen(SERIES_RSS_PEAK, 1684 * 1024);
-	assert_seen(SERIES_RSS_ANON, 112 * 1024);
-	assert_seen(SERIES_RSS_FILE, 1572 * 1024);
-	assert_seen(SERIES_RSS_SHARED, 8 * 1024);
-	assert_seen(SERIES_SWAP, 4 * 1024);
+	assert_seen(SERIES_RSS_PEAK, 1684ll * 1024);
+	assert_seen(SERIES_RSS_ANON, 112ll * 1024);
+	assert_seen(SERIES_RSS_FILE, 1572ll * 1024);
+	assert_seen(SERIES_RSS_SHARED, 8ll * 1024);
+	assert_seen(SERIES_SWAP, 4ll * 1024);
 	assert_seen(SERIES_LOCKED, 0);
 	assert_seen(SERIES_MAIN_VOLUNTARY_SWITCHES, 31);
 	assert_seen(SERIES_MAIN_INVOLUNTARY_SWITCHES, 2);
@@ -146,17 +146,17 @@ static void smaps_rollup_and_meminfo(void **state)
 	    "Rss:                1772 kB\nPss:                 272 kB\nPss_Anon:  112 kB\n"
 	    "Private_Dirty:       112 kB\nAnonymous:           113 kB\n"
 	    "AnonHugePages:      2048 kB\nSwap:  1 kB\nSwapPss:               3 kB\n");
-	assert_seen(SERIES_PSS, 272 * 1024);
-	assert_seen(SERIES_PRIVATE_DIRTY, 112 * 1024);
-	assert_seen(SERIES_ANON, 113 * 1024);
-	assert_seen(SERIES_HUGE_ANON, 2048 * 1024);
-	assert_seen(SERIES_SWAP_PSS, 3 * 1024);
+	assert_seen(SERIES_PSS, 272ll * 1024);
+	assert_seen(SERIES_PRIVATE_DIRTY, 112ll * 1024);
+	assert_seen(SERIES_ANON, 113ll * 1024);
+	assert_seen(SERIES_HUGE_ANON, 2048ll * 1024);
+	assert_seen(SERIES_SWAP_PSS, 3ll * 1024);
 	see(source_of("/proc/meminfo"), "MemTotal:       24000000 kB\nMemFree:  1 kB\n"
 					"MemAvailable:   20000000 kB\nCached:  500 kB\n"
 					"SwapCached: 1 kB\nSwapTotal:  0 kB\nSwapFree:  0 kB\n");
 	assert_seen(SERIES_MACHINE_TOTAL, 24000000ll * 1024);
 	assert_seen(SERIES_MACHINE_AVAILABLE, 20000000ll * 1024);
-	assert_seen(SERIES_MACHINE_CACHED, 500 * 1024);
+	assert_seen(SERIES_MACHINE_CACHED, 500ll * 1024);
 	assert_seen(SERIES_MACHINE_SWAP_FREE, 0);
 }
 

@@ -214,8 +214,8 @@ static void nodes_are_read_where_there_are_several(void **state)
 	system_files_look(&f, 1, &points);
 	assert_true(value_of(&points, 0, SERIES_NODE_HIT, 0) == 5);
 	assert_true(value_of(&points, 0, SERIES_NODE_HIT, 1) == 6);
-	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 0) == 3 * 4096);
-	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 1) == 4 * 4096);
+	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 0) == 3ll * 4096);
+	assert_true(value_of(&points, 2, SERIES_NUMA_NODE, 1) == 4ll * 4096);
 	assert_true(value_of(&points, 2, SERIES_NUMA_THREADS, 0) == 2);
 	assert_true(value_of(&points, 2, SERIES_NUMA_THREADS, 1) == 1);
 	assert_false(misses(&f, "numa"));
