@@ -113,6 +113,7 @@ lint: venv packages ## formatting, clang-tidy, Python, shell, layers
 	@scripts/packages.sh clang lint
 	@$(STEP) configure-build-lint "configuring build-lint" \
 		cmake -S . -B build-lint -G Ninja $(CMAKE_FLAGS) -DCMAKE_C_COMPILER=clang
+	@$(STEP) build-build-lint "making what sources include" cmake --build build-lint --target assets
 	@scripts/lint.sh build-lint
 
 .PHONY: format
