@@ -48,14 +48,6 @@ static bool taxed(void)
 	return bursts_bounded() && py.version >= TAXED_SINCE;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /*
  * Of so much time, that in which nobody waited for a CPU: time in the queue is no time in the
  * interpreter.  (What is lost counts all the more there: see budget.h.)
@@ -73,7 +65,7 @@ static double unqueued_ns(double passed_ns, double used_ns)
 /* `share` of the time since it was last called is taxed. */
 static void pay_tax(double share)
 {
-	uint64_t now_ns = stamp_monotonic(), now_cpu_ns = cpu_ns();
+	uint64_t now_ns = stamp_monotonic(), now_cpu_ns = stamp_process_cpu();
 	double passed_ns =
 		(double)(int64_t)(now_ns - atomic_exchange_explicit(&taxed_ns, now_ns,
 								    memory_order_relaxed));
@@ -140,7 +132,7 @@ static void begin_tax(uint64_t now_ns)
 	atomic_store_explicit(&seen_ns, (uint64_t)(seen * keep), memory_order_relaxed);
 	atomic_store_explicit(&found_ns, (uint64_t)(found * keep), memory_order_relaxed);
 	atomic_store_explicit(&taxed_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&taxed_cpu_ns, cpu_ns(), memory_order_relaxed);
+	atomic_store_explicit(&taxed_cpu_ns, stamp_process_cpu(), memory_order_relaxed);
 }
 
 /* For time of which nothing is known: it was like the rest; at the very first, Python's. */
@@ -227,7 +219,8 @@ void bursts_enter_slow(struct ring *r, int what)
 static void look_and_tax(uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - atomic_load_explicit(&taxed_ns, memory_order_relaxed);
-	uint64_t used_ns = cpu_ns() - atomic_load_explicit(&taxed_cpu_ns, memory_order_relaxed);
+	uint64_t used_ns =
+		stamp_process_cpu() - atomic_load_explicit(&taxed_cpu_ns, memory_order_relaxed);
 	double share;
 
 	switch (interpreting_look(&share)) {

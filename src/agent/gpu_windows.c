@@ -17,10 +17,10 @@
  * less.
  */
 #include <stdatomic.h>
-#include <time.h>
 
 #include "agent/budget.h"
 #include "agent/gpu_recording.h"
+#include "format/stamp.h"
 
 /*
  * CUPTI and us together, for a launch from Python and what the device does for it: 17 % of the 19
@@ -55,18 +55,10 @@ void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns)
 	atomic_fetch_add_explicit(&counted_nodes, nodes, memory_order_relaxed);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* How much of the time since the latest turn the process has worked. */
 static void look_at_work(uint64_t now_ns)
 {
-	uint64_t now_cpu_ns = cpu_ns();
+	uint64_t now_cpu_ns = stamp_process_cpu();
 	double cpu = (double)(now_cpu_ns - turned_cpu_ns);
 	double device =
 		(double)atomic_exchange_explicit(&counted_device_ns, 0, memory_order_relaxed);

@@ -258,11 +258,8 @@ static bool copy_pieces(unsigned *count, size_t *bytes)
 
 static void charge(void)
 {
-	struct timespec t = { 0, 0 };
-	uint64_t now_ns;
+	uint64_t now_ns = stamp_thread_cpu();
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	budget_spend_ns(now_ns - reader.cpu_ns);
 	reader.cpu_ns = now_ns;
 }

@@ -11,6 +11,7 @@
 #include "agent/frames.h"
 #include "agent/pyapi.h"
 #include "format/py_layout.h"
+#include "format/stamp.h"
 
 #define RAN_NS 1000 /* CPU time of a thread while it is looked at: it runs */
 #define SERIES 6    /* looks at its instruction, as fast as the kernel copies: 0.3 us each */
@@ -97,14 +98,6 @@ static clockid_t clock_of(pid_t tid)
 	return (clockid_t)(~(unsigned)tid << 3 | 6u);
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* 0, or the reason why not. */
 static int find_place(struct place *p)
 {
@@ -117,7 +110,7 @@ static int find_place(struct place *p)
 	if (!error && layout->native)
 		error = read_word(&tid, base + layout->native, sizeof(tid));
 	p->clock = clock_of(tid ? (pid_t)tid : getpid());
-	p->ran_ns = clock_ns(p->clock);
+	p->ran_ns = (int64_t)stamp_of(p->clock);
 	for (enum link i = 0; !error && i < LINKS; i++) {
 		if (i == FRAME_OF_CFRAME && !layout->has_cframe)
 			continue;
@@ -132,7 +125,7 @@ static int find_place(struct place *p)
 
 static bool has_run_since(const struct place *p)
 {
-	return clock_ns(p->clock) - p->ran_ns >= RAN_NS;
+	return (int64_t)stamp_of(p->clock) - p->ran_ns >= RAN_NS;
 }
 
 static bool same_frame(const struct place *p, const uint64_t word[LINKS])

@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/budget.h"
@@ -187,16 +186,6 @@ static void in_forked_child(void)
 	}
 }
 
-/* A system call, unlike other clocks. */
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void at_thread_end(void *ring)
 {
 	struct ring *r = ring;
@@ -211,7 +200,7 @@ static void at_thread_end(void *ring)
 	budget_settle(r);
 	ring_seal(r);
 	atomic_store_explicit(&t->end_stamp, stamp_now(r->clock), memory_order_relaxed);
-	atomic_store_explicit(&t->cpu_end_ns, thread_cpu_ns(), memory_order_relaxed);
+	atomic_store_explicit(&t->cpu_end_ns, stamp_thread_cpu(), memory_order_relaxed);
 	/* Pairs with the acquire in update_threads(): the blocks are sealed. */
 	atomic_store_explicit(&t->state, SHM_ENDED, memory_order_release);
 	free(r->ranges);
@@ -278,7 +267,7 @@ static struct ring *begin_ring(struct session *s)
 	if (self->pid != (uint32_t)getpid())
 		t->tid = number_in_proc("/proc/thread-self", t->tid);
 	t->start_stamp = stamp_now(r->clock);
-	t->cpu_begin_ns = thread_cpu_ns();
+	t->cpu_begin_ns = stamp_thread_cpu();
 	atomic_store_explicit(&t->cpu_end_ns, 0, memory_order_relaxed);
 	t->name[0] = '\0';
 	atomic_store_explicit(&t->name_set, 0, memory_order_relaxed);

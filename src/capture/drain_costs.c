@@ -11,10 +11,10 @@
  *
  * The agents deduct it from their budget, and the sampler looks less often.
  */
-#include <time.h>
 
 #include "capture/cpus.h"
 #include "capture/drain_state.h"
+#include "format/stamp.h"
 
 #define WINDOW_NS 200000000 /* /proc/stat counts in hundredths of a second */
 #define FIRST_WINDOW_NS 50000000
@@ -40,14 +40,6 @@
  * and 90 in turns: 1.8 % by the clock for 0.9 % of CPU time.
  */
 #define CROWDED_TIMES 2
-
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The CPUs that the workload or we may run on: whoever is alone on the rest disturbs nobody. */
 static void find_cpus(const struct drain *d, cpu_set_t *out)
@@ -133,7 +125,7 @@ static void begin_window(struct drain *d, int64_t now_ns)
 
 	find_cpus(d, &c->cpus);
 	c->idle_known = cpus_idle(&c->cpus, &c->idle_ns);
-	c->own_ns = own_cpu_ns();
+	c->own_ns = stamp_process_cpu();
 	c->since_ns = now_ns;
 }
 

@@ -8,8 +8,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "format/stamp.h"
 
 /*
  * A power of two.  Enough for the records of 100 ms, and small enough that some
@@ -213,22 +214,14 @@ void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor)
 	atomic_store_explicit(tail, end, memory_order_release);
 }
 
-static int64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* What a certain piece of work takes of this thread's time. */
 static __attribute__((noinline)) int64_t work_ns(void)
 {
-	int64_t start_ns = thread_cpu_ns();
+	int64_t start_ns = (int64_t)stamp_thread_cpu();
 
 	for (volatile int i = 0; i < COST_TURNS; i++)
 		;
-	return thread_cpu_ns() - start_ns;
+	return (int64_t)stamp_thread_cpu() - start_ns;
 }
 
 static int by_size(const void *a, const void *b)

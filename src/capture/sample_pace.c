@@ -16,18 +16,10 @@
 #define ONLY_CPU_TIMES 20    /* as slow as asked, at first, on the only CPU: about what comes out */
 #define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
 
-static int64_t cpu_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void window_begin(struct sample_pace *p, int64_t now_ns)
 {
 	p->window_ns = now_ns;
-	p->window_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	p->window_cpu_ns = (int64_t)stamp_thread_cpu();
 }
 
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
@@ -92,7 +84,7 @@ void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outsid
 /* A window is over. */
 static void look_at_cost(struct sample_pace *p, int64_t now_ns, uint64_t outside_share)
 {
-	int64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->window_cpu_ns;
+	int64_t own_ns = (int64_t)stamp_thread_cpu() - p->window_cpu_ns;
 
 	p->cpu_ns += own_ns;
 	sample_pace_adjust(p, (double)own_ns / (double)(now_ns - p->window_ns), outside_share);

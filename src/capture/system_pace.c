@@ -1,7 +1,6 @@
 #include "capture/system_pace.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "format/stamp.h"
 
@@ -11,21 +10,13 @@
 #define STRETCH_MAX 100.0    /* a look at stat each second */
 #define WORTH_TELLING 3
 
-static int64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* On the safe side until a first window is over: as if it took all that it may elsewhere. */
 void system_pace_begin(struct system_pace *p, bool crowded)
 {
 	memset(p, 0, sizeof(*p));
 	p->stretch = crowded ? SHARE_OF_CORE / CROWDED_SHARE : 1;
 	p->began_ns = p->window_ns = (int64_t)stamp_monotonic();
-	p->cpu_began_ns = p->window_cpu_ns = own_cpu_ns();
+	p->cpu_began_ns = p->window_cpu_ns = (int64_t)stamp_thread_cpu();
 }
 
 /* At once where it takes too much; half the way where it may take more. */
@@ -45,7 +36,7 @@ void system_pace_adjust(struct system_pace *p, double share, bool crowded)
 double system_pace_stretch(struct system_pace *p, int64_t now_ns, bool crowded)
 {
 	if (now_ns - p->window_ns >= WINDOW_NS) {
-		int64_t cpu_ns = own_cpu_ns();
+		int64_t cpu_ns = (int64_t)stamp_thread_cpu();
 
 		system_pace_adjust(
 			p, (double)(cpu_ns - p->window_cpu_ns) / (double)(now_ns - p->window_ns),
@@ -59,5 +50,5 @@ double system_pace_stretch(struct system_pace *p, int64_t now_ns, bool crowded)
 void system_pace_end(struct system_pace *p, int64_t now_ns)
 {
 	p->active_ns = now_ns - p->began_ns;
-	p->cpu_ns = own_cpu_ns() - p->cpu_began_ns;
+	p->cpu_ns = (int64_t)stamp_thread_cpu() - p->cpu_began_ns;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -343,14 +342,6 @@ static bool choose_way(struct system_tree *t, int64_t used_ns)
 	return !other_ns;
 }
 
-static int64_t own_cpu_ns(void)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
 int64_t system_tree_look(struct system_tree *t, struct system_files *f, double stretch,
 			 struct system_points *out)
 {
@@ -359,14 +350,14 @@ int64_t system_tree_look(struct system_tree *t, struct system_files *f, double s
 
 	if (began_ns < t->due_ns)
 		return t->due_ns;
-	used_ns = own_cpu_ns();
+	used_ns = (int64_t)stamp_thread_cpu();
 	for (size_t i = 0; i < t->count; i++) {
 		if (is_here(&t->processes[i]))
 			look_again(t, f, &t->processes[i], began_ns, out);
 	}
 	all_are_new = t->by_parents && !t->newcomers.known_count;
 	search(t, f);
-	used_ns = own_cpu_ns() - used_ns;
+	used_ns = (int64_t)stamp_thread_cpu() - used_ns;
 	/* A look at all of them says nothing about the next, which is at those that are new. */
 	if (all_are_new ? !t->took_ns[true] : choose_way(t, used_ns))
 		used_ns = 0;

@@ -12,12 +12,28 @@
 
 #include "format/shm.h"
 
+static inline uint64_t stamp_of(clockid_t clock)
+{
+	struct timespec ts = { 0, 0 };
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static inline uint64_t stamp_monotonic(void)
 {
-	struct timespec ts;
+	return stamp_of(CLOCK_MONOTONIC);
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+/* CPU time of the calling thread, of its process; system calls, unlike other clocks. */
+static inline uint64_t stamp_thread_cpu(void)
+{
+	return stamp_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline uint64_t stamp_process_cpu(void)
+{
+	return stamp_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static inline uint64_t stamp_counter(void)

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -19,6 +18,7 @@
 #include "base/buf.h"
 #include "base/idmap.h"
 #include "base/varint.h"
+#include "format/stamp.h"
 #include "format/trace_encode.h"
 #include "format/trace_layout.h"
 #include "format/trace_samples.h"
@@ -87,20 +87,12 @@ static int append(struct trace_writer *w, const void *data, size_t bytes, struct
 	return 0;
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int header_write(struct trace_writer *w, struct err *err)
 {
 	uint8_t header[TRACE_HEADER_BYTES] = TRACE_MAGIC;
 
-	w->start.realtime_ns = clock_ns(CLOCK_REALTIME);
-	w->start.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+	w->start.realtime_ns = (int64_t)stamp_of(CLOCK_REALTIME);
+	w->start.monotonic_ns = (int64_t)stamp_monotonic();
 	put_le(header + 8, TRACE_VERSION, 4);
 	put_le(header + 12, TRACE_HEADER_BYTES, 4);
 	put_le(header + 16, (uint64_t)w->start.realtime_ns, 8);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "breakdown_kit.h"
 #include "told.h"
 
 /* One step of 100 ms: 60 ms in fill, 40 ms in read; 40 000 faults, or 10 ms, in it. */
@@ -26,18 +27,9 @@
 
 #define MS INT64_C(1000000)
 
-static int64_t part(const struct analysis_step *s, enum time_class c)
+static void check_whole(const struct step_breakdown *b)
 {
-	return s->breakdown.parts[c].ns;
-}
-
-static void check_sum(const struct step_breakdown *b)
-{
-	int64_t sum_ns = 0;
-
-	for (size_t i = 0; i < TIME_CLASSES; i++)
-		sum_ns += b->parts[i].ns;
-	assert_int_equal(sum_ns, b->total_ns);
+	check_sum(b);
 	assert_int_equal(b->total_ns, 100 * MS);
 }
 
@@ -88,7 +80,7 @@ static void faults_are_where_they_were_seen(void **state)
 		add_marks(story, sizeof(story), threads);
 		add_text(story, sizeof(story), END);
 		s = tell(&t, story)->steps;
-		check_sum(&s->breakdown);
+		check_whole(&s->breakdown);
 		/* Those of the other thread are no part of the step. */
 		assert_near_ms(part(s, TIME_PAGE_FAULTS), 10.0 / threads);
 		assert_near_ms(at(s, TIME_PAGE_FAULTS, "fill"), 10.0 / threads);
@@ -105,7 +97,7 @@ static void unseen_ones_are_everywhere_alike(void **state)
 
 	(void)state;
 	s = tell(&t, HEAD STEP_END COUNTS END)->steps;
-	check_sum(&s->breakdown);
+	check_whole(&s->breakdown);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "fill"), 6);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 4);
 	forget(&t);
@@ -124,7 +116,7 @@ static void a_place_has_no_more_than_its_time(void **state)
 	add_marks(story, sizeof(story), 1);
 	add_text(story, sizeof(story), END);
 	s = tell(&t, story)->steps;
-	check_sum(&s->breakdown);
+	check_whole(&s->breakdown);
 	assert_near_ms(part(s, TIME_PAGE_FAULTS), 60);
 	assert_int_equal(at(s, TIME_CPU_PREPROCESSING, "fill"), 0);
 	assert_near_ms(at(s, TIME_CPU_PREPROCESSING, "read"), 40);
@@ -150,7 +142,7 @@ static void what_does_not_fit_is_elsewhere(void **state)
 				      161000000 + 400000 * i);
 	add_text(story, sizeof(story), END);
 	s = tell(&t, story)->steps;
-	check_sum(&s->breakdown);
+	check_whole(&s->breakdown);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 40);
 	assert_true(at(s, TIME_PAGE_FAULTS, "fill") > 28 * MS);
 	assert_true(part(s, TIME_PAGE_FAULTS) <= 71 * MS);
@@ -165,7 +157,7 @@ static void waits_for_a_disk_are_faults_too(void **state)
 
 	(void)state;
 	s = tell(&t, HEAD STEP_END END)->steps;
-	check_sum(&s->breakdown);
+	check_whole(&s->breakdown);
 	assert_int_equal(part(s, TIME_PAGE_FAULTS), 0);
 	forget(&t);
 	s = tell(&t, HEAD STEP_END
@@ -174,7 +166,7 @@ static void waits_for_a_disk_are_faults_too(void **state)
 		 "series 1 rss_bytes 1000000@50000000 1000000@250000000\n"
 		 "series 1 major_faults 0@50000000 0@100000000 200@200000000 200@250000000\n" END)
 		    ->steps;
-	check_sum(&s->breakdown);
+	check_whole(&s->breakdown);
 	assert_near_ms(part(s, TIME_PAGE_FAULTS), 10);
 	assert_true(at(s, TIME_PAGE_FAULTS, "read") > 3 * MS);
 	forget(&t);

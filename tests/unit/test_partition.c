@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "breakdown_kit.h"
 #include "told.h"
 
 #define HEAD                                        \
@@ -20,20 +21,6 @@
 /* Where samples find functions. */
 #define SELECTORS "code EpollSelector.select /usr/lib/python3.12/selectors.py 100\n"
 #define CONDITION "code Condition.wait /usr/lib/python3.12/threading.py 300\n"
-
-static int64_t part(const struct analysis_step *s, enum time_class c)
-{
-	return s->breakdown.parts[c].ns;
-}
-
-static void check_sum(const struct step_breakdown *b)
-{
-	int64_t sum_ns = 0;
-
-	for (size_t i = 0; i < TIME_CLASSES; i++)
-		sum_ns += b->parts[i].ns;
-	assert_int_equal(sum_ns, b->total_ns);
-}
 
 static const struct time_cause *cause(const struct analysis_step *s, enum time_class c)
 {
