@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from measured_again import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401, the hooks
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.measures
+
 FIB = """
     import sys, threading, time
 

@@ -9,6 +9,8 @@ import gpu_trace
 from gpu_double import told
 
 # More launches than 10 % of the time pays for, for so many seconds.
+pytestmark = pytest.mark.measures
+
 MANY = """
     import fake_cuda, sys, time
     def wait(seconds):

@@ -344,6 +344,7 @@ BUSY = """
 
 
 @pytest.mark.parametrize("cpu", ["auto", "sample", "off"])
+@pytest.mark.measures
 def test_before_3_12_pytorch_has_no_hooks_of_ours_within_a_budget(layers, python, version, cpu):
     """They would cost more than it, whatever they do."""
     if version >= (3, 12):
@@ -359,6 +360,7 @@ def test_before_3_12_pytorch_has_no_hooks_of_ours_within_a_budget(layers, python
     assert "--max-overhead 100" in note
 
 
+@pytest.mark.measures
 def test_short_layers_are_folded_where_they_cost_too_much(layers, python, version):
     """Ten small models to one pause of 2 ms: the pauses stay, and what is around them."""
     if version < (3, 12):
@@ -389,6 +391,7 @@ TINY = """
 
 
 @pytest.mark.parametrize("cpu", ["auto", "off"])
+@pytest.mark.measures
 def test_where_even_folded_layers_cost_too_much_nobody_listens(layers, python, version, cpu, work):
     if version < (3, 12):
         pytest.skip("within a budget there are no hooks before 3.12")

@@ -86,6 +86,7 @@ def test_faults_of_a_step(remembered):
     assert process["rss_peak_bytes"] >= process["rss_bytes"]["last"] > 0
 
 
+@pytest.mark.measures
 def test_new_memory_in_every_step_is_said_to_take_time(record, report, pythons):
     """Large buffers are given back to the kernel each time, and faulted in anew."""
     record(pythons[-1], """

@@ -533,6 +533,7 @@ def storm(build, record_nvtx, work):
     return run
 
 
+@pytest.mark.measures
 def test_short_ranges_that_cost_too_much_are_left_out(storm):
     trace = storm("storm", 400)
     step, short, request = (trace.rows[name] for name in ("step", "short", "short request"))
@@ -550,6 +551,7 @@ def test_without_a_bound_all_of_them_are_recorded(storm):
     assert trace.rows["short"]["count"] == trace.rows["short request"]["count"]
 
 
+@pytest.mark.measures
 def test_what_was_left_out_is_tried_again(storm):
     # Long enough to use up the credit that was earned in between.
     trace = storm("storms", 500, "--max-overhead", "40")

@@ -11,6 +11,8 @@ from collections import Counter
 import isc_decode as isc
 import pytest
 
+pytestmark = pytest.mark.measures
+
 
 class Sampled:
     """What the samples of a trace say, function by function."""

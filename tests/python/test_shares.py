@@ -13,6 +13,8 @@ from collections import Counter
 import isc_decode as isc
 import pytest
 
+pytestmark = pytest.mark.measures
+
 PROGRAM = """
 import ctypes, json, sys, time
 from collections import Counter

@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.measures
+
 PROGRAM = """
     import json, sys, threading, time
     used = {}

@@ -14,6 +14,8 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "cli"))
 import sandbox  # noqa: E402
 
 
+pytestmark = pytest.mark.measures
+
 TELL = """
 import json
 tids = {thread.name: thread.native_id for thread in globals().get("threads", [])}
