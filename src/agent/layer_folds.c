@@ -6,8 +6,8 @@
 #include "agent/budget.h"
 #include "agent/watch.h"
 
-#define SHARE 2u /* layers may have one part of so many of the budget */
-#define KEPT_PART 16u
+#define SHARE 2u      /* layers may have one part of so many of the budget */
+#define KEPT_PART 16u /* of all begins and ends this part is too little to be folded */
 /* So many looks in a row are to say that it is too much: a model's first calls are unlike the rest.
  */
 #define FOLD_PATIENCE 4u
@@ -15,7 +15,11 @@
 #define AGAIN_FIRST_NS 2000000000ull
 #define AGAIN_LAST_NS 64000000000ull
 #define AGAIN_SPARE_NS 2000000 /* credit that there must be for what is seen then */
-#define LENGTHS 64u            /* powers of two of ticks */
+
+/* Ranks, in the order in which layers go: the shortest, of like length those of most calls. */
+#define LENGTHS 64u /* powers of two of ticks */
+#define COUNTS 32u  /* powers of two of calls */
+#define RANKS (LENGTHS * COUNTS)
 
 struct layer_folds layer_folds;
 bool layer_folds_can_rest;
@@ -46,15 +50,21 @@ uint32_t layer_folds_decision(uint32_t n)
 	return decisions[n];
 }
 
+static unsigned power_of(uint64_t n)
+{
+	return n ? 63u - (unsigned)__builtin_clzll(n) : 0;
+}
+
+/* Powers add up, not times: one call that was interrupted says nothing about the others. */
 void layer_folds_measured(struct layer_note *note, uint64_t ticks)
 {
 	if (note->census != census) {
 		note->census = census;
 		note->calls = 0;
-		note->ticks = 0;
+		note->powers = 0;
 	}
 	note->calls++;
-	note->ticks += ticks;
+	note->powers += power_of(ticks);
 }
 
 /* Has it a length that is known?  Ids that many share stay: their modules live for one call. */
@@ -64,26 +74,24 @@ static bool may_fold(const struct layer_note *note)
 	       !note->folded && !note->shares_id;
 }
 
-static unsigned length_of(const struct layer_note *note)
+static unsigned rank_of(const struct layer_note *note)
 {
-	uint64_t mean = note->ticks / note->calls;
-
-	return mean ? LENGTHS - 1u - (unsigned)__builtin_clzll(mean) : 0;
+	return note->powers / note->calls * COUNTS + COUNTS - 1u - power_of(note->calls);
 }
 
-static void count_length(void *entry, void *events)
+static void count_rank(void *entry, void *events)
 {
 	const struct layer_note *note = entry;
 
 	if (may_fold(note))
-		((uint32_t *)events)[length_of(note)] += 2 * note->calls;
+		((uint32_t *)events)[rank_of(note)] += 2 * note->calls;
 }
 
-static void fold_short(void *entry, void *length)
+static void fold_before(void *entry, void *rank)
 {
 	struct layer_note *note = entry;
 
-	if (may_fold(note) && length_of(note) <= *(unsigned *)length && say(note->id))
+	if (may_fold(note) && rank_of(note) < *(unsigned *)rank && say(note->id))
 		note->folded = true;
 }
 
@@ -102,16 +110,27 @@ static void unfold_later(uint64_t now_ns)
 		again_after_ns *= 2;
 }
 
-/* The shortest go until so many begins and ends are gone. */
-static void fold(uint32_t excess, uint64_t now_ns)
+/*
+ * They go until so many begins and ends are gone, or those that are left are so few that it would
+ * save next to nothing: the model itself is one of them, and what it is that costs is elsewhere.
+ */
+static void fold(double excess, double few, uint64_t now_ns)
 {
-	uint32_t events[LENGTHS] = { 0 }, gone = 0;
-	unsigned length = 0;
+	static uint32_t events[RANKS];
+	uint32_t gone = 0, left = 0;
+	unsigned rank = 0;
 
-	code_table_each(&layer_index, count_length, events);
-	while (length < LENGTHS && (gone += events[length]) < excess)
-		length++;
-	code_table_each(&layer_index, fold_short, &length);
+	memset(events, 0, sizeof(events));
+	code_table_each(&layer_index, count_rank, events);
+	for (unsigned i = 0; i < RANKS; i++)
+		left += events[i];
+	for (; rank < RANKS && gone < excess && left > few; rank++) {
+		gone += events[rank];
+		left -= events[rank];
+	}
+	if (!gone)
+		return;
+	code_table_each(&layer_index, fold_before, &rank);
 	unfold_later(now_ns);
 }
 
@@ -203,14 +222,11 @@ static void give_way(double excess_ns, double may_ns, uint64_t now_ns)
 {
 	double least_ns = layer_folds.events * cost_ns_of(false);
 	double saved_ns = cost_ns_of(true) - cost_ns_of(false);
-	/* To fold the last few would save next to nothing: the model itself is one of them. */
-	double most = layer_folds.recorded - (double)layer_folds.events / KEPT_PART;
 
 	if (overdue >= REST_PATIENCE && least_ns > may_ns && rest(now_ns))
 		return;
-	if (most > 0)
-		fold((uint32_t)(excess_ns < most * saved_ns ? excess_ns / saved_ns : most) + 1,
-		     now_ns);
+	if (saved_ns > 0)
+		fold(excess_ns / saved_ns, (double)layer_folds.events / KEPT_PART, now_ns);
 }
 
 void layer_folds_look(void)

@@ -2,11 +2,12 @@
  * Which layers the budget folds: those of the shortest calls are not recorded, and count for the
  * layer around them.
  *
- * Layers may have half of the budget.  When it is overdrawn and they take more, the next ones
- * are timed, and so many of the shortest go that the rest fits.  One that is folded still costs the
- * call that tells of it: where these alone would take all that there is, all are folded and nobody
- * listens (`rests`).  All are recorded again after a while, when there is credit.  Each thread
- * tells of it in its own ring.  All with the GIL.
+ * Layers may have half of the budget.  When it is overdrawn and they take more, the next ones are
+ * timed, and so many of the shortest go that the rest fits, but never those whose calls are too few
+ * to save anything, as the model's own.  One that is folded still costs the call that tells of it:
+ * where these alone would take all that there is, all are folded and nobody listens (`rests`).  All
+ * are recorded again after a while, when there is credit.  Each thread tells of it in its own ring.
+ * All with the GIL.
  */
 #ifndef AGENT_LAYER_FOLDS_H
 #define AGENT_LAYER_FOLDS_H

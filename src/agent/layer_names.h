@@ -32,10 +32,10 @@ struct layer_note {
 	uint32_t visit;   /* the newest look at a root's modules that came by */
 	uint32_t unnamed; /* of a root: calls inside it of modules that were not known */
 	bool shares_id;   /* with others of its class */
-	/* For layer_folds.c: is it folded, and in that census its calls and their time. */
+	/* For layer_folds.c: is it folded, and in that census its calls and their lengths, each as
+	 * a power of two of ticks. */
 	bool folded;
-	uint32_t census, calls;
-	uint64_t ticks;
+	uint32_t census, calls, powers;
 };
 
 extern struct code_index layer_index; /* modules to notes */

@@ -350,33 +350,50 @@ def test_before_3_12_pytorch_has_no_hooks_of_ours_within_a_budget(layers, python
     if version >= (3, 12):
         pytest.skip("there are none at all")
     found = layers(python, """
-    import sys, torch.utils.data.dataloader
-    Model()(1)
+    import sys, time, torch.utils.data.dataloader
+    model = Model()
+    for _ in range(40):
+        model(1)
+        time.sleep(0.02)
     module = sys.modules["torch.nn.modules.module"]
     assert not [name for name in vars(module) if name.startswith("_global") and vars(module)[name]]
     """, cpu=cpu, overhead="5", notes=None)
-    assert found == ([ONE_CALL] if version == (3, 11) and cpu == "auto" else [])
+    if version == (3, 11) and cpu == "auto":  # layers are known where calls are recorded
+        trace = layers.trace
+        events = [event for thread in trace.threads.values() for event in thread.events]
+        calls = [event for event in events if event.kind == isc.CALL
+                 and trace.codes[event.id]["name"] == "Module._wrapped_call_impl"]
+        assert len(calls) == sum(event.kind == isc.LAYER_BEGIN for event in events)
+        assert any(found[0][at:at + len(ONE_CALL)] == ONE_CALL for at in range(len(found[0])))
+    else:
+        assert found == []
     note, = (text for text in layers.trace.notes if "its layers" in text)
     assert "--max-overhead 100" in note
 
 
 @pytest.mark.measures
 def test_short_layers_are_folded_where_they_cost_too_much(layers, python, version):
-    """Ten small models to one pause of 2 ms: the pauses stay, and what is around them."""
+    """
+    Ten small models to one pause of 2 ms: the pauses stay, and what is around them.  Where even
+    folded ones take more than there is (on a slow machine), all go, but those come last.
+    """
     if version < (3, 12):
         pytest.skip("within a budget there are no hooks before 3.12")
     layers(python, BUSY, cpu="auto", overhead="2", notes=None)
     names = {id: layer["name"] for id, layer in layers.trace.layers.items()}
+    short = {name for name in names.values() if name.startswith("tiny") and "unused" not in name}
+    assert len(short) == len(ONE_CALL)
     folded, ever, pauses = set(), set(), 0
     for event in next(iter(layers.trace.threads.values())).events:
         if event.kind == isc.LAYERS_FOLDED:
+            if event.id and names[event.id] not in short:
+                assert ever >= short
             folded = folded | {names[event.id]} if event.id else set()
             ever |= folded
         elif event.kind == isc.LAYER_BEGIN:
             assert names[event.id] not in folded
             pauses += bool(folded) and names[event.id] == "pause"
     assert {"tiny.first.attn", "tiny.second.mlp"} <= ever
-    assert not ever & {"", "pause"}
     assert pauses > 10
 
 

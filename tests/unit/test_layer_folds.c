@@ -20,7 +20,7 @@
 #define LOOKS 48u          /* more than it takes to decide */
 
 struct code_index layer_index;
-static struct layer_note tiny, large;
+static struct layer_note tiny, large, shared;
 static uint32_t recorded_ns, folded_ns; /* what telling of a layer is said to take */
 
 uint32_t watch_cost_ns(bool recorded)
@@ -30,8 +30,8 @@ uint32_t watch_cost_ns(bool recorded)
 
 static void join(uint32_t recorded, uint32_t folded)
 {
-	static char keys[2][16]; /* addresses that modules might have */
-	struct layer_note *const notes[] = { &tiny, &large };
+	static char keys[3][16]; /* addresses that modules might have */
+	struct layer_note *const notes[] = { &tiny, &large, &shared };
 	struct recording_options options = {
 		.buffer_bytes = 1u << 20,
 		.cpu_mode = SHM_CPU_AUTO,
@@ -42,11 +42,12 @@ static void join(uint32_t recorded, uint32_t folded)
 	budget_set_event_cost(EVENT_PS, 0);
 	recorded_ns = recorded;
 	folded_ns = folded;
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
 		*notes[i] = (struct layer_note){ .id = i + 1, .epoch = session_epoch };
 		if (!code_table_find(&layer_index, keys[i]))
 			assert_true(code_table_insert(&layer_index, keys[i], notes[i]));
 	}
+	shared.shares_id = true;
 	layer_folds_can_rest = true;
 	layer_folds_reset();
 }
@@ -67,14 +68,28 @@ static void call(struct layer_note *note, uint64_t ticks)
 	layer_folds_count(!note->folded);
 }
 
-/* A hundred small ones to each large one; a look lasts 2 ms at least, which earn 40 us. */
-static void run(unsigned looks)
+/*
+ * A hundred of one kind to each large one, the last of them in a look longer than the others; a
+ * look lasts 2 ms at least, which earn 40 us.
+ */
+static void run_like(unsigned looks, struct layer_note *many, uint64_t ticks, uint64_t last_ticks)
 {
+	const unsigned calls = LAYER_FOLDS_LOOK / 2;
+
 	for (unsigned i = 0; i < looks && !layer_folds.rests; i++) {
-		for (unsigned k = 0; k < LAYER_FOLDS_LOOK / 2 && !layer_folds.rests; k++)
-			call(k % 100 ? &tiny : &large, k % 100 ? 1000 : 1000000);
+		for (unsigned k = 0; k < calls && !layer_folds.rests; k++) {
+			if (k % 100)
+				call(many, k + 2 < calls ? ticks : last_ticks);
+			else
+				call(&large, 1000000);
+		}
 		pass(2 * MS);
 	}
+}
+
+static void run(unsigned looks)
+{
+	run_like(looks, &tiny, 1000, 1000);
 }
 
 static void the_shortest_go_by_what_telling_of_them_takes(void **state)
@@ -89,6 +104,29 @@ static void the_shortest_go_by_what_telling_of_them_takes(void **state)
 	assert_true(tiny.folded);
 	assert_false(large.folded || layer_folds.rests);
 	assert_int_equal(layer_folds_decision(0), tiny.id);
+}
+
+/* What costs is not theirs; and where it is, those of few calls have no part in it. */
+static void what_saves_nothing_stays(void **state)
+{
+	(void)state;
+	join(4000, 20);
+	budget_spend_ns(DEBT_NS);
+	run_like(LOOKS, &shared, 1000, 1000); /* these cannot be folded */
+	assert_false(large.folded || layer_folds.said);
+	run_like(LOOKS, &tiny, 1000000, 1000000);
+	assert_true(tiny.folded);
+	assert_false(large.folded);
+}
+
+static void one_call_that_was_interrupted_does_not_make_a_layer_long(void **state)
+{
+	(void)state;
+	join(4000, 20);
+	budget_spend_ns(DEBT_NS);
+	run_like(LOOKS, &tiny, 1000, 10000000000); /* on average longer than the large one */
+	assert_true(tiny.folded);
+	assert_false(large.folded);
 }
 
 static void events_alone_would_have_been_within_the_budget(void **state)
@@ -116,7 +154,7 @@ static void where_even_folded_ones_take_too_much_nobody_listens_for_a_while(void
 	budget_spend_ns(DEBT_NS);
 	run(LOOKS);
 	assert_true(layer_folds.rests && tiny.folded && large.folded);
-	assert_int_equal(layer_folds.said, 2);
+	assert_int_equal(layer_folds.said, 3);
 	/* Not at once, and not without credit. */
 	for (unsigned i = 1; i < LAYER_FOLDS_LOOK; i++)
 		assert_int_equal(layer_folds_rested(0), LAYER_REST_GOES_ON);
@@ -129,7 +167,7 @@ static void where_even_folded_ones_take_too_much_nobody_listens_for_a_while(void
 	/* Something else may listen to everything again. */
 	layer_folds_wake();
 	assert_false(layer_folds.rests || tiny.folded || large.folded);
-	assert_int_equal(layer_folds_decision(2), 0);
+	assert_int_equal(layer_folds_decision(3), 0);
 }
 
 static void it_listens_again_when_there_is_credit(void **state)
@@ -167,6 +205,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_shortest_go_by_what_telling_of_them_takes, leave),
+		cmocka_unit_test_teardown(what_saves_nothing_stays, leave),
+		cmocka_unit_test_teardown(one_call_that_was_interrupted_does_not_make_a_layer_long,
+					  leave),
 		cmocka_unit_test_teardown(events_alone_would_have_been_within_the_budget, leave),
 		cmocka_unit_test_teardown(
 			where_even_folded_ones_take_too_much_nobody_listens_for_a_while, leave),
