@@ -3,7 +3,8 @@
  * The drain against a process that rewrites the shared memory while it is read:
  * what was checked and what is used must be the same copy.  Two writers: one of
  * noise, one that knows the layout and changes sound blocks under the reader.
- * INFERSCOPE_RACE_MS makes it longer (make test-long).
+ * INFERSCOPE_RACE_MS makes it longer (make test-long), and so does a machine that gives the writers
+ * no CPU: it is no race before they have run.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -23,8 +24,12 @@
 #include "format/trace.h"
 
 #define RACE_MS 400
+#define ROUNDS 500u     /* of each writer, at least; 400 ms of a CPU are some ten thousand */
+#define LATEST_S 60     /* a machine that is that busy says nothing */
+#define NOISE_ROUND 512 /* words */
 
 static uint64_t random_state;
+static _Atomic uint64_t *rounds; /* of the writers, so far; in memory that they share with us */
 
 static uint64_t random_word(void)
 {
@@ -34,17 +39,20 @@ static uint64_t random_word(void)
 	return random_state;
 }
 
-static void write_noise(struct area *a)
+static void write_noise(struct area *a, _Atomic uint64_t *made)
 {
 	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)a->header;
 	size_t tables = (size_t)((char *)a->blocks - (char *)a->header) / 8;
 
-	for (;;) {
-		size_t span = random_word() % 4 ? tables : a->bytes / 8;
+	for (;; atomic_fetch_add(made, 1)) {
+		for (int i = 0; i < NOISE_ROUND; i++) {
+			size_t span = random_word() % 4 ? tables : a->bytes / 8;
 
-		/* Small numbers pass more checks than large ones. */
-		atomic_store_explicit(&words[random_word() % span],
-				      random_word() >> random_word() % 64, memory_order_relaxed);
+			/* Small numbers pass more checks than large ones. */
+			atomic_store_explicit(&words[random_word() % span],
+					      random_word() >> random_word() % 64,
+					      memory_order_relaxed);
+		}
 	}
 }
 
@@ -61,9 +69,9 @@ static uint32_t put_record(struct shm_block *b, uint32_t at, uint64_t id)
 }
 
 /* Lengths, heads, owners and states of blocks that were sound a moment ago. */
-static void write_changes(struct area *a)
+static void write_changes(struct area *a, _Atomic uint64_t *made)
 {
-	for (uint64_t n = 1;; n++) {
+	for (uint64_t n = 1;; n++, atomic_fetch_add(made, 1)) {
 		uint32_t block = (uint32_t)(random_word() % a->block_count);
 		uint32_t slot = (uint32_t)(random_word() % 8);
 		struct shm_block *b = &a->blocks[block];
@@ -87,7 +95,9 @@ static void write_changes(struct area *a)
 	}
 }
 
-static pid_t start(void (*writer)(struct area *), struct area *a)
+typedef void (*writer)(struct area *a, _Atomic uint64_t *made);
+
+static pid_t start(writer writes, struct area *a, _Atomic uint64_t *made)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -97,7 +107,7 @@ static pid_t start(void (*writer)(struct area *), struct area *a)
 	if (getppid() != parent)
 		_exit(1);
 	random_state = 88172645463325252ull + (unsigned)getpid();
-	writer(a);
+	writes(a, made);
 	_exit(1);
 }
 
@@ -133,7 +143,17 @@ static int64_t race_ns(void)
 	return 1000000 * (text ? (int64_t)strtol(text, NULL, 10) : RACE_MS);
 }
 
-static void race(void (*const writers[2])(struct area *), bool keep_newest)
+/* Both writers have had their turns, and it took as long as was asked for. */
+static bool is_raced(struct ticks *t, int64_t began_ns)
+{
+	int64_t took_ns = ticks_now_ns(t) - began_ns;
+
+	return took_ns > LATEST_S * 1000000000ll ||
+	       (took_ns > race_ns() && atomic_load(&rounds[0]) >= ROUNDS &&
+		atomic_load(&rounds[1]) >= ROUNDS);
+}
+
+static void race(const writer writers[2], bool keep_newest)
 {
 	static struct ticks ticks;
 	const struct trace_end end = { .wall_ns = 1 };
@@ -143,15 +163,18 @@ static void race(void (*const writers[2])(struct area *), bool keep_newest)
 	struct area area;
 	struct err err;
 	pid_t pids[2];
-	int64_t until;
+	int64_t began_ns;
 
+	rounds = mmap(NULL, 2 * sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	assert_ptr_not_equal(rounds, MAP_FAILED);
 	assert_int_equal(area_init(&area, 0, SHM_CLOCK_MONOTONIC, 0, &err), 0);
 	ticks_init(&ticks, SHM_CLOCK_MONOTONIC, 0);
 	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
 	assert_int_equal(drain_new(&d, &area, &ticks, w, keep_newest, &err), 0);
 	for (int i = 0; i < 2; i++)
-		pids[i] = start(writers[i], &area);
-	for (until = ticks_now_ns(&ticks) + race_ns(); ticks_now_ns(&ticks) < until;)
+		pids[i] = start(writers[i], &area, &rounds[i]);
+	for (began_ns = ticks_now_ns(&ticks); !is_raced(&ticks, began_ns);)
 		assert_int_equal(drain_cycle(d, &err), 0);
 	/* Still under fire: a process that is let go writes on. */
 	assert_int_equal(drain_finish(d, &err), 0);
@@ -171,25 +194,26 @@ static void race(void (*const writers[2])(struct area *), bool keep_newest)
 	drain_free(d);
 	trace_writer_free(w);
 	area_release(&area);
+	munmap((void *)rounds, 2 * sizeof(*rounds));
 	close(fd);
 }
 
 static void test_changes_under_the_reader(void **state)
 {
 	(void)state;
-	race((void (*const[2])(struct area *)){ write_changes, write_changes }, false);
+	race((const writer[2]){ write_changes, write_changes }, false);
 }
 
 static void test_changes_and_noise(void **state)
 {
 	(void)state;
-	race((void (*const[2])(struct area *)){ write_changes, write_noise }, false);
+	race((const writer[2]){ write_changes, write_noise }, false);
 }
 
 static void test_changes_and_noise_with_a_ring(void **state)
 {
 	(void)state;
-	race((void (*const[2])(struct area *)){ write_changes, write_noise }, true);
+	race((const writer[2]){ write_changes, write_noise }, true);
 }
 
 int main(void)
