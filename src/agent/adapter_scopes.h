@@ -16,6 +16,13 @@
 /* name: a str, for ever; args: may be NULL. */
 void adapter_scope_begin(struct ring *r, PyObject *name, const struct args *args);
 void adapter_scope_end(struct ring *r);
+void adapter_scope_end_with(struct ring *r, const struct args *args); /* known only now */
+
+/*
+ * A number for whoever began the scope in the newest frame, 0 at first; until the next call of any
+ * of these.  NULL: there is no such scope.
+ */
+uint32_t *adapter_scope_note(struct ring *r);
 
 /* When another watched function begins. */
 void adapter_scopes_look_slow(struct ring *r);

@@ -86,26 +86,75 @@ static const struct {
 	{ TORCH_COMPILE_LINE, "co_firstlineno" },
 };
 
+static void put_fact(struct args *args, const char *key, PyObject *fact)
+{
+	const struct text name = { key, (uint32_t)strlen(key), NULL };
+
+	args_put(args, &name, fact);
+}
+
+/* What is compiled; borrowed, NULL where it cannot be read. */
+static PyObject *code_here(void)
+{
+	PyObject *code = frames_argument("code");
+
+	return code && code->type == py.CodeType ? code : NULL;
+}
+
+/*
+ * What PyTorch, from 2.2 on, puts down for itself while it compiles a function again: of each way
+ * in which it was compiled before, newest first, what the guards refused.  Borrowed, NULL where
+ * there is nothing.  To find a code object in a dict runs no Python code.
+ */
+static PyObject *failures_of(PyObject *code)
+{
+	PyObject *all = code ? py_held("torch._dynamo.utils", "guard_failures") : NULL;
+
+	return all && py_is(all, py.DictType) ? py.Dict_Get(all, code) : NULL;
+}
+
 /* Once for each graph: what is compiled again for other arguments comes again. */
 static void compile_begins(struct ring *r)
 {
 	static PyObject *name;
-	PyObject *type, *value, *traceback, *code;
+	PyObject *type, *value, *traceback, *code, *failures;
+	struct args args = { 0 };
+	ssize_t known = 0;
+	uint32_t *note;
+
+	py.Err_Fetch(&type, &value, &traceback);
+	code = code_here();
+	for (size_t i = 0; code && i < sizeof(compiled) / sizeof(compiled[0]); i++) {
+		PyObject *fact = py.GetAttr(code, compiled[i].attribute);
+
+		if (fact)
+			put_fact(&args, compiled[i].key, fact);
+		py_drop(fact);
+	}
+	failures = failures_of(code);
+	if (failures)
+		known = py.List_Size(failures);
+	adapter_scope_begin(r, text_for_ever(&name, TORCH_COMPILE), &args);
+	note = adapter_scope_note(r);
+	if (note)
+		*note = known > 0 ? (uint32_t)known : 0;
+	py.Err_Clear();
+	py.Err_Restore(type, value, traceback);
+}
+
+static void compile_ends(struct ring *r)
+{
+	const uint32_t *known = adapter_scope_note(r);
+	PyObject *type, *value, *traceback, *failures, *reason = NULL;
 	struct args args = { 0 };
 
 	py.Err_Fetch(&type, &value, &traceback);
-	code = frames_argument("code");
-	for (size_t i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++) {
-		struct text key = { compiled[i].key, (uint32_t)strlen(compiled[i].key), NULL };
-		PyObject *fact = code && code->type == py.CodeType
-					 ? py.GetAttr(code, compiled[i].attribute)
-					 : NULL;
-
-		if (fact)
-			args_put(&args, &key, fact);
-		py_drop(fact);
-	}
-	adapter_scope_begin(r, text_for_ever(&name, TORCH_COMPILE), &args);
+	failures = known ? failures_of(code_here()) : NULL;
+	if (failures && py.List_Size(failures) > (ssize_t)*known)
+		reason = py.List_GetItem(failures, (ssize_t)*known);
+	if (reason && py_is(reason, py.UnicodeType))
+		put_fact(&args, TORCH_COMPILE_REASON, reason);
+	adapter_scope_end_with(r, &args);
 	py.Err_Clear();
 	py.Err_Restore(type, value, traceback);
 }
@@ -127,7 +176,7 @@ static const struct adapter_function functions[] = {
 	  adapter_scope_end, NULL },
 	{ "torch/utils/data/_utils/fetch.py", "_IterableDatasetFetcher.fetch", load_begins,
 	  adapter_scope_end, NULL },
-	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, adapter_scope_end, NULL },
+	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, compile_ends, NULL },
 	{ "torch/_inductor/output_code.py", "CompiledFxGraph.__call__", graph_begins,
 	  adapter_scope_end, NULL },
 	/* Until 2.5. */

@@ -97,3 +97,16 @@ PyObject *py_current_frame(void)
 {
 	return py_call_sys("_getframe");
 }
+
+PyObject *py_held(const char *module_name, const char *name)
+{
+	PyObject *modules = py.ImportedModules(), *found = NULL;
+	PyObject *module = modules ? py.Dict_GetString(modules, module_name) : NULL;
+	PyObject *dict = module ? py.Object_Dict(module, NULL) : NULL;
+
+	if (dict && py_is(dict, py.DictType))
+		found = py.Dict_GetString(dict, name);
+	py_drop(dict); /* the module keeps it */
+	py.Err_Clear();
+	return found;
+}

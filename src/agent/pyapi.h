@@ -266,6 +266,12 @@ PyObject *py_call_sys(const char *name);
 /* The frame that runs now: sys._getframe(); NULL with an exception set. */
 PyObject *py_current_frame(void);
 
+/*
+ * What a module that is imported holds under a name: borrowed, NULL where there is nothing.  Runs
+ * no code of the module's, and leaves no exception.
+ */
+PyObject *py_held(const char *module, const char *name);
+
 static inline PyObject *py_new_ref(PyObject *object)
 {
 	py.IncRef(object);

@@ -42,24 +42,10 @@ static bool end_is_told; /* Python's atexit has our function */
 static uint64_t looks;   /* so far */
 static bool in_use[DEVICES_MAX];
 
-/* What a module holds under a name, borrowed, without any code of the module's; NULL: nothing. */
-static PyObject *held(const char *module_name, const char *name)
-{
-	PyObject *modules = py.ImportedModules(), *found = NULL;
-	PyObject *module = modules ? py.Dict_GetString(modules, module_name) : NULL;
-	PyObject *dict = module ? py.Object_Dict(module, NULL) : NULL;
-
-	if (dict && py_is(dict, py.DictType))
-		found = py.Dict_GetString(dict, name);
-	py_drop(dict); /* the module keeps it */
-	py.Err_Clear();
-	return found;
-}
-
 /* A function of PyTorch's that is C and nothing else; borrowed. */
 static PyObject *built_in(const char *name)
 {
-	PyObject *f = held("torch._C", name);
+	PyObject *f = py_held("torch._C", name);
 
 	return f && !strcmp(py_type_name(f->type), BUILT_IN) ? f : NULL;
 }
@@ -70,7 +56,7 @@ static bool is_ready(void)
 	PyObject *is_fork = built_in("_cuda_isInBadFork"), *answer;
 	bool ready;
 
-	if (held("torch.cuda", "_initialized") != py.True || !is_fork)
+	if (py_held("torch.cuda", "_initialized") != py.True || !is_fork)
 		return false;
 	answer = py.Call(is_fork, NULL);
 	ready = answer == py.False;
@@ -162,7 +148,7 @@ static PyObject *on_exit(PyObject *self, PyObject *unused)
 static void ask_for_the_end(void)
 {
 	static struct py_method method = { "inferscope_memory", on_exit, PY_NO_ARGS, NULL };
-	PyObject *enrol = held("atexit", "register");
+	PyObject *enrol = py_held("atexit", "register");
 	PyObject *function = enrol ? py.CFunction(&method, NULL, NULL) : NULL;
 	PyObject *done = function ? py.CallWith(enrol, function, NULL) : NULL;
 
@@ -176,7 +162,7 @@ static void look(struct ring *r)
 {
 	PyObject *function = built_in("_cuda_memoryStats");
 	/* A tuple of as many as there are devices, since CUDA was initialised. */
-	PyObject *generators = held("torch.cuda", "default_generators");
+	PyObject *generators = py_held("torch.cuda", "default_generators");
 	ssize_t devices = generators ? py.Tuple_Size(generators) : 0;
 
 	py.Err_Clear();

@@ -9,12 +9,18 @@
 #include "format/trace_args.h"
 #include "timeline/process_position.h"
 
+struct compilation {
+	struct torch_compiled of; /* itself: merge() makes one row for each function of these */
+	const char *reason;       /* NULL: unknown, or the first time */
+};
+
 struct collection {
 	struct analysis_torch *out;
 	const struct timeline *timeline;
 	const struct gpu_steps *gpu;
 	const struct trace *trace;
-	size_t compiled_cap;
+	struct compilation *compilations;
+	size_t compilation_count, compilation_cap;
 	struct torch_process *processes; /* by position in the trace */
 };
 
@@ -64,15 +70,35 @@ static int add_graph(struct collection *c, struct torch_process *p, const struct
 	return 0;
 }
 
-static const char *keep(struct arena *texts, const struct trace_arg *arg)
+static const char *keep_text(struct arena *texts, const char *text, size_t bytes)
 {
-	char *copy = arena_alloc(texts, arg->text_bytes + 1);
+	char *copy = arena_alloc(texts, bytes + 1);
 
 	if (!copy)
 		return NULL;
-	memcpy(copy, arg->text, arg->text_bytes);
-	copy[arg->text_bytes] = '\0';
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
 	return copy;
+}
+
+static const char *keep(struct arena *texts, const struct trace_arg *arg)
+{
+	return keep_text(texts, arg->text, arg->text_bytes);
+}
+
+/* Its first line, without the number of the compilation that it is about: "2/0: ...". */
+static const char *keep_reason(struct arena *texts, const struct trace_arg *arg)
+{
+	const char *line_end = memchr(arg->text, '\n', arg->text_bytes);
+	size_t bytes = line_end ? (size_t)(line_end - arg->text) : arg->text_bytes, at = 0;
+
+	while (at < bytes && strchr("0123456789/_", arg->text[at]) && arg->text[at])
+		at++;
+	if (!at || bytes - at < 2 || memcmp(arg->text + at, ": ", 2) != 0)
+		at = 0;
+	else
+		at += 2;
+	return keep_text(texts, arg->text + at, bytes - at);
 }
 
 static bool is_called(const struct trace_arg *arg, enum arg_type type, const char *key)
@@ -81,9 +107,10 @@ static bool is_called(const struct trace_arg *arg, enum arg_type type, const cha
 	       !memcmp(arg->key, key, arg->key_bytes);
 }
 
-/* What was compiled, as far as the scope says. */
-static int describe(struct torch_compiled *row, struct arena *texts, const struct scope *s)
+/* What was compiled, and why again, as far as the scope says. */
+static int describe(struct compilation *made, struct arena *texts, const struct scope *s)
 {
+	struct torch_compiled *row = &made->of;
 	struct trace_args args;
 	struct trace_arg arg;
 
@@ -96,6 +123,14 @@ static int describe(struct torch_compiled *row, struct arena *texts, const struc
 		else if (is_called(&arg, ARG_INT, TORCH_COMPILE_LINE) && arg.integer > 0 &&
 			 arg.integer <= UINT32_MAX)
 			row->line = (uint32_t)arg.integer;
+	}
+	trace_args_init(&args, s->end_args, s->end_args_bytes);
+	while (trace_args_next(&args, &arg)) {
+		if (!is_called(&arg, ARG_STRING, TORCH_COMPILE_REASON))
+			continue;
+		made->reason = keep_reason(texts, &arg);
+		if (!made->reason)
+			return -1;
 	}
 	return row->function && row->file ? 0 : -1;
 }
@@ -110,24 +145,23 @@ static bool is_inside_another(const struct collection *c, const struct scope *s)
 	return around != SCOPE_NONE;
 }
 
-/* A row for each compilation; merge() makes one for each function of them. */
 static int add_compilation(struct collection *c, struct torch_process *p, const struct scope *s)
 {
 	struct analysis_torch *out = c->out;
-	struct torch_compiled *row =
-		array_grow(out->compiled, &c->compiled_cap, out->compiled_count + 1, sizeof(*row));
+	struct compilation *made = array_grow(c->compilations, &c->compilation_cap,
+					      c->compilation_count + 1, sizeof(*made));
 
-	if (!row)
+	if (!made)
 		return -1;
-	out->compiled = row;
-	row += out->compiled_count++;
-	*row = (struct torch_compiled){ .function = "", .file = "", .pid = p->pid };
-	add(&row->sum, s);
+	c->compilations = made;
+	made += c->compilation_count++;
+	*made = (struct compilation){ .of = { .function = "", .file = "", .pid = p->pid } };
+	add(&made->of.sum, s);
 	if (is_inside_another(c, s))
 		out->compilations.count++;
 	else
-		add_sum(&out->compilations, &row->sum);
-	return describe(row, &out->texts, s);
+		add_sum(&out->compilations, &made->of.sum);
+	return describe(made, &out->texts, s);
 }
 
 static const struct {
@@ -170,6 +204,14 @@ static int by_place(const void *a, const void *b)
 	return order ? order : strcmp(x->function, y->function);
 }
 
+static int by_place_and_reason(const void *a, const void *b)
+{
+	const struct compilation *x = a, *y = b;
+	int order = by_place(&x->of, &y->of);
+
+	return order ? order : strcmp(x->reason ? x->reason : "", y->reason ? y->reason : "");
+}
+
 static int most_time_first(const void *a, const void *b)
 {
 	const struct torch_compiled *x = a, *y = b;
@@ -179,24 +221,68 @@ static int most_time_first(const void *a, const void *b)
 	return by_place(a, b);
 }
 
-static void merge(struct analysis_torch *out)
+static int most_frequent_first(const void *a, const void *b)
+{
+	const struct torch_reason *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+/* The next reason of a function; like ones come one behind the other. */
+static void add_reason(struct torch_compiled *row, struct torch_reason *reasons, const char *text)
+{
+	struct torch_reason *last = row->reason_count ? &reasons[row->reason_count - 1] : NULL;
+
+	if (last && !strcmp(last->text, text))
+		last->count++;
+	else
+		reasons[row->reason_count++] = (struct torch_reason){ text, 1 };
+}
+
+/* Compilations of a function stand one behind the other.  Returns how many these are. */
+static size_t merge_one(struct torch_compiled *row, struct torch_reason *reasons,
+			const struct compilation *made, size_t left)
 {
 	size_t n = 0;
 
-	if (!out->compiled_count)
-		return;
-	qsort(out->compiled, out->compiled_count, sizeof(*out->compiled), by_place);
-	for (size_t i = 0; i < out->compiled_count; i++) {
-		const struct torch_compiled *row = &out->compiled[i];
-
-		if (n && !by_place(&out->compiled[n - 1], row))
-			add_sum(&out->compiled[n - 1].sum, &row->sum);
-		else
-			out->compiled[n++] = *row;
+	*row = (struct torch_compiled){ .function = made->of.function,
+					.file = made->of.file,
+					.line = made->of.line,
+					.pid = made->of.pid,
+					.reasons = reasons };
+	for (; n < left && !by_place(&made[n].of, row); n++) {
+		add_sum(&row->sum, &made[n].of.sum);
+		if (made[n].reason)
+			add_reason(row, reasons, made[n].reason);
 	}
-	out->recompilations = out->compiled_count - n;
-	out->compiled_count = n;
-	qsort(out->compiled, n, sizeof(*out->compiled), most_time_first);
+	if (row->reason_count)
+		qsort(reasons, row->reason_count, sizeof(*reasons), most_frequent_first);
+	return n;
+}
+
+static int merge(struct collection *c)
+{
+	size_t count = c->compilation_count, reasons = 0;
+	struct analysis_torch *out = c->out;
+
+	if (!count)
+		return 0;
+	out->compiled = calloc(count, sizeof(*out->compiled));
+	out->reasons = calloc(count, sizeof(*out->reasons));
+	if (!out->compiled || !out->reasons)
+		return -1;
+	qsort(c->compilations, count, sizeof(*c->compilations), by_place_and_reason);
+	for (size_t i = 0; i < count;) {
+		struct torch_compiled *row = &out->compiled[out->compiled_count++];
+
+		i += merge_one(row, out->reasons + reasons, &c->compilations[i], count - i);
+		reasons += row->reason_count;
+	}
+	out->recompilations = count - out->compiled_count;
+	qsort(out->compiled, out->compiled_count, sizeof(*out->compiled), most_time_first);
+	return 0;
 }
 
 /* The processes that have anything to tell, and their sums. */
@@ -238,8 +324,8 @@ int torch_figures_collect(struct analysis_torch *out, const struct timeline *tl,
 		c.processes[i].pid = trace_process(t, i)->pid;
 		c.processes[i].name = trace_process(t, i)->name;
 	}
-	rc = collect(&c);
-	merge(out);
+	rc = collect(&c) || merge(&c) ? -1 : 0;
+	free(c.compilations);
 	sum_up(out, c.processes, count);
 	return rc;
 }
@@ -247,6 +333,7 @@ int torch_figures_collect(struct analysis_torch *out, const struct timeline *tl,
 void torch_figures_release(struct analysis_torch *f)
 {
 	free(f->compiled);
+	free(f->reasons);
 	free(f->processes);
 	arena_release(&f->texts);
 }

@@ -21,6 +21,12 @@ struct torch_sum {
 	int64_t total_ns, longest_ns;
 };
 
+/* What guards refused, and in how many compilations it was that. */
+struct torch_reason {
+	const char *text; /* in PyTorch's own words */
+	uint64_t count;
+};
+
 /*
  * A function and how often it was compiled in a process: once, and again whenever the guards of
  * all that was compiled of it before refused a call.
@@ -30,6 +36,8 @@ struct torch_compiled {
 	uint32_t line;
 	uint32_t pid;
 	struct torch_sum sum;
+	const struct torch_reason *reasons; /* why again, as far as PyTorch told; most first */
+	size_t reason_count;
 };
 
 /* A process that loaded data, waited for it, or ran compiled graphs. */
@@ -46,6 +54,7 @@ struct torch_process {
 struct analysis_torch {
 	size_t compiled_count;
 	struct torch_compiled *compiled; /* most time first */
+	struct torch_reason *reasons;    /* of all of them */
 	struct torch_sum compilations;   /* one inside another counts, and adds no time */
 	uint64_t recompilations;
 	size_t process_count;

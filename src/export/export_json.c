@@ -270,6 +270,8 @@ static void visit_annotation(void *ctx, const struct annotation *a)
 		event_nvtx(x, trace_nvtx(x->trace, a->name));
 		event_args(x, a->args, a->args_bytes);
 	}
+	if (a->kind == RECORD_SCOPE_END && a->args_bytes)
+		event_args(x, a->args, a->args_bytes);
 	export_event_end(x);
 }
 

@@ -27,7 +27,7 @@ enum record_kind {
 
 	/* The user's annotations; id = string id of the name, or that of a DEF_NVTX. */
 	RECORD_SCOPE_BEGIN = RECORD_PAYLOAD | 9, /* varint instance, varint task, args */
-	RECORD_SCOPE_END = RECORD_PAYLOAD | 10,  /* varint instance */
+	RECORD_SCOPE_END = RECORD_PAYLOAD | 10,  /* varint instance, args */
 	RECORD_MARK = RECORD_PAYLOAD | 11,       /* varint task, args */
 
 	/*

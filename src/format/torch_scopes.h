@@ -7,11 +7,15 @@
 #define TORCH_WAIT TORCH_SCOPES "DataLoader wait" /* for a batch of its workers */
 #define TORCH_LOAD TORCH_SCOPES "DataLoader load" /* of a batch, in a worker if it has any */
 
-/* A function is compiled: one more time for each set of guards.  Arguments: what follows. */
+/*
+ * A function is compiled: one more time for each set of guards.  Arguments: what follows; the last
+ * at its end, where it was compiled before: what its guards refused, in PyTorch's own words.
+ */
 #define TORCH_COMPILE TORCH_SCOPES "compile"
 #define TORCH_COMPILE_FUNCTION "function"
 #define TORCH_COMPILE_FILE "file"
 #define TORCH_COMPILE_LINE "line"
+#define TORCH_COMPILE_REASON "reason"
 
 /* What came of it runs: a graph that was compiled to code. */
 #define TORCH_GRAPH TORCH_SCOPES "compiled graph"

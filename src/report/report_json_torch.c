@@ -12,7 +12,7 @@ static void put_sum(struct json *j, const char *key, const struct torch_sum *s)
 	json_object_end(j);
 }
 
-static void put_compiled(struct json *j, const struct torch_compiled *c)
+static void put_compiled(struct json *j, const struct torch_compiled *c, enum report_detail detail)
 {
 	json_object_begin(j);
 	put_string(j, "function", c->function);
@@ -22,6 +22,15 @@ static void put_compiled(struct json *j, const struct torch_compiled *c)
 	put_uint(j, "compilations", c->sum.count);
 	put_ms(j, "total_ms", c->sum.total_ns);
 	put_ms(j, "longest_ms", c->sum.longest_ns);
+	put_uint(j, "reason_count", c->reason_count);
+	begin_array(j, "reasons");
+	for (size_t i = 0; i < json_rows(detail, c->reason_count, JSON_ROWS); i++) {
+		json_object_begin(j);
+		put_string(j, "text", c->reasons[i].text);
+		put_uint(j, "count", c->reasons[i].count);
+		json_object_end(j);
+	}
+	json_array_end(j);
 	json_object_end(j);
 }
 
@@ -48,7 +57,7 @@ void json_put_torch(struct json *j, const struct analysis_torch *t, enum report_
 	put_uint(j, "compiled_count", t->compiled_count);
 	begin_array(j, "compiled");
 	for (size_t i = 0; i < rows; i++)
-		put_compiled(j, &t->compiled[i]);
+		put_compiled(j, &t->compiled[i], detail);
 	json_array_end(j);
 	put_sum(j, "waits", &t->waits);
 	put_sum(j, "loads", &t->loads);

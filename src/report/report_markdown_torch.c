@@ -62,6 +62,30 @@ static void add_graphs(struct buf *out, const struct analysis *a)
 	}
 }
 
+/* Why functions were compiled again, the same functions as in the table above. */
+static void add_reasons(struct buf *out, const struct analysis_torch *t, size_t rows,
+			enum report_detail detail)
+{
+	for (size_t i = 0; i < rows; i++) {
+		const struct torch_compiled *c = &t->compiled[i];
+		size_t shown = report_rows(detail, c->reason_count, 3, 30);
+
+		if (!c->reason_count)
+			continue;
+		buf_add_str(out, "\n");
+		markdown_escaped(out, *c->function ? c->function : "(unknown)");
+		buf_add_str(out, " was compiled again because:\n\n");
+		for (size_t k = 0; k < shown; k++) {
+			buf_add_str(out, "- ");
+			markdown_escaped(out, c->reasons[k].text);
+			if (c->reasons[k].count > 1)
+				buf_printf(out, " (%" PRIu64 " times)", c->reasons[k].count);
+			buf_add_byte(out, '\n');
+		}
+		markdown_more(out, shown, c->reason_count);
+	}
+}
+
 static void add_compilation(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_torch *t = &a->torch;
@@ -90,6 +114,7 @@ static void add_compilation(struct buf *out, const struct analysis *a, enum repo
 		   "had been compiled before, with guards that a call did not meet.\n",
 		   t->compilations.count, text_duration(f[0], (double)t->compilations.total_ns),
 		   t->recompilations);
+	add_reasons(out, t, rows, detail);
 	add_graphs(out, a);
 }
 

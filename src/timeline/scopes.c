@@ -13,6 +13,8 @@ struct scope_end {
 	uint64_t instance;
 	int64_t time_ns;
 	uint64_t moves;
+	const uint8_t *args;
+	uint32_t args_bytes;
 	uint32_t thread;
 	uint32_t process;
 };
@@ -45,7 +47,8 @@ void scopes_release(struct scopes *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static int copy_args(struct scopes *s, struct scope *scope, const struct annotation *a)
+static int copy_args(struct scopes *s, const uint8_t **args, uint32_t *bytes,
+		     const struct annotation *a)
 {
 	uint8_t *copy;
 
@@ -55,8 +58,8 @@ static int copy_args(struct scopes *s, struct scope *scope, const struct annotat
 	if (!copy)
 		return -1;
 	memcpy(copy, a->args, a->args_bytes);
-	scope->args = copy;
-	scope->args_bytes = (uint32_t)a->args_bytes;
+	*args = copy;
+	*bytes = (uint32_t)a->args_bytes;
 	return 0;
 }
 
@@ -109,7 +112,7 @@ static int add_begin(struct scopes *s, const struct annotation *a)
 	};
 	if (!name)
 		s->unknown_names++;
-	if (copy_args(s, scope, a) || nest(s, scope, s->count) ||
+	if (copy_args(s, &scope->args, &scope->args_bytes, a) || nest(s, scope, s->count) ||
 	    pair_map_put(&s->open, scope->process, scope->instance, s->count))
 		return -1;
 	s->count++;
@@ -132,13 +135,15 @@ static bool end_scope(struct scopes *s, const struct scope_end *end)
 	s->items[at].ended = true;
 	s->items[at].end_ns = end->time_ns;
 	s->items[at].reach = reach_of(&s->items[at], end);
+	s->items[at].end_args = end->args;
+	s->items[at].end_args_bytes = end->args_bytes;
 	pair_map_remove(&s->open, end->process, end->instance);
 	return true;
 }
 
 static int add_end(struct scopes *s, const struct annotation *a)
 {
-	const struct scope_end end = {
+	struct scope_end end = {
 		.instance = a->instance,
 		.time_ns = a->time_ns,
 		.moves = a->moves,
@@ -147,6 +152,8 @@ static int add_end(struct scopes *s, const struct annotation *a)
 	};
 	struct scope_end *grown;
 
+	if (copy_args(s, &end.args, &end.args_bytes, a))
+		return -1;
 	if (end_scope(s, &end))
 		return 0;
 	grown = array_grow(s->ends, &s->end_cap, s->end_count + 1, sizeof(*grown));

@@ -154,9 +154,10 @@ struct scope {
 	const struct trace_nvtx *nvtx; /* what NVTX was told of it; NULL: a scope of ours */
 	int64_t start_ns, end_ns;
 	uint64_t task, instance;
-	size_t parent;       /* index of the innermost scope open around it, or SCOPE_NONE */
-	const uint8_t *args; /* as in struct annotation; owned by the timeline */
-	uint32_t args_bytes;
+	size_t parent; /* index of the innermost scope open around it, or SCOPE_NONE */
+	/* As in struct annotation, of the begin and of the end; owned by the timeline. */
+	const uint8_t *args, *end_args;
+	uint32_t args_bytes, end_args_bytes;
 	uint32_t thread;  /* position, of the begin */
 	uint32_t process; /* id */
 	uint32_t depth;   /* scopes around it */

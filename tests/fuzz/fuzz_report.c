@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "export/export.h"
+#include "format/torch_scopes.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
 #include "report/report_json_short.h"
@@ -107,7 +108,7 @@ static void add_text(struct buf *b, struct input *in)
 	free(text);
 }
 
-enum { CODE = 1, INNER, SCOPE, CALL, KERNEL, NVTX };
+enum { CODE = 1, INNER, SCOPE, CALL, KERNEL, NVTX, COMPILE };
 
 static void write_scope(struct input *in, struct buf *b, uint64_t instance)
 {
@@ -165,6 +166,30 @@ static void write_nvtx(struct input *in, struct buf *b)
 	event(RECORD_MARK, NVTX, b);
 }
 
+static void add_arg(struct buf *b, const char *key, struct input *in)
+{
+	buf_add_byte(b, ARG_STRING);
+	buf_add_varint(b, strlen(key));
+	buf_add_str(b, key);
+	add_text(b, in);
+}
+
+/* A function that PyTorch compiled again, and why. */
+static void write_compilation(struct input *in, struct buf *b)
+{
+	struct err err;
+
+	require(!trace_write_def(writer, DEF_STRING, COMPILE, TORCH_COMPILE, strlen(TORCH_COMPILE),
+				 &err));
+	varints(b, (const uint64_t[]){ 5, 0 }, 2);
+	add_arg(b, TORCH_COMPILE_FUNCTION, in);
+	add_arg(b, TORCH_COMPILE_FILE, in);
+	event(RECORD_SCOPE_BEGIN, COMPILE, b);
+	varints(b, (const uint64_t[]){ 5 }, 1);
+	add_arg(b, TORCH_COMPILE_REASON, in);
+	event(RECORD_SCOPE_END, COMPILE, b);
+}
+
 static void write_events(struct input *in)
 {
 	struct buf b;
@@ -180,6 +205,7 @@ static void write_events(struct input *in)
 	event(RECORD_MARK, SCOPE, &b);
 	write_gpu(in, &b);
 	write_nvtx(in, &b);
+	write_compilation(in, &b);
 	event(RECORD_RETURN, CODE, NULL);
 	buf_release(&b);
 }

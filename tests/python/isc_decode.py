@@ -136,7 +136,7 @@ class Payload:
             except Broken:
                 setattr(self, field, 0)
                 cursor = Cursor(b"")
-        if event.kind in (SCOPE_BEGIN, MARK):
+        if event.kind in (SCOPE_BEGIN, SCOPE_END, MARK):
             self.args = Args(cursor)
 
 

@@ -108,6 +108,67 @@ def test_compilations_by_function_and_how_often_again(pytorch, python, version, 
     assert all(row["file"].endswith("program.py") and row["line"] > 0 for row in told["compiled"])
 
 
+REFUSED = "tensor 'x' size mismatch at index 1. expected 128, actual %d"
+
+
+def test_what_was_compiled_again_says_why(pytorch, python, version, work, inferscope):
+    """Of all that was compiled before; the newest counts, as it does for PyTorch itself."""
+    told = pytorch(python, COMPILER + """
+    def tell(*sizes):
+        return ["%%d/0: %s" %% (n, size) for n, size in enumerate(sizes)]
+    for failures in ([], tell(129), tell(130, 129), tell(129, 130, 131), ["0/0: a | b\\nstack"]):
+        _compile(step.__code__, False, failures)
+    _compile(other.__code__, False)
+    try:
+        _compile(step.__code__, True, ["___check_obj_id(model, 7)"])
+    except Exception:
+        pass
+    """ % REFUSED)
+    if version < (3, 11):  # the argument lies in a cell that is not known
+        assert not [row for row in told["compiled"] if row["reasons"]]
+        return
+    rows = {row["function"]: row for row in told["compiled"]}
+    assert [(reason["text"], reason["count"]) for reason in rows["step"]["reasons"]] == [
+        (REFUSED % 129, 2), ("___check_obj_id(model, 7)", 1), ("a | b", 1), (REFUSED % 130, 1)]
+    assert rows["step"]["reason_count"] == 4 and rows["step"]["compilations"] == 6
+    assert rows["other"]["reasons"] == []
+    assert inferscope("analyze", "t.isc", "--report", "r.md").returncode == 0
+    text = (work / "r.md").read_text()
+    assert "step was compiled again because:\n\n- tensor 'x' size mismatch" in text
+    assert "actual 129 (2 times)\n" in text and "stack" not in text
+
+
+@pytest.mark.parametrize("failures", [
+    "None", "{}", "{step.__code__: None}", "{step.__code__: [['a list']]}", "{step.__code__: {}}",
+    "type('Odd', (dict,), {'__getitem__': None, '__missing__': None, 'get': None})()"])
+def test_what_pytorch_keeps_otherwise_is_left_alone(pytorch, python, version, failures):
+    """Other versions may have something else there: nothing is asked of it."""
+    told = pytorch(python, COMPILER + """
+    import torch._dynamo.utils as utils
+    utils.guard_failures = %s
+    for _ in range(3):
+        _compile(step.__code__, False)
+    """ % failures)
+    assert told["compilations"]["count"] == 3
+    assert not [row for row in told["compiled"] if row["reasons"]]
+
+
+def test_the_finding_says_why(pytorch, python, version, report):
+    if version < (3, 11):
+        pytest.skip("the argument lies in a cell that is not known")
+    pytorch(python, COMPILER + """
+    import time
+    from inferscope import scope
+    for n in range(40):
+        with scope("request"):
+            _compile(step.__code__, False, ["0/0: %s" %% n] if n else [], 0.002)
+            time.sleep(0.001)
+    """ % REFUSED)
+    finding, = (f for f in report()["findings"] if f["id"] == "jit-compile")
+    why, = (text for text in finding["evidence"] if "compiled again" in text)
+    assert why == "step was compiled again because: %s, and for other reasons" % (REFUSED % 1)
+
+
 def test_nothing_is_said_of_programs_without_pytorch(record, report, python, inferscope):
     record(python, "print(1)")
     told = report()["pytorch"]
@@ -135,6 +196,8 @@ def test_pytorch_itself(python_with, record, report):
     told = report()["pytorch"]
     row, = told["compiled"]
     assert (row["function"], row["compilations"]) == ("step", 2)
+    assert [reason["count"] for reason in row["reasons"]] == [1]
+    assert row["reasons"][0]["text"].startswith("tensor 'x' size mismatch at index 0. expected 4, actual 6")
     assert os.path.basename(row["file"]) == "program.py"
     assert (told["compilations"]["count"], told["recompilations"]) == (2, 1)
     assert told["processes"][0]["compiled_graphs"]["count"] == 5

@@ -141,11 +141,11 @@ def event_of_trace(trace, event, time_ns):
         return "gc_end", time_ns, payload.collected
     name = trace.name(event.id)
     name = "(unknown)" if name is None else name
-    if event.kind == isc.SCOPE_END:
-        return "scope_exit", time_ns, name, payload.instance
     if event.kind == isc.COUNTER:
         return "counter", time_ns, name, payload.value if math.isfinite(payload.value) else None
     args = tuple((key, json_value(value)) for key, value in payload.args.pairs), payload.args.cut
+    if event.kind == isc.SCOPE_END:
+        return ("scope_exit", time_ns, name, payload.instance) + args
     if event.kind == isc.MARK:
         return ("instant", time_ns, name, payload.task) + args
     return ("scope_enter", time_ns, name, payload.instance, payload.task) + args
@@ -259,7 +259,8 @@ def events_of_export(event):
         yield (kind, start, end if ends and not event.get("gap") else None, event["layer_id"],
                event["name"], event["class"])
     elif kind == "scope_exit":
-        yield kind, start, event["name"], event["instance"]
+        args = args_of_export(event["args"]) if "args" in event else ()
+        yield kind, start, event["name"], event["instance"], args, bool(event.get("args_cut"))
     elif kind == "counter":
         yield kind, start, event["name"], event["value"]
     else:

@@ -1,5 +1,20 @@
 #include "rules/draft.h"
 
+/* Why PyTorch compiled again, of the function that took most of the time. */
+static void tell_reason(struct draft *d)
+{
+	const struct analysis_torch *t = &d->a->torch;
+	size_t i = 0;
+
+	while (i < t->compiled_count && !t->compiled[i].reason_count)
+		i++;
+	if (i == t->compiled_count)
+		return;
+	draft_evidence(d, FROM_SCOPES, 0, "%s was compiled again because: %s%s",
+		       t->compiled[i].function, t->compiled[i].reasons[0].text,
+		       t->compiled[i].reason_count > 1 ? ", and for other reasons" : "");
+}
+
 /* Warm-up is left out of the figures: what compiles here compiles again and again. */
 static bool look(struct draft *d)
 {
@@ -12,6 +27,7 @@ static bool look(struct draft *d)
 	draft_evidence(d, FROM_SCOPES, draft_strength(draft_share(d, ms), 0.05),
 		       "compilation takes %s of a step (%s) after warm-up, from %s",
 		       draft_ms(d, ms), draft_percent(d, ms), name);
+	tell_reason(d);
 	if (modules > 0)
 		draft_evidence(d, FROM_CUDA_CALLS, draft_strength(modules, 0.2),
 			       "%s modules a step are loaded onto the GPU",
