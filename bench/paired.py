@@ -56,6 +56,14 @@ def interleave(base, other, pairs):
     return results
 
 
+def order_of(nth, count):
+    """Who comes when in a turn.  Over 2 * count turns each follows each other equally often, so
+    that what a neighbour leaves behind (caches, clocks) is shared out evenly."""
+    zigzag = [(step + 1) // 2 if step % 2 else count - step // 2 for step in range(count)]
+    order = [(place + nth) % count for place in zigzag]
+    return order[::-1] if nth // count % 2 else order
+
+
 def summarize(times, seed=1):
     """The Ratio other / base of measured pairs; the same pairs give the same interval."""
     ratios = [other / base for base, other in times]

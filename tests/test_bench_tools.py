@@ -1,5 +1,6 @@
 """The tools that the benchmarks rely on: a wrong ruler is worse than none."""
 
+import collections
 import importlib.util
 import json
 import os
@@ -29,6 +30,7 @@ run = load("run")
 cpu = load("bench_cpu")
 cpu_table = load("cpu_table")
 cpu_tools = load("cpu_tools")
+turns = load("turns")
 
 
 def noisy_pairs(true_ratio, count=25, seed=5):
@@ -54,6 +56,14 @@ def test_pairs_are_interleaved_and_swap_their_order():
     times = paired.measure(lambda: calls.append("a"), lambda: calls.append("b"), 16)
     assert len(times) == 16
     assert "".join(calls) == "ab" + "abba" * 8
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_each_variant_follows_each_other_equally_often(count):
+    orders = [paired.order_of(nth, count) for nth in range(2 * count)]
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    follows = collections.Counter(pair for order in orders for pair in zip(order, order[1:]))
+    assert len(follows) == count * (count - 1) and len(set(follows.values())) == 1
 
 
 def test_too_few_pairs_are_refused():
@@ -278,3 +288,23 @@ def test_a_wrong_choice_is_a_usage_error(wrong, capsys):
     with pytest.raises(SystemExit) as ended:
         cpu.main(wrong)
     assert ended.value.code == 2
+
+
+def test_variants_take_turns_in_blocks_of_work(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["turns.py", "--turns", "3", "--rounds", "2", "--block", "1",
+                                      "--bin", "/bin/false", "generators", "control"])
+    before = os.sched_getaffinity(0)
+    try:
+        assert turns.main() == 0
+    finally:
+        os.sched_setaffinity(0, before)
+    results, remarks = run.parse(capsys.readouterr().out)
+    assert [result.name for result in results] == ["turns.generators.control"]
+    assert remarks[0].startswith("turns.generators: 6 turns, a block ")
+
+
+def test_a_variant_tells_its_account_as_a_share_of_its_work():
+    rounds = [([{"plain": (1.0, 1.0), "auto": (1.03, 1.01)}] * 4, {"plain": None, "auto": 0.02})] * 2
+    lines = list(turns.show("fib", rounds))
+    assert lines[1] == "turns.fib.auto 1.0300 times"
+    assert "CPU time 1.0100 (1.0100 .. 1.0100), account 1.0200; rounds 1.0300 1.0300" in lines[2]

@@ -138,19 +138,11 @@ class Runner:
         self.log.close()
 
 
-def order_of(nth, count):
-    """Who comes when in a turn.  Over 2 * count turns each follows each other equally often, so
-    that what a neighbour leaves behind (caches, clocks) is shared out evenly."""
-    zigzag = [(step + 1) // 2 if step % 2 else count - step // 2 for step in range(count)]
-    order = [(place + nth) % count for place in zigzag]
-    return order[::-1] if nth // count % 2 else order
-
-
 def take_turns(runners, turns):
     """[{variant: seconds}]"""
     times = []
     for nth in range(turns):
-        order = [runners[which] for which in order_of(nth, len(runners))]
+        order = [runners[which] for which in paired.order_of(nth, len(runners))]
         times.append({runner.variant.name: runner.block() for runner in order})
     return times
 
