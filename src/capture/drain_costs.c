@@ -208,12 +208,12 @@ void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s
 		p->looks += s->count;
 }
 
-void drain_costs_interrupt(struct drain *d, uint32_t process)
+void drain_costs_interrupts(struct drain *d, uint32_t process, uint64_t count)
 {
 	struct drain_process *p = find(d, process);
 
 	if (p)
-		p->interrupts++;
+		p->interrupts += count;
 }
 
 void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count)

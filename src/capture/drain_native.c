@@ -59,7 +59,6 @@ static int write_sample(void *ctx, const struct native_sample *s)
 		.last_ns = time_ns,
 	};
 
-	drain_costs_interrupt(d, s->process);
 	return trace_write_sample(d->writer, s->process, &sample, c->err);
 }
 
@@ -105,11 +104,16 @@ static void count_turns(void *ctx, uint32_t process, uint64_t count)
 	drain_costs_turns(((struct context *)ctx)->drain, process, count);
 }
 
+static void count_interrupts(void *ctx, uint32_t process, uint64_t count)
+{
+	drain_costs_interrupts(((struct context *)ctx)->drain, process, count);
+}
+
 static int read_all(struct drain *d, struct err *err)
 {
 	struct context c = { d, err };
-	const struct native_reader reader = { &c, write_sample, write_absence, write_fault,
-					      count_turns };
+	const struct native_reader reader = { &c,          write_sample, write_absence,
+					      write_fault, count_turns,  count_interrupts };
 	const struct native_definitions definitions = { &c, next_id, define };
 
 	return native_read(d->native, ticks_now_ns(d->ticks), &reader, &definitions);

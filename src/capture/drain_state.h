@@ -156,7 +156,7 @@ void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed
 /* A thread of the process (its id in the trace) was looked at; was interrupted for a sample; had
  * page faults that were counted; lost or got a CPU while it was watched. */
 void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
-void drain_costs_interrupt(struct drain *d, uint32_t process);
+void drain_costs_interrupts(struct drain *d, uint32_t process, uint64_t count);
 void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count);
 void drain_costs_turns(struct drain *d, uint32_t process, uint64_t count);
 

@@ -33,6 +33,7 @@ struct native_thread {
 	bool faults;         /* and where it has page faults, */
 	bool counting;       /* just now */
 	unsigned turn_count; /* since the last reading */
+	uint64_t told_ns;    /* of its CPU time: interrupts up to there were told */
 	int64_t lost_cpu_ns; /* 0: it has one, or it is not known */
 	bool preempted;
 	struct perf_events events;
@@ -310,10 +311,21 @@ static bool stop_turns(struct native *n, struct native_thread *t)
 	n->fault_count -= t->faults;
 	t->turns = t->faults = false;
 	t->lost_cpu_ns = 0;
+	t->told_ns = 0;
 	if (perf_events_open(&t->events, t->tid, n->hz, false))
 		return false;
 	add_faults(n, t);
 	return true;
+}
+
+/* Since the last reading.  One that finds the kernel at work takes as long and leaves no sample. */
+static uint64_t interrupts_of(const struct native *n, struct native_thread *t)
+{
+	uint64_t period_ns = 1000000000u / n->hz, ran_ns = perf_events_ran_ns(&t->events);
+	uint64_t count = ran_ns > t->told_ns ? (ran_ns - t->told_ns) / period_ns : 0;
+
+	t->told_ns += count * period_ns;
+	return count;
 }
 
 /*
@@ -344,7 +356,7 @@ static int read_process(struct reading *r)
 	const struct perf_visitor visitor = { r, take_sample, take_turn, take_fault };
 	struct native_process *p = r->process;
 	int64_t now_ns = (int64_t)stamp_monotonic();
-	uint64_t turns = 0;
+	uint64_t turns = 0, interrupts = 0;
 	size_t left = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
@@ -354,6 +366,7 @@ static int read_process(struct reading *r)
 		t->turn_count = 0;
 		perf_events_read(&t->events, &visitor);
 		turns += t->turn_count + (t->turns ? t->events.lost : 0);
+		interrupts += interrupts_of(r->native, t);
 		switch_faults(r->native, t);
 		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
 		    !stop_turns(r->native, t))
@@ -366,6 +379,8 @@ static int read_process(struct reading *r)
 	p->count = left;
 	if (turns)
 		r->reader->turns(r->reader->ctx, p->id, turns);
+	if (interrupts)
+		r->reader->interrupts(r->reader->ctx, p->id, interrupts);
 	if (p->read_ns)
 		rest_if_dear(r->native, p, turns, now_ns - p->read_ns);
 	p->read_ns = p->count ? now_ns : 0;

@@ -50,8 +50,9 @@ struct native_reader {
 	int (*sample)(void *ctx, const struct native_sample *s);
 	int (*absence)(void *ctx, const struct native_absence *a);
 	int (*fault)(void *ctx, const struct native_fault *f);
-	/* Threads of the process lost or got a CPU so often. */
+	/* Threads of the process lost or got a CPU so often, and were interrupted so often. */
 	void (*turns)(void *ctx, uint32_t process, uint64_t count);
+	void (*interrupts)(void *ctx, uint32_t process, uint64_t count);
 };
 
 /*

@@ -136,6 +136,13 @@ void perf_events_close(struct perf_events *p)
 	close_one(&p->fd);
 }
 
+uint64_t perf_events_ran_ns(const struct perf_events *p)
+{
+	uint64_t ns; /* what the clock has counted */
+
+	return p->fd >= 0 && read(p->fd, &ns, sizeof(ns)) == sizeof(ns) ? ns : 0;
+}
+
 /* Out of the ring, where a record may be in two pieces. */
 static void copy_out(const struct perf_events *p, uint64_t at, void *to, size_t bytes)
 {

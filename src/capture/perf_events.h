@@ -53,6 +53,9 @@ void perf_events_close(struct perf_events *p); /* may be called again */
 int perf_events_open_faults(struct perf_events *p, pid_t tid);
 void perf_events_close_faults(struct perf_events *p); /* may be called again */
 
+/* The thread's CPU time since they were opened; 0: unknown. */
+uint64_t perf_events_ran_ns(const struct perf_events *p);
+
 /* Hands over what came since the last call, oldest first. */
 void perf_events_read(struct perf_events *p, const struct perf_visitor *visitor);
 

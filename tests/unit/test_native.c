@@ -4,6 +4,7 @@
  * come and go, its end.  Where the kernel does not permit it the test is skipped.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,7 +76,7 @@ struct seen {
 	unsigned tid_count;
 	unsigned waits; /* absences that are none of a busy machine's */
 	int64_t waited_ns;
-	uint64_t turns;
+	uint64_t turns, interrupts;
 };
 
 static uint32_t next_id(void *ctx)
@@ -144,6 +146,12 @@ static void count_turns(void *ctx, uint32_t process, uint64_t turns)
 	((struct seen *)ctx)->turns += turns;
 }
 
+static void count_interrupts(void *ctx, uint32_t process, uint64_t interrupts)
+{
+	assert_int_equal(process, PROCESS);
+	((struct seen *)ctx)->interrupts += interrupts;
+}
+
 static unsigned samples_in(const struct seen *s, const char *symbol)
 {
 	unsigned n = 0;
@@ -158,7 +166,9 @@ static unsigned samples_in(const struct seen *s, const char *symbol)
 static void test_functions_of_a_child(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave, NULL, count_turns };
+	const struct native_reader reader = {
+		s, count, leave, NULL, count_turns, count_interrupts
+	};
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 	pid_t child = start_child();
@@ -216,7 +226,9 @@ static pid_t start_sleeper(bool restless)
 
 static void watch_for(struct native *n, pid_t child, struct seen *s, int ms)
 {
-	const struct native_reader reader = { s, count, leave, NULL, count_turns };
+	const struct native_reader reader = {
+		s, count, leave, NULL, count_turns, count_interrupts
+	};
 	const struct native_definitions definitions = { s, next_id, define };
 
 	for (int i = 0; i < ms; i += 50) {
@@ -279,7 +291,9 @@ static uint64_t switches_of(pid_t child)
 static double turns_told(bool restless, bool *refused)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave, NULL, count_turns };
+	const struct native_reader reader = {
+		s, count, leave, NULL, count_turns, count_interrupts
+	};
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new(FIVE_PERCENT, false);
 	pid_t child = start_sleeper(restless);
@@ -314,6 +328,52 @@ static void who_changes_often_is_watched_a_part_of_the_time(void **state)
 		skip();
 	assert_true(calm > 0.5);
 	assert_true(restless > 0 && restless < 0.3);
+}
+
+/* Its time is the kernel's, where no sample is taken. */
+static pid_t start_reader(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+		static char page[1 << 20];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (read(zeros, page, sizeof(page)) > 0)
+			;
+		_exit(1);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+/* CPU time of all children that have been waited for. */
+static uint64_t used_by_children_ms(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+static void interrupts_count_where_the_kernel_is_at_work(void **state)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	struct native *n = native_new(WHATEVER_IT_COSTS, false);
+	uint64_t before_ms = used_by_children_ms(), due;
+
+	(void)state;
+	watch_for(n, start_reader(), s, 500);
+	due = (used_by_children_ms() - before_ms) * native_hz(n) / 1000;
+	if (native_refused(n))
+		skip();
+	/* Its beginning and its end are not watched. */
+	assert_in_range(s->interrupts, due / 2, due + 1);
+	assert_true(s->samples < due / 4);
+	native_free(n);
+	free(s);
 }
 
 struct faults {
@@ -385,8 +445,8 @@ static void page_faults_are_told_an_eighth_of_the_time(void **state)
 	pid_t child = start_toucher(touched);
 	struct faults all = { 0 };
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { &all, ignore_sample, ignore_absence, take_fault,
-					      ignore_turns };
+	const struct native_reader reader = { &all,       ignore_sample, ignore_absence,
+					      take_fault, ignore_turns,  ignore_turns };
 	const struct native_definitions definitions = { s, next_id, define };
 
 	(void)state;
@@ -413,7 +473,9 @@ static void page_faults_are_told_an_eighth_of_the_time(void **state)
 static void test_processes_that_are_not_there(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
-	const struct native_reader reader = { s, count, leave, NULL, count_turns };
+	const struct native_reader reader = {
+		s, count, leave, NULL, count_turns, count_interrupts
+	};
 	const struct native_definitions definitions = { s, next_id, define };
 	struct native *n = native_new(WHATEVER_IT_COSTS, false);
 
@@ -435,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_functions_of_a_child),
 		cmocka_unit_test(test_times_without_a_cpu),
 		cmocka_unit_test(who_changes_often_is_watched_a_part_of_the_time),
+		cmocka_unit_test(interrupts_count_where_the_kernel_is_at_work),
 		cmocka_unit_test(page_faults_are_told_an_eighth_of_the_time),
 		cmocka_unit_test(test_processes_that_are_not_there),
 	};
