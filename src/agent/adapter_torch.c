@@ -182,6 +182,8 @@ static const struct adapter_function functions[] = {
 	/* Until 2.5. */
 	{ "torch/_inductor/codecache.py", "CompiledFxGraph.__call__", graph_begins,
 	  adapter_scope_end, NULL },
+	/* Once in a process; 1.13 to 2.13 have it. */
+	{ "torch/cuda/__init__.py", "_check_capability", torch_memory_expect, NULL, NULL },
 };
 
 const struct adapter adapter_torch = { functions, sizeof(functions) / sizeof(functions[0]) };

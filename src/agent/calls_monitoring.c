@@ -10,6 +10,7 @@
 #include "agent/calls.h"
 #include "agent/layer_folds.h"
 #include "agent/leave_out.h"
+#include "agent/torch_memory.h"
 
 /*
  * Ids without a role in the documentation, then the optimizer's.  Those of
@@ -82,6 +83,7 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 			calls_look(r, kind);
 		obey(leave_out_look(r, note, kind));
 		shorten_lot(r);
+		torch_memory_look(r);
 	}
 	if (rests(note) && !note->left_out)
 		leave_out_watched(note);

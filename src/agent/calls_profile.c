@@ -26,12 +26,13 @@
 #include "agent/calls.h"
 #include "agent/text.h"
 #include "agent/torch_hooks.h"
+#include "agent/torch_memory.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ATTACH_EVERY 1024u /* events of one thread between looks for threads made by C code */
+#define LOOK_EVERY 1024u /* events of one thread between looks at what no event tells */
 
 /* Where the interpreter keeps things; checked against the running one before use. */
 struct layout {
@@ -224,8 +225,10 @@ static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg)
 		     note);
 	if (owned)
 		py.DecRef(owned);
-	if (__builtin_expect(r->produced % ATTACH_EVERY == 0, 0))
-		attach_all_threads();
+	if (__builtin_expect(r->produced % LOOK_EVERY == 0, 0)) {
+		attach_all_threads(); /* those that C code has made */
+		torch_memory_look(r);
+	}
 	return 0;
 }
 

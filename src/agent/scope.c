@@ -21,6 +21,7 @@
 #include "agent/names.h"
 #include "agent/session.h"
 #include "agent/tasks.h"
+#include "agent/torch_memory.h"
 #include "base/varint.h"
 
 #define FREE_LIST_MAX 64
@@ -220,6 +221,7 @@ static void leave(struct scope *s)
 	ring_push_payload(r, RECORD_SCOPE_END, o.name_id, payload,
 			  (uint32_t)varint_put(payload, o.instance));
 	budget_count(r, 1);
+	torch_memory_pass(r);
 }
 
 static PyObject *scope_enter(PyObject *self, PyObject *unused)

@@ -142,8 +142,9 @@ static PyObject *on_exit(PyObject *self, PyObject *unused)
 }
 
 /*
- * A program that ends for want of memory would not come by again.  Nothing of ours is in the atexit
- * of a program that does not use torch.cuda; PyTorch has imported it.
+ * A program that ends for want of memory would not come by again, and one that does nothing but
+ * compute never does.  Nothing of ours is in the atexit of a program that does not use torch.cuda;
+ * PyTorch has imported it.
  */
 static void ask_for_the_end(void)
 {
@@ -156,6 +157,17 @@ static void ask_for_the_end(void)
 	py_drop(done);
 	py_drop(function);
 	py.Err_Clear();
+}
+
+void torch_memory_expect(struct ring *r)
+{
+	PyObject *type, *value, *traceback;
+
+	if (!(r->session->header->collect & SHM_COLLECT_TORCH_MEMORY) || end_is_told)
+		return;
+	py.Err_Fetch(&type, &value, &traceback);
+	ask_for_the_end();
+	py.Err_Restore(type, value, traceback);
 }
 
 static void look(struct ring *r)

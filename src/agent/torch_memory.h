@@ -9,6 +9,10 @@
  * long, so much less often that it is lost in the noise; what it takes is charged.  Nothing is
  * imported or initialised: a program that has not used torch.cuda is not asked, nor a fork of one
  * that has.
+ *
+ * Who comes by: the ends of modules, of garbage collections and of scopes, and now and then a call
+ * that is recorded.  A program that has none of them for a while is asked when it ends; nobody
+ * takes the GIL from it, nor makes its interpreter do something, to ask.
  */
 #ifndef AGENT_TORCH_MEMORY_H
 #define AGENT_TORCH_MEMORY_H
@@ -20,6 +24,9 @@ void torch_memory_look(struct ring *r);
 
 /* The same for who comes by many times a millisecond: looks at the clock now and then only. */
 void torch_memory_pass(struct ring *r);
+
+/* PyTorch initialises CUDA: the end of the program is to be told, so that there is a last look. */
+void torch_memory_expect(struct ring *r);
 
 /* The recording or the program is about to end: whatever the clock says. */
 void torch_memory_look_last(struct ring *r);

@@ -204,6 +204,59 @@ def test_programs_without_modules_are_asked_when_garbage_is_collected(serve, new
     assert len(times) == 2 and times[1] - times[0] > 0.05e9, "there, and at the end"
 
 
+def test_programs_without_modules_are_asked_where_they_call(serve, python):
+    """Neither modules nor collections nor scopes: now and then one of many calls."""
+    series = serve(python, """
+    import gc
+    gc.disable()
+    torch.cuda._lazy_init()
+    def answer(n):
+        tell(allocated=n, reserved=1 << 30)
+    until = time.perf_counter() + 1.4
+    n = 0
+    while time.perf_counter() < until:
+        n += 1
+        answer(n)
+        time.sleep(0.0001)
+    """)
+    times = [time for time, _ in series.of("torch_allocated_bytes")]
+    assert 3 <= len(times) <= 4, "soon, a second later, and at the end"
+    assert times[1] - times[0] > 0.99e9
+
+
+def test_programs_without_modules_are_asked_where_scopes_end(serve, python):
+    """Nothing in the loop is a function of Python's."""
+    series = serve(python, """
+    import gc
+    from inferscope import scope
+    gc.disable()
+    torch.cuda._lazy_init()
+    tell(reserved=1 << 30)
+    for _ in range(500):
+        with scope("step"):
+            time.sleep(0.001)
+    """)
+    first, last = [time for time, _ in series.of("torch_reserved_bytes")]
+    assert last - first > 0.4e9, "there, and at the end"
+
+
+@pytest.mark.parametrize("options", [(), ("--no-cpu",)], ids=["calls", "no-cpu"])
+def test_a_program_that_comes_by_nowhere_is_asked_when_it_ends(serve, newest, options):
+    """Its peaks, and whether it ran out of memory, are known all the same."""
+    series = serve(newest, """
+    import gc
+    gc.disable()
+    least, most = torch._C.stats(), torch._C.stats(reserved=1 << 30, most=5 << 30, retries=1)
+    torch._C.ANSWERS[0] = least
+    torch.cuda._lazy_init()
+    time.sleep(0.2)
+    torch._C.ANSWERS[0] = most
+    time.sleep(0.1)
+    """, *options)
+    [torch] = series.report["memory"]["processes"][0]["torch"]
+    assert torch["reserved_peak_bytes"] == 5 * GB and torch["retries"] == 1
+
+
 def test_a_forked_child_is_not_asked(serve, newest):
     """Its PyTorch says so itself, though its parent was asked before."""
     series = serve(newest, """
