@@ -19,15 +19,23 @@ static int collect_missing(struct analysis_memory *m, const struct trace *t)
 	return 0;
 }
 
+/* -1: there is none, or it is no such number. */
+static double fact(const struct trace *t, const char *key)
+{
+	const char *text = trace_info(t, key, 0);
+	double value = text ? strtod(text, NULL) : -1;
+
+	return isfinite(value) && value >= 0 ? value : -1;
+}
+
 static void collect_cost(struct analysis_memory *m, const struct trace *t)
 {
-	const char *share = trace_info(t, "memory.cpu_share", 0);
-	const char *held_back = trace_info(t, "memory.held_back", 0);
-	double value = share ? strtod(share, NULL) : -1;
+	double share = fact(t, "memory.cpu_share"), start_ms = fact(t, "memory.gpu_start_ms");
 
-	m->cost_known = isfinite(value) && value >= 0;
-	m->cost_share = m->cost_known ? value : 0;
-	m->held_back = held_back && strtod(held_back, NULL) > 0;
+	m->cost_known = share >= 0;
+	m->cost_share = m->cost_known ? share : 0;
+	m->gpu_start_ms = m->cost_known && start_ms > 0 ? start_ms : 0;
+	m->held_back = fact(t, "memory.held_back") > 0;
 }
 
 int memory_collect(struct analysis *a, const struct memory_sources *m, const struct trace *t)
@@ -37,7 +45,7 @@ int memory_collect(struct analysis *a, const struct memory_sources *m, const str
 	collect_cost(out, t);
 	out->recorded = m->series->count > 0 || out->cost_known;
 	if (collect_missing(out, t) || memory_processes_collect(out, m, t) ||
-	    memory_gpus_collect(out, m->series))
+	    memory_gpus_collect(out, m->series, a->run.wall_ns))
 		return -1;
 	memory_machine_collect(&out->machine, m->series);
 	memory_worries_find(a);

@@ -15,7 +15,8 @@ int memory_processes_collect(struct analysis_memory *out, const struct memory_so
 			     const struct trace *t);
 int memory_torch_collect(struct memory_process *p, const struct series_table *st);
 void memory_machine_collect(struct memory_machine *out, const struct series_table *st);
-int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st);
+int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st,
+			int64_t wall_ns); /* needs the processes */
 
 /* What may be wrong, once all figures are there. */
 void memory_worries_find(struct analysis *a);

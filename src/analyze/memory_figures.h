@@ -147,6 +147,9 @@ struct memory_throttle {
 struct memory_gpu {
 	uint32_t device; /* NVML's index */
 	struct memory_level used, total;
+	int64_t peak_bytes;      /* in use: what was seen, or more by PyTorch's own account */
+	struct trend used_trend; /* bytes for each second */
+	int64_t unseen_ns;       /* from the last look at `used` to the end of the recording */
 	struct memory_level busy_percent, memory_busy_percent;
 	struct memory_level sm_clock_mhz, sm_clock_max_mhz, memory_clock_mhz;
 	struct memory_level power_mw, power_limit_mw, temperature_c;
@@ -212,9 +215,12 @@ struct analysis_memory {
 	size_t missing_count;
 	const char **missing; /* sources that could not be read: "SOURCE: why" */
 	bool cost_known;
-	double cost_share; /* of one core: what looking took the recorder */
-	bool held_back;    /* it looked less often to keep that small */
+	double cost_share;   /* of one core: what looking took the recorder */
+	double gpu_start_ms; /* of its time: to load NVML and ask it a first time; 0: nobody did */
+	bool held_back;      /* it looked less often to keep that small */
 };
+
+#define MEMORY_COST_MOST 0.01 /* of one core: what the recorder holds itself to */
 
 /* Of what PyTorch has reserved: in pieces between what is in use, on average. */
 double memory_torch_split_share(const struct memory_torch *t);

@@ -5,6 +5,8 @@
 #include "analyze/memory_levels.h"
 #include "format/series.h"
 
+#define PAGE_BYTES (2 << 20) /* of a device: it has no smaller ones */
+
 /*
  * NVML's bits, but for those that say that there is nothing to do (0x1) or that somebody has
  * set the clocks so (0x2).
@@ -34,7 +36,34 @@ static void collect_throttles(struct memory_gpu *g, const struct series_table *s
 	g->throttled_share = s ? memory_bits_share(s, all) : 0;
 }
 
-int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st)
+/*
+ * Looks are rare, and PyTorch's own mark misses nothing.  Which of several devices is its first one
+ * NVML does not say.
+ */
+static int64_t peak_of(const struct memory_gpu *g, const struct analysis_memory *m)
+{
+	int64_t peak = g->used.peak;
+
+	for (size_t i = 0; m->gpu_count == 1 && i < m->process_count; i++) {
+		const struct memory_process *p = &m->processes[i];
+
+		for (size_t k = 0; k < p->torch_count; k++) {
+			if (p->torch[k].reserved_peak_bytes > peak)
+				peak = p->torch[k].reserved_peak_bytes;
+		}
+	}
+	return peak;
+}
+
+static void collect_course(struct memory_gpu *g, const struct series_table *st, int64_t wall_ns)
+{
+	const struct series *used = series_find(st, 0, SERIES_GPU_MEMORY_USED, g->device);
+
+	memory_trend_over_time(used, PAGE_BYTES, &g->used_trend);
+	g->unseen_ns = used && wall_ns > series_last_ns(used) ? wall_ns - series_last_ns(used) : 0;
+}
+
+int memory_gpus_collect(struct analysis_memory *out, const struct series_table *st, int64_t wall_ns)
 {
 	size_t n;
 	const struct series *s = series_instances(st, 0, SERIES_GPU_MEMORY_USED, &n);
@@ -69,6 +98,8 @@ int memory_gpus_collect(struct analysis_memory *out, const struct series_table *
 		for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++)
 			*levels[k].level = memory_level(st, 0, levels[k].kind, g->device);
 		collect_throttles(g, st);
+		collect_course(g, st, wall_ns);
+		g->peak_bytes = peak_of(g, out);
 	}
 	return 0;
 }

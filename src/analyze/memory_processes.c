@@ -108,7 +108,8 @@ static int collect(struct memory_process *p, const struct memory_sources *m,
 		.gpu_bytes = gpu_bytes(st, id),
 	};
 	p->rss_peak_bytes = peak_of(p, st);
-	memory_trend_over_time(st, id, &p->rss_trend);
+	memory_trend_over_time(series_find(st, id, SERIES_RSS, 0), memory_rss_error(st, id),
+			       &p->rss_trend);
 	collect_calls(p, m);
 	return memory_torch_collect(p, st) || collect_nodes(p, st) ? -1 : 0;
 }

@@ -89,7 +89,7 @@ static void measure_total(const struct series *s, const struct spans *spans,
 	};
 }
 
-static double rss_error(const struct series_table *st, uint32_t process)
+double memory_rss_error(const struct series_table *st, uint32_t process)
 {
 	const struct series *s = series_find(st, process, SERIES_THREADS, 0);
 	int64_t most = 1;
@@ -182,8 +182,8 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 	};
 
 	*out = (struct memory_step_figures){ 0 };
-	measure_rss(series_find(m->series, process, SERIES_RSS, 0), rss_error(m->series, process),
-		    spans, out);
+	measure_rss(series_find(m->series, process, SERIES_RSS, 0),
+		    memory_rss_error(m->series, process), spans, out);
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
 		measure_total(series_find(m->series, process, totals[i].kind, 0), spans,
 			      totals[i].figure);
@@ -218,20 +218,19 @@ void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
 	measure(m, process, &(struct spans){ &all, &room, rss != NULL }, out);
 }
 
-void memory_trend_over_time(const struct series_table *st, uint32_t process, struct trend *out)
+void memory_trend_over_time(const struct series *s, double error, struct trend *out)
 {
-	const struct series *rss = series_find(st, process, SERIES_RSS, 0);
 	double x[TREND_VALUES_MAX], y[TREND_VALUES_MAX];
-	int64_t start_ns = rss ? series_first_ns(rss) : 0;
-	int64_t length_ns = rss ? series_last_ns(rss) - start_ns : 0;
-	size_t n = rss ? value_count(rss, SIZE_MAX, start_ns, start_ns + length_ns) : 0;
+	int64_t start_ns = s ? series_first_ns(s) : 0;
+	int64_t length_ns = s ? series_last_ns(s) - start_ns : 0;
+	size_t n = s ? value_count(s, SIZE_MAX, start_ns, start_ns + length_ns) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		double from = (double)length_ns * (double)i / (double)n;
 		double to = (double)length_ns * (double)(i + 1) / (double)n;
 
 		x[i] = (from + to) / 2e9;
-		y[i] = series_least(rss, start_ns + (int64_t)from, start_ns + (int64_t)to);
+		y[i] = series_least(s, start_ns + (int64_t)from, start_ns + (int64_t)to);
 	}
-	trend_judge(out, x, y, n, rss_error(st, process));
+	trend_judge(out, x, y, n, error);
 }

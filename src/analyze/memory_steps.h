@@ -28,7 +28,13 @@ int memory_steps_measure(const struct memory_sources *m, const struct step_scope
 void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
 			      struct memory_step_figures *out);
 
-/* How the resident memory of a process went, bytes for each second. */
-void memory_trend_over_time(const struct series_table *st, uint32_t process, struct trend *out);
+/*
+ * How a level went, in what it counts for each second; a change of less than `error` is one of the
+ * measuring.  s may be NULL: nothing is known.
+ */
+void memory_trend_over_time(const struct series *s, double error, struct trend *out);
+
+/* What the kernel may be wrong by in the resident memory of a process. */
+double memory_rss_error(const struct series_table *st, uint32_t process);
 
 #endif

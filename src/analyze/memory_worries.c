@@ -78,7 +78,7 @@ static size_t gpu_full(const struct analysis *a)
 		const struct memory_gpu *g = &a->memory.gpus[i];
 
 		if (g->used.known && g->total.known && g->total.last > 0 &&
-		    (double)g->used.peak > (1 - SCARCE) * (double)g->total.last)
+		    (double)g->peak_bytes > (1 - SCARCE) * (double)g->total.last)
 			return i;
 	}
 	return FINE;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #define QUEUED_LEAST_NS 50000000
 #define QUEUED_SHARE 0.2
 #define OVERHEAD_FROM_NS 1000000000
-#define SAMPLES_ENOUGH 0.9 /* of those asked for: a reader would not see the difference */
+#define SHOWN_COST_SHARE 0.00005 /* what is less is not seen in the figure */
+#define SAMPLES_ENOUGH 0.9       /* of those asked for: a reader would not see the difference */
 
 static void count_threads(struct analysis *a, const struct timeline *tl)
 {
@@ -265,10 +267,34 @@ static void note_samples(struct notes *n, struct analysis_trust *trust,
 			  fact(t, "sampler.dropped"));
 }
 
-static void note_memory(struct notes *n, const struct analysis_memory *m)
+/* Of a short run the start alone is more. */
+static void note_memory_cost(struct notes *n, const struct analysis *a)
 {
+	const struct analysis_memory *m = &a->memory;
+	double start_share = 1e6 * m->gpu_start_ms / (double)a->run.wall_ns;
+	char start[160] = "";
+
+	if (a->run.wall_ns < OVERHEAD_FROM_NS ||
+	    m->cost_share < MEMORY_COST_MOST + SHOWN_COST_SHARE)
+		return;
+	if (m->cost_share - start_share < MEMORY_COST_MOST)
+		snprintf(start, sizeof(start),
+			 ": the start of NVML, which tells about GPUs, took %.0f ms of CPU time, "
+			 "and the recording was too short to make up for it",
+			 m->gpu_start_ms);
+	notes_add(n,
+		  "looking at memory and system took %.2f %% of a core, more than the %.0f %% that "
+		  "it is held to%s",
+		  100 * m->cost_share, 100 * MEMORY_COST_MOST, start);
+}
+
+static void note_memory(struct notes *n, const struct analysis *a)
+{
+	const struct analysis_memory *m = &a->memory;
+
 	if (!m->recorded)
 		notes_add(n, "memory was not recorded");
+	note_memory_cost(n, a);
 	if (m->held_back)
 		notes_add(
 			n,
@@ -324,7 +350,7 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 	note_samples(&n, &a->trust, samples, t);
 	note_queued(&n, a);
 	gpu_trust_collect(a, t, &n);
-	note_memory(&n, &a->memory);
+	note_memory(&n, a);
 	a->trust.notes = n.items;
 	a->trust.note_count = n.count;
 	return n.failed ? -1 : 0;

@@ -54,7 +54,8 @@ struct question {
 	void (*ask)(const struct asking *a, const struct question *q);
 	const char *symbol, *older; /* the latter NULL: it never had another name */
 	int64_t period_ns;
-	double most_of_time; /* that it may take */
+	int64_t longest_ns;  /* the period, however long answers take */
+	double most_of_time; /* that it may take, but for that */
 	enum series_kind kind;
 	int argument;
 };
@@ -65,18 +66,24 @@ static void ask_utilisation(const struct asking *a, const struct question *q);
 static void ask_throttle(const struct asking *a, const struct question *q);
 static void ask_number(const struct asking *a, const struct question *q);
 
-#define OFTEN NVML_PERIOD_NS, 0.0002
-#define RARELY 10ll * NVML_PERIOD_NS, 0.0001
+#define OFTEN NVML_PERIOD_NS, 20ll * NVML_PERIOD_NS, 0.0002
+#define RARELY 10ll * NVML_PERIOD_NS, 100ll * NVML_PERIOD_NS, 0.0001
 
 /*
  * Some take a microsecond, some ask the device and take milliseconds, and which is which differs
  * between drivers: each is asked for its own share of the time, all together for 0.3 %.  Memory
  * matters most.  Whose the devices are is asked first.
+ *
+ * But a figure that was looked at once, when the program began, is worse than none: for as long as
+ * CUDA is initialised all answers wait for it, ten milliseconds and more, and those after it do
+ * not.  So none rests for longer than some seconds; if that takes too much, all periods grow.
  */
 static const struct question questions[] = {
 	{ ask_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
-	  "nvmlDeviceGetComputeRunningProcesses_v2", 10ll * NVML_PERIOD_NS, 0.0005, 0, 0 },
-	{ ask_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 0.001, 0, 0 },
+	  "nvmlDeviceGetComputeRunningProcesses_v2", 10ll * NVML_PERIOD_NS, 50ll * NVML_PERIOD_NS,
+	  0.0005, 0, 0 },
+	{ ask_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 20ll * NVML_PERIOD_NS, 0.001,
+	  0, 0 },
 	{ ask_utilisation, "nvmlDeviceGetUtilizationRates", NULL, OFTEN, 0, 0 },
 	{ ask_throttle, "nvmlDeviceGetCurrentClocksEventReasons",
 	  "nvmlDeviceGetCurrentClocksThrottleReasons", OFTEN, 0, 0 },
@@ -101,6 +108,7 @@ static const struct question questions[] = {
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+#define STRETCH_MOST 20.0 /* what is cheap is asked every other second, whatever else takes */
 
 _Static_assert(QUESTIONS <= NVML_QUESTIONS, "NVML_QUESTIONS in nvml.h");
 
@@ -232,20 +240,21 @@ static void ask_number(const struct asking *a, const struct question *q)
 		look_put_instance(a->look, q->kind, a->device, (int64_t)value);
 }
 
-static bool is_for_us(const struct nvml *n, unsigned device)
+static bool owners_are_known(const struct nvml *n)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < n->device_count; i++)
 		any |= n->used[i];
-	return n->used[device] || !any;
+	return any;
 }
 
 /* Of all devices that matter; who uses them is asked of all. */
 static void ask_all(struct asking *a, const struct question *q)
 {
 	for (a->device = 0; a->device < a->nvml->device_count; a->device++) {
-		if (q->ask == ask_processes || is_for_us(a->nvml, a->device))
+		if (q->ask == ask_processes || a->nvml->used[a->device] ||
+		    !owners_are_known(a->nvml))
 			q->ask(a, q);
 	}
 }
@@ -253,11 +262,25 @@ static void ask_all(struct asking *a, const struct question *q)
 /* On a grid, so that a waking serves several. */
 static int64_t due_after(const struct question *q, int64_t now_ns, double stretch, int64_t took_ns)
 {
-	double rest_ns = (double)q->period_ns * stretch;
+	double rest_ns = (double)took_ns / q->most_of_time;
 
-	if ((double)took_ns / q->most_of_time > rest_ns)
-		rest_ns = (double)took_ns / q->most_of_time;
+	if (rest_ns > (double)q->longest_ns)
+		rest_ns = (double)q->longest_ns;
+	if (rest_ns < (double)q->period_ns)
+		rest_ns = (double)q->period_ns;
+	rest_ns *= stretch < STRETCH_MOST ? stretch : STRETCH_MOST;
 	return (now_ns / NVML_PERIOD_NS + (int64_t)(rest_ns / NVML_PERIOD_NS)) * NVML_PERIOD_NS;
+}
+
+/*
+ * Of two answers that took long one was interrupted or had to wait; the very first ones took what
+ * comes but once.
+ */
+static int64_t usual_ns(const struct nvml *n, int64_t before_ns, int64_t took_ns)
+{
+	if (!n->looked)
+		return 0;
+	return before_ns && before_ns < took_ns ? before_ns : took_ns;
 }
 
 int64_t nvml_look(struct nvml *n, double stretch, struct look *l,
@@ -268,22 +291,27 @@ int64_t nvml_look(struct nvml *n, double stretch, struct look *l,
 
 	for (size_t i = 0; i < QUESTIONS; i++) {
 		struct asking a = { n, processes, count, l, 0, n->functions[i] };
-		int64_t before_ns = n->took_ns[i];
 
 		if (!a.function)
 			continue;
 		if (n->due_ns[i] <= now_ns) {
+			int64_t took_ns;
+
 			l->time_ns = now_ns - origin_ns;
 			ask_all(&a, &questions[i]);
-			n->took_ns[i] = (int64_t)stamp_monotonic() - now_ns;
-			now_ns += n->took_ns[i];
-			/* One of two that took long was interrupted. */
+			took_ns = (int64_t)stamp_monotonic() - now_ns;
+			now_ns += took_ns;
+			/* Until it is known all devices are asked about all: that is dearer. */
 			n->due_ns[i] = due_after(
-				&questions[i], now_ns, stretch,
-				before_ns && before_ns < n->took_ns[i] ? before_ns : n->took_ns[i]);
+				&questions[i], now_ns,
+				questions[i].ask == ask_processes && !owners_are_known(n) ? 1
+											  : stretch,
+				usual_ns(n, n->took_ns[i], took_ns));
+			n->took_ns[i] = n->looked ? took_ns : 0;
 		}
 		if (n->due_ns[i] < next_ns)
 			next_ns = n->due_ns[i];
 	}
+	n->looked = true;
 	return next_ns;
 }

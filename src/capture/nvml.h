@@ -19,10 +19,11 @@
 
 struct nvml {
 	bool tried, works;
+	bool looked; /* all has been asked once */
 	void *library;
 	void *functions[NVML_QUESTIONS]; /* the library's; NULL: it has none such */
 	int64_t due_ns[NVML_QUESTIONS];  /* CLOCK_MONOTONIC: when they are asked again */
-	int64_t took_ns[NVML_QUESTIONS]; /* the last time */
+	int64_t took_ns[NVML_QUESTIONS]; /* the last time; 0: that was the first */
 	void *devices[NVML_DEVICES_MAX]; /* the library's handles */
 	bool used[NVML_DEVICES_MAX];     /* by a process that is watched */
 	unsigned device_count;

@@ -245,29 +245,20 @@ static double rate_hz(const struct sampler_reach *r)
 	return r->ns > 0 ? (double)r->rounds * 1e9 / (double)r->ns : 0;
 }
 
-/* Facts for the analysis: what was asked for and what came of it. */
-static int write_sampling(struct recording *r)
+/* For the analysis, "KEY number". */
+struct fact {
+	const char *key;
+	double value;
+	bool if_any; /* 0 need not be told */
+};
+
+static int write_facts(struct recording *r, const struct fact *facts, size_t count)
 {
-	const struct sampler_totals t =
-		r->sampler ? sampler_totals(r->sampler) : (struct sampler_totals){ 0 };
-	const struct sampler_reach all = { 0, t.outside.rounds + t.inside.rounds,
-					   t.outside.ns + t.inside.ns };
-	const struct {
-		const char *key;
-		double value;
-	} facts[] = {
-		{ "sampler.asked_hz", r->options.sample_hz },
-		{ "sampler.hz", rate_hz(&all) },
-		{ "sampler.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0 },
-		{ "sampler.looks", (double)t.looks },
-		{ "sampler.unstable", (double)t.unstable },
-		{ "sampler.failed", (double)t.failed },
-		{ "sampler.dropped", (double)t.dropped },
-		{ "sampler.held_back", t.held_back && t.outside.rounds },
-	};
 	char text[64];
 
-	for (size_t i = 0; t.rounds && i < sizeof(facts) / sizeof(facts[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
+		if (facts[i].if_any && facts[i].value <= 0)
+			continue;
 		snprintf(text, sizeof(text), "%.9g", facts[i].value);
 		if (trace_write_info(r->writer, facts[i].key, text, &r->trouble))
 			return -1;
@@ -275,30 +266,49 @@ static int write_sampling(struct recording *r)
 	return 0;
 }
 
+/* What was asked for and what came of it. */
+static int write_sampling(struct recording *r)
+{
+	const struct sampler_totals t =
+		r->sampler ? sampler_totals(r->sampler) : (struct sampler_totals){ 0 };
+	const struct sampler_reach all = { 0, t.outside.rounds + t.inside.rounds,
+					   t.outside.ns + t.inside.ns };
+	const struct fact facts[] = {
+		{ "sampler.asked_hz", r->options.sample_hz, false },
+		{ "sampler.hz", rate_hz(&all), false },
+		{ "sampler.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0,
+		  false },
+		{ "sampler.looks", (double)t.looks, false },
+		{ "sampler.unstable", (double)t.unstable, false },
+		{ "sampler.failed", (double)t.failed, false },
+		{ "sampler.dropped", (double)t.dropped, false },
+		{ "sampler.held_back", t.held_back && t.outside.rounds, false },
+	};
+
+	return t.rounds ? write_facts(r, facts, sizeof(facts) / sizeof(facts[0])) : 0;
+}
+
 /* What could not be read, and what reading the rest took. */
 static int write_system(struct recording *r)
 {
-	struct system_watch_totals t;
+	const struct system_watch_totals t =
+		r->system ? system_watch_totals(r->system) : (struct system_watch_totals){ 0 };
+	const struct fact facts[] = {
+		{ "memory.cpu_share", t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0,
+		  false },
+		{ "memory.gpu_start_ms", (double)t.gpu_start_ns * 1e-6, true },
+		{ "memory.held_back", t.held_back, false },
+		{ "memory.unwatched", t.unwatched, true },
+	};
 	const char *text;
-	char share[32], number[32];
 
 	if (!r->system)
 		return 0;
-	t = system_watch_totals(r->system);
 	for (size_t i = 0; (text = system_watch_missing(r->system, i)); i++) {
 		if (trace_write_info(r->writer, "memory.missing", text, &r->trouble))
 			return -1;
 	}
-	snprintf(share, sizeof(share), "%.9g",
-		 t.active_ns ? (double)t.cpu_ns / (double)t.active_ns : 0);
-	snprintf(number, sizeof(number), "%u", t.unwatched);
-	return trace_write_info(r->writer, "memory.cpu_share", share, &r->trouble) ||
-			       trace_write_info(r->writer, "memory.held_back",
-						t.held_back ? "1" : "0", &r->trouble) ||
-			       (t.unwatched && trace_write_info(r->writer, "memory.unwatched",
-								number, &r->trouble))
-		       ? -1
-		       : 0;
+	return write_facts(r, facts, sizeof(facts) / sizeof(facts[0]));
 }
 
 #define HIDDEN                                                                                  \

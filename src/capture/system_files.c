@@ -216,7 +216,14 @@ void system_files_remove(struct system_files *f, uint32_t process)
 	f->process_count = left;
 }
 
-void system_files_use_gpu(struct system_files *f)
+static void look_at_gpus(struct system_files *f, double stretch, struct system_points *out)
+{
+	struct look l = { out, (int64_t)stamp_monotonic() - f->origin_ns, 0, 0 };
+
+	f->gpu_due_ns = nvml_look(&f->nvml, stretch, &l, f->processes, f->process_count);
+}
+
+void system_files_use_gpu(struct system_files *f, struct system_points *out)
 {
 	char why[128];
 
@@ -224,6 +231,8 @@ void system_files_use_gpu(struct system_files *f)
 		return;
 	if (nvml_open(&f->nvml, why, sizeof(why)))
 		miss(f, "gpu", "", why);
+	else
+		look_at_gpus(f, 1, out);
 }
 
 /* The whole text, with a NUL behind it; -1: errno says why. */
@@ -320,11 +329,8 @@ int64_t system_files_look(struct system_files *f, double stretch, struct system_
 		if (file->due_ns < next_ns)
 			next_ns = file->due_ns;
 	}
-	if (f->nvml.works && f->gpu_due_ns <= now_ns) {
-		struct look l = { out, now_ns - f->origin_ns, 0, 0 };
-
-		f->gpu_due_ns = nvml_look(&f->nvml, stretch, &l, f->processes, f->process_count);
-	}
+	if (f->nvml.works && f->gpu_due_ns <= now_ns)
+		look_at_gpus(f, stretch, out);
 	return f->nvml.works && f->gpu_due_ns < next_ns ? f->gpu_due_ns : next_ns;
 }
 

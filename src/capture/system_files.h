@@ -67,7 +67,9 @@ void system_files_add(struct system_files *f, uint32_t process, pid_t pid);
  */
 void system_files_add_found(struct system_files *f, uint32_t process, pid_t pid);
 void system_files_remove(struct system_files *f, uint32_t process);
-void system_files_use_gpu(struct system_files *f); /* may be called again */
+
+/* From here on devices are looked at, for the first time right now.  May be called again. */
+void system_files_use_gpu(struct system_files *f, struct system_points *out);
 
 /*
  * Looks at what is due, all periods `stretch` times as long; returns when the next one is, on

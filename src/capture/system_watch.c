@@ -128,6 +128,28 @@ static void publish(struct system_watch *w)
 	system_tree_release_points(&w->tree, &w->out, &w->ready);
 }
 
+static int64_t now(void)
+{
+	return (int64_t)stamp_monotonic();
+}
+
+static int64_t cpu_now(void)
+{
+	return (int64_t)stamp_thread_cpu();
+}
+
+/* Once: to load the library and to ask it for the first time takes some ten milliseconds. */
+static void begin_gpu(struct system_watch *w)
+{
+	int64_t before_ns = cpu_now(), after_ns;
+
+	if (w->files.nvml.tried)
+		return;
+	system_files_use_gpu(&w->files, &w->out);
+	after_ns = cpu_now();
+	system_pace_once(&w->pace, now(), after_ns, after_ns - before_ns);
+}
+
 /* Both ways; then waits until something is due, or there is an order.  False: it is over. */
 static bool exchange(struct system_watch *w, int64_t due_ns)
 {
@@ -152,7 +174,7 @@ static bool exchange(struct system_watch *w, int64_t due_ns)
 		carry_out(w, &orders[i]);
 	free(orders);
 	if (gpu)
-		system_files_use_gpu(&w->files);
+		begin_gpu(w);
 	return !stop;
 }
 
@@ -164,14 +186,13 @@ static bool is_crowded(const struct system_watch *w)
 static void *run(void *context)
 {
 	struct system_watch *w = context;
-	int64_t due_ns = (int64_t)stamp_monotonic();
+	int64_t due_ns = now();
 
 	prctl(PR_SET_NAME, "system");
-	system_pace_begin(&w->pace, is_crowded(w));
+	system_pace_begin(&w->pace, now(), cpu_now(), is_crowded(w));
 	system_files_open(&w->files);
 	while (exchange(w, due_ns)) {
-		double stretch =
-			system_pace_stretch(&w->pace, (int64_t)stamp_monotonic(), is_crowded(w));
+		double stretch = system_pace_stretch(&w->pace, now(), cpu_now(), is_crowded(w));
 		int64_t tree_due_ns = system_tree_look(&w->tree, &w->files, stretch, &w->out);
 
 		due_ns = system_files_look(&w->files, stretch, &w->out);
@@ -180,7 +201,7 @@ static void *run(void *context)
 	}
 	system_files_look_at_all(&w->files, &w->out);
 	system_tree_finish(&w->tree, &w->files, &w->out);
-	system_pace_end(&w->pace, (int64_t)stamp_monotonic());
+	system_pace_end(&w->pace, now(), cpu_now());
 	return NULL;
 }
 
@@ -298,6 +319,7 @@ struct system_watch_totals system_watch_totals(const struct system_watch *w)
 	return (struct system_watch_totals){
 		.active_ns = w->pace.active_ns,
 		.cpu_ns = w->pace.cpu_ns,
+		.gpu_start_ns = w->pace.once_ns,
 		.held_back = w->pace.held_back,
 		.stretch = w->pace.stretch,
 		.dropped = w->ready.dropped + w->out.dropped,

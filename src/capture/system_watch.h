@@ -5,7 +5,7 @@
  *
  * It holds itself back: sources that make a program wait are read for a small share of the time,
  * and all of it takes less than a hundredth of a core, less still where no CPU is idle; beyond that
- * all periods become longer.  A process that is gone is no error.
+ * all periods become longer (system_pace.h).  A process that is gone is no error.
  *
  * All calls are for the recorder's main thread.
  */
@@ -67,6 +67,7 @@ void system_watch_stop(struct system_watch *w);
 
 struct system_watch_totals {
 	int64_t active_ns, cpu_ns; /* how long it ran, and what it took of a core */
+	int64_t gpu_start_ns;      /* of that, to begin asking about devices; 0: nobody asked */
 	bool held_back;            /* periods were longer than they should be */
 	double stretch;            /* how many times, at the end */
 	uint64_t dropped;          /* points for which there was no memory */

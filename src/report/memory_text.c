@@ -148,7 +148,7 @@ static void say_leak(struct buf *out, const struct analysis *a, size_t about)
 	add_interval(out, line->low, line->high);
 	buf_add_str(out, ", to the end");
 	if (m->limit != MEMORY_LIMIT_UNKNOWN)
-		buf_printf(out, "; what the %s had left lasts for about %s more",
+		buf_printf(out, "; what the %s had left is used up after about %s more of them",
 			   owner(m->limit == MEMORY_LIMIT_CONTAINER),
 			   memory_text_count(f, (double)m->least_left_bytes / line->slope));
 }
@@ -184,9 +184,14 @@ static void say_torch_ooms(struct buf *out, const struct analysis *a, size_t abo
 
 	buf_printf(out,
 		   "PyTorch ran out of the memory of device %" PRIu32
-		   " %s: at most it had reserved %s, %s of it for tensors",
+		   " %s: at most it had reserved %s",
 		   t->device, memory_text_times(f[0], t->ooms),
-		   memory_text_bytes(f[1], (double)t->reserved_peak_bytes),
+		   memory_text_bytes(f[1], (double)t->reserved_peak_bytes));
+	/* Much less than there is: others have it, or there is a limit. */
+	if (a->memory.gpu_count == 1 && a->memory.gpus[0].total.known)
+		buf_printf(out, " of the %s that there are",
+			   memory_text_bytes(f[0], (double)a->memory.gpus[0].total.last));
+	buf_printf(out, ", %s of it for tensors",
 		   memory_text_bytes(f[2], (double)t->allocated_peak_bytes));
 }
 
@@ -220,7 +225,7 @@ static void say_gpu_full(struct buf *out, const struct analysis *a, size_t about
 	char f[2][TEXT_FIGURE];
 
 	buf_printf(out, "the memory of GPU %" PRIu32 " was nearly full: %s of %s", g->device,
-		   memory_text_bytes(f[0], (double)g->used.peak),
+		   memory_text_bytes(f[0], (double)g->peak_bytes),
 		   memory_text_bytes(f[1], (double)g->total.last));
 }
 
@@ -238,14 +243,15 @@ static void say_minor_faults(struct buf *out, const struct analysis *a, size_t a
 {
 	const struct analysis_step *s = &a->steps[about];
 	double n = s->memory.minor_faults.mean;
-	char f[2][TEXT_FIGURE];
+	char f[3][TEXT_FIGURE];
 
 	add_subject(out, s);
-	buf_printf(
-		out,
-		" gets new memory from the kernel: %s page faults, which take about %s of CPU time",
-		memory_text_count(f[0], n),
-		text_duration(f[1], memory_minor_faults_ns(&s->memory)));
+	buf_printf(out,
+		   " gets new memory from the kernel: %s page faults, which take about %s of CPU "
+		   "time in its %s",
+		   memory_text_count(f[0], n),
+		   text_duration(f[1], memory_minor_faults_ns(&s->memory)),
+		   text_duration(f[2], s->mean_ns));
 }
 
 static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t about)
@@ -253,15 +259,16 @@ static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t abo
 	const struct analysis_step *s = &a->steps[about];
 	const struct memory_step_figures *m = &s->memory;
 	double n = 0, ns = 0;
-	char f[2][TEXT_FIGURE];
+	char f[3][TEXT_FIGURE];
 
 	for (size_t i = 0; i < CUDA_MEMORY_CALLS; i++) {
 		n += (double)m->cuda.calls[i].count / (double)m->cuda_steps;
 		ns += (double)m->cuda.calls[i].ns / (double)m->cuda_steps;
 	}
 	add_subject(out, s);
-	buf_printf(out, " asks CUDA for memory: %s calls that allocate or free take %s",
-		   memory_text_count(f[0], n), text_duration(f[1], ns));
+	buf_printf(out, " asks CUDA for memory: %s calls that allocate or free take %s of its %s",
+		   memory_text_count(f[0], n), text_duration(f[1], ns),
+		   text_duration(f[2], s->mean_ns));
 }
 
 static void say_cpu_throttled(struct buf *out, const struct analysis *a, size_t about)
@@ -323,10 +330,52 @@ void memory_text_worry(struct buf *out, const struct analysis *a, const struct m
 	says[w->what](out, a, w->about);
 }
 
+/* The device that has the smallest part left; NULL: nothing is known of any. */
+static const struct memory_gpu *fullest_gpu(const struct analysis_memory *m)
+{
+	const struct memory_gpu *fullest = NULL;
+
+	for (size_t i = 0; i < m->gpu_count; i++) {
+		const struct memory_gpu *g = &m->gpus[i];
+
+		if (!g->used.known || !g->total.known || g->total.last <= 0)
+			continue;
+		if (!fullest || (double)g->peak_bytes * (double)fullest->total.last >
+					(double)fullest->peak_bytes * (double)g->total.last)
+			fullest = g;
+	}
+	return fullest;
+}
+
+/* Of what there is: what was left at the worst, of the machine and of its GPUs. */
+static void say_left(struct buf *out, const struct analysis_memory *all)
+{
+	const struct memory_machine *m = &all->machine;
+	const struct memory_gpu *g = fullest_gpu(all);
+	bool limited = m->limit != MEMORY_LIMIT_UNKNOWN && m->limit_bytes > 0;
+	char f[2][TEXT_FIGURE];
+
+	if (!limited && !g)
+		return;
+	buf_add_str(out, ": at the worst");
+	if (limited)
+		buf_printf(out, " %s of the %s of the %s were left",
+			   memory_text_bytes(f[0], (double)m->least_left_bytes),
+			   memory_text_bytes(f[1], (double)m->limit_bytes),
+			   owner(m->limit == MEMORY_LIMIT_CONTAINER));
+	if (limited && g)
+		buf_add_str(out, ", and");
+	if (g)
+		buf_printf(out, " %s of the %s of GPU %" PRIu32 "%s",
+			   memory_text_bytes(f[0], (double)(g->total.last > g->peak_bytes
+								    ? g->total.last - g->peak_bytes
+								    : 0)),
+			   memory_text_bytes(f[1], (double)g->total.last), g->device,
+			   limited ? "" : " were left");
+}
+
 void memory_text_meaning(struct buf *out, const struct analysis *a)
 {
-	const struct memory_machine *m = &a->memory.machine;
-	char f[2][TEXT_FIGURE];
 
 	if (a->memory.worry_count && memory_concern_is_memory(a->memory.worries[0].what)) {
 		memory_text_worry(out, a, &a->memory.worries[0]);
@@ -334,10 +383,6 @@ void memory_text_meaning(struct buf *out, const struct analysis *a)
 		buf_add_str(out, "memory was not recorded");
 	} else {
 		buf_add_str(out, "nothing points to memory as a limit");
-		if (m->limit != MEMORY_LIMIT_UNKNOWN && m->limit_bytes > 0)
-			buf_printf(out, ": of the %s of the %s %s were left at the worst",
-				   memory_text_bytes(f[0], (double)m->limit_bytes),
-				   owner(m->limit == MEMORY_LIMIT_CONTAINER),
-				   memory_text_bytes(f[1], (double)m->least_left_bytes));
+		say_left(out, &a->memory);
 	}
 }

@@ -306,6 +306,8 @@ static void put_trust(struct json *j, const struct analysis *a)
 		put_fixed(j, "system_share", a->memory.cost_share, 6);
 	else
 		put_null(j, "system_share");
+	if (a->memory.gpu_start_ms > 0)
+		put_fixed(j, "system_gpu_start_ms", a->memory.gpu_start_ms, 3);
 	put_uint(j, "events", t->events);
 	put_uint(j, "dropped", t->dropped);
 	put_losses(j, a);

@@ -269,6 +269,8 @@ static void put_gpu(struct json *j, const struct memory_gpu *g)
 	json_object_begin(j);
 	put_uint(j, "device_index", g->device);
 	put_level(j, "used_bytes", &g->used);
+	put_int(j, "peak_bytes", g->peak_bytes);
+	put_trend(j, "used_trend", &g->used_trend);
 	put_level(j, "total_bytes", &g->total);
 	put_level(j, "busy_percent", &g->busy_percent);
 	put_level(j, "memory_busy_percent", &g->memory_busy_percent);

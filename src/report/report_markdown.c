@@ -294,10 +294,15 @@ static void add_trust(struct buf *out, const struct analysis *a)
 			   "- %" PRIu64 " samples of the Python stacks were taken, %.0f a second "
 			   "and thread; in %.1f %% of them the innermost function is uncertain\n",
 			   t->samples, t->sample_hz, 100 * t->unstable_share);
-	if (a->memory.cost_known)
+	if (a->memory.cost_known) {
 		buf_printf(out,
-			   "- looking at memory and system took the recorder %.2f %% of a core\n",
+			   "- looking at memory and system took the recorder %.2f %% of a core",
 			   100 * a->memory.cost_share);
+		if (a->memory.gpu_start_ms >= 1)
+			buf_printf(out, ", %s of CPU time for the start of NVML among it",
+				   text_duration(figure, 1e6 * a->memory.gpu_start_ms));
+		buf_add_byte(out, '\n');
+	}
 	for (size_t i = 0; i < t->note_count; i++) {
 		buf_add_str(out, "- ");
 		markdown_escaped(out, t->notes[i]);

@@ -285,17 +285,27 @@ static void add_throttles(struct buf *out, const struct memory_gpu *g)
 	}
 }
 
+/* However rarely it is looked at: by then it was not, or hardly. */
+#define UNSEEN_LONG_NS 3000000000
+
 static void add_gpu(struct buf *out, const struct memory_gpu *g)
 {
 	char f[2][TEXT_FIGURE];
 
 	buf_printf(out, "- GPU %" PRIu32 ": up to %s", g->device,
-		   memory_text_bytes(f[0], (double)g->used.peak));
+		   memory_text_bytes(f[0], (double)g->peak_bytes));
 	if (g->total.known)
 		buf_printf(out, " of %s", memory_text_bytes(f[0], (double)g->total.last));
-	buf_printf(out, " in use, by all programs (%s at first, %s at last)",
+	buf_printf(out, " in use, by all programs (%s at first, %s at last",
 		   memory_text_bytes(f[0], (double)g->used.first),
 		   memory_text_bytes(f[1], (double)g->used.last));
+	if (g->unseen_ns > UNSEEN_LONG_NS)
+		buf_printf(out, ", %s before the end", text_duration(f[0], (double)g->unseen_ns));
+	if (g->used_trend.kind != TREND_UNKNOWN) {
+		buf_add_str(out, "; in a second: ");
+		memory_text_trend(out, &g->used_trend);
+	}
+	buf_add_byte(out, ')');
 	if (g->sm_clock_mhz.known)
 		buf_printf(out, "; clock %.0f MHz on average", g->sm_clock_mhz.mean);
 	if (g->sm_clock_mhz.known && g->sm_clock_max_mhz.known)

@@ -315,7 +315,7 @@ static void measure_devices(struct metrics *m, const struct analysis *a)
 	if (a->memory.gpu_count != 1)
 		return;
 	if (g->used.known && g->total.known)
-		m->gpu_memory_share = share((double)g->used.peak, (double)g->total.peak);
+		m->gpu_memory_share = share((double)g->peak_bytes, (double)g->total.peak);
 	if (g->pcie_generation.known && g->pcie_width.known)
 		m->link_gb_per_s =
 			lane_gb_per_s(g->pcie_generation.peak) * (double)g->pcie_width.peak;

@@ -4,7 +4,8 @@ info command serve.py
 info cwd /srv
 info inferscope.version 0.1.0
 info python 3.12.3
-info memory.cpu_share 0.00312
+info memory.cpu_share 0.02127
+info memory.gpu_start_ms 48.25
 info memory.missing numa_maps: the machine has one node
 info sampler.asked_hz 1000
 info sampler.hz 950

@@ -1,5 +1,6 @@
 """What NVML says about GPUs, with a library of our own in its place: tests/gpu has the real one."""
 
+import json
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ LIBRARY = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 typedef struct { char number; } Device;
 static Device devices[3] = { { 0 }, { 1 }, { 2 } };
@@ -24,7 +26,23 @@ static void log_(const char *text)
     fprintf(f, "%s\n", text);
     fclose(f);
 }
-int nvmlInit_v2(void) { log_("init"); open_ = 1; return getenv("NO_DEVICE") ? 9 : 0; }
+static void burn(const char *ms)
+{
+    struct timespec t = { 0, 0 };
+    long long end = ms ? atoi(ms) * 1000000ll : 0, now = 0, start = -1;
+    while (start < 0 || now < start + end) {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        now = t.tv_sec * 1000000000ll + t.tv_nsec;
+        start = start < 0 ? now : start;
+    }
+}
+int nvmlInit_v2(void)
+{
+    log_("init");
+    burn(getenv("NVML_START_MS"));
+    open_ = 1;
+    return getenv("NO_DEVICE") ? 9 : 0;
+}
 int nvmlShutdown(void) { log_("shutdown"); return open_ ? 0 : 1; }
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = 3; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device **d) { *d = &devices[i]; return 0; }
@@ -40,9 +58,12 @@ int nvmlDeviceGetMemoryInfo(Device *d, Memory *m)
 typedef struct { unsigned gpu, memory; } Busy;
 int nvmlDeviceGetUtilizationRates(Device *d, Busy *b)
 {
+    static unsigned asked;
     b->gpu = 70 + d->number;
-    if (getenv("SLOW"))
+    if (getenv("SLOW")) {
+        b->gpu = asked++;
         usleep(20000);
+    }
     b->memory = 30;
     return 0;
 }
@@ -156,11 +177,50 @@ def test_where_nobody_knows_whose_they_are_all_are_looked_at(record_gpu, env, wo
 
 
 def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, work):
-    """Each answer about the memory is another, so that each is a point."""
+    """Each answer about these two is another, so that each is a point."""
     record_gpu(sys.executable, WORK.replace("0.8", "1.5"), env={**env, "SLOW": "1"})
     _, found = series(work / "t.isc")
-    assert len(found["gpu_busy_percent", 0, 1]) == 1
+    assert len(found["gpu_busy_percent", 0, 1]) <= 2, "how long the first takes says nothing"
     assert len(found["gpu_memory_used_bytes", 0, 1]) >= 3
+
+
+def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
+    """20 ms would be 100 s of rest: what was seen when CUDA began would stand for the whole run."""
+    record_gpu(sys.executable, WORK.replace("0.8", "4.5"), env={**env, "SLOW": "1"})
+    _, found = series(work / "t.isc")
+    assert 3 <= len(found["gpu_busy_percent", 0, 1]) <= 5
+
+
+@pytest.mark.parametrize("seconds, start_ms", [(8, 55), (6, 40)])
+def test_the_start_is_made_up_for(record_gpu, env, work, seconds, start_ms):
+    """A hundredth of a core at most, the start among it, and the figures are there."""
+    record_gpu(sys.executable, WORK.replace("0.8", str(seconds)),
+               env={**env, "NVML_START_MS": str(start_ms)})
+    trace, found = series(work / "t.isc")
+    facts = dict(trace.info)
+    assert start_ms <= float(facts["memory.gpu_start_ms"]) < start_ms + 10
+    assert float(facts["memory.cpu_share"]) < 0.01
+    trust = json.loads((work / "r.json").read_text())["trust"]
+    assert trust["system_gpu_start_ms"] == pytest.approx(float(facts["memory.gpu_start_ms"]), 0.01)
+    assert not [note for note in trust["notes"] if "NVML" in note]
+    assert len(found["gpu_power_mw", 0, 1]) >= seconds / 2, "two looks a second; fewer without CPUs"
+    rss = [point for point in trace.points if SERIES_NAMES[point.kind] == "rss_bytes"]
+    assert rss[-1].time_ns > (seconds - 1) * 1e9
+
+
+def test_a_short_run_says_what_the_start_took(record_gpu, env, work):
+    """No way of looking less often makes up for it: the report says so, and has the figures."""
+    record_gpu(sys.executable, WORK.replace("0.8", "2"), env={**env, "NVML_START_MS": "55"})
+    trace, found = series(work / "t.isc")
+    share = float(dict(trace.info)["memory.cpu_share"])
+    assert 0.01 < share < 0.055 / 2 + 0.005, "little besides"
+    trust = json.loads((work / "r.json").read_text())["trust"]
+    note, = [note for note in trust["notes"] if "NVML" in note]
+    assert note.startswith("looking at memory and system took %.2f %% of a core, more than the 1 %%"
+                           " that it is held to: the start of NVML" % (100 * share))
+    for name in "gpu_power_mw", "gpu_sm_clock_mhz", "gpu_throttle_reasons", "gpu_memory_used_bytes":
+        assert found[name, 0, 1]
+    assert len(found["gpu_power_mw", 0, 1]) >= 3
 
 
 def test_a_program_without_cuda_wakes_no_device(inferscope, env, write, work):

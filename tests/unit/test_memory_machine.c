@@ -1,4 +1,4 @@
-/* links: is_analyze */
+/* links: is_report */
 /* Limits of machine and container, devices, nodes, allocations: what is known besides levels and
  * steps. */
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "memory_scene.h"
+#include "report/memory_text.h"
 
 static void the_nearest_limit_counts(void **state)
 {
@@ -117,6 +118,9 @@ static void devices_and_nodes(void **state)
 	assert_int_equal(g->used.peak, 5000);
 	assert_int_equal(g->used.first, 1000);
 	assert_int_equal(g->used.last, 3000);
+	assert_int_equal(g->peak_bytes, 5000);
+	assert_int_equal(g->unseen_ns, 0);
+	assert_int_equal(a->memory.gpus[1].unseen_ns, 1000 * MS);
 	assert_near(g->sm_clock_mhz.mean, 1500, 1e-9);
 	assert_near(g->throttled_share, 0.4, 1e-9);
 	assert_near(g->throttles[0].share, 0.4, 1e-9); /* power */
@@ -226,6 +230,121 @@ static void allocations_on_the_gpu(void **state)
 	end(&s);
 }
 
+/* The one sentence of every report. */
+static void assert_meaning(const struct analysis *a, const char *expected)
+{
+	struct buf text;
+
+	buf_init(&text);
+	memory_text_meaning(&text, a);
+	assert_string_equal(buf_string(&text), expected);
+	buf_release(&text);
+}
+
+#define ONE_GPU                                                                   \
+	"series 0 gpu_memory_used_bytes/0 500000000@0 1500000000@300000000\n"     \
+	"series 0 gpu_memory_total_bytes/0 80000000000@0 80000000000@300000000\n" \
+	"series 1 torch_reserved_bytes/0 9000000000@400000000 9000000000@9000000000\n"
+
+/* NVML was asked when the program began, PyTorch to the end: the two must not contradict. */
+static void pytorch_knows_more_of_a_device_than_nvml_saw(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 10000 * MS);
+	buf_add_str(&s.text, ONE_GPU "series 1 torch_reserved_peak_bytes/0 16000000000@400000000 "
+				     "16000000000@9000000000\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.gpus[0].used.peak, 1500 * MB);
+	assert_int_equal(a->memory.gpus[0].peak_bytes, 16000 * MB);
+	assert_int_equal(a->memory.gpus[0].unseen_ns, 9700 * MS);
+	assert_meaning(a,
+		       "nothing points to memory as a limit: at the worst 64.0 GB of the 80.0 GB "
+		       "of GPU 0 were left");
+	end(&s);
+
+	/* Of several devices nobody knows which of them is PyTorch's. */
+	begin(&s, 10000 * MS);
+	buf_add_str(&s.text, ONE_GPU
+		    "series 0 gpu_memory_used_bytes/1 2000000000@0\n"
+		    "series 0 gpu_memory_total_bytes/1 80000000000@0\n"
+		    "series 0 machine_total_bytes 16000000000@0 16000000000@9000000000\n"
+		    "series 0 machine_available_bytes 9000000000@0 9000000000@9000000000\n");
+	a = analysed(&s);
+	assert_int_equal(a->memory.gpus[0].peak_bytes, 1500 * MB);
+	assert_meaning(a,
+		       "nothing points to memory as a limit: at the worst 9.00 GB of the 16.0 GB "
+		       "of the machine were left, and 78.0 GB of the 80.0 GB of GPU 1");
+	end(&s);
+}
+
+/* 40 MB more in each second, to the end. */
+static void memory_of_a_device_that_grows(void **state)
+{
+	struct scene s;
+	const struct analysis *a;
+
+	(void)state;
+	begin(&s, 10000 * MS);
+	buf_add_str(&s.text, "series 0 gpu_memory_used_bytes/0");
+	for (int64_t t = 0; t <= 10000; t += 200)
+		buf_printf(&s.text, " %" PRId64 "@%" PRId64, 1000 * MB + t / 500 * 20 * MB, t * MS);
+	buf_add_byte(&s.text, '\n');
+	a = analysed(&s);
+	assert_int_equal(a->memory.gpus[0].used_trend.kind, TREND_GROWS);
+	assert_near(a->memory.gpus[0].used_trend.late.slope, 40.0 * (double)MB, 0.05);
+	end(&s);
+}
+
+static const char *note_of_cost(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->trust.note_count; i++) {
+		if (strstr(a->trust.notes[i], "more than the 1 %"))
+			return a->trust.notes[i];
+	}
+	return NULL;
+}
+
+/* Whether it took more than it may, and whether it was the start of NVML. */
+static void what_looking_took_is_told(void **state)
+{
+	static const struct {
+		const char *facts, *note;
+		int64_t wall_ns;
+	} cases[] = {
+		{ "info memory.cpu_share 0.0099\ninfo memory.gpu_start_ms 55\n", NULL, 8000 * MS },
+		{ "info memory.cpu_share 0.03\ninfo memory.gpu_start_ms 55.4\n",
+		  "looking at memory and system took 3.00 % of a core, more than the 1 % that it "
+		  "is "
+		  "held to: the start of NVML, which tells about GPUs, took 55 ms of CPU time, and "
+		  "the recording was too short to make up for it",
+		  2000 * MS },
+		{ "info memory.cpu_share 0.03\ninfo memory.gpu_start_ms 5\n",
+		  "looking at memory and system took 3.00 % of a core, more than the 1 % that it "
+		  "is "
+		  "held to",
+		  2000 * MS },
+		{ "info memory.cpu_share 0.03\n", NULL, 500 * MS }, /* the start of anything */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scene s;
+		const struct analysis *a;
+
+		begin(&s, cases[i].wall_ns);
+		buf_add_str(&s.text, cases[i].facts);
+		a = analysed(&s);
+		if (cases[i].note)
+			assert_string_equal(note_of_cost(a), cases[i].note);
+		else
+			assert_null(note_of_cost(a));
+		end(&s);
+	}
+}
+
 static void levels_of_the_kernel(void **state)
 {
 	struct scene s;
@@ -310,6 +429,9 @@ int main(void)
 		cmocka_unit_test(pieces_of_a_small_cache_are_no_worry),
 		cmocka_unit_test(allocations_on_the_gpu),
 		cmocka_unit_test(levels_of_the_kernel),
+		cmocka_unit_test(pytorch_knows_more_of_a_device_than_nvml_saw),
+		cmocka_unit_test(memory_of_a_device_that_grows),
+		cmocka_unit_test(what_looking_took_is_told),
 		cmocka_unit_test(faults_by_line),
 	};
 

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "capture/system_files.h"
-#include "capture/system_pace.h"
 #include "capture/system_watch.h"
 #include "fake_root.h"
 #include "format/stamp.h"
@@ -320,42 +319,31 @@ static void periods_are_kept_and_stretched(void **state)
 	release(&f, &points);
 }
 
-static void what_costs_too_much_is_done_less_often(void **state)
+/* Who holds the lock of the program's memory rests 500 times as long as it held it. */
+static void what_makes_a_program_wait_is_done_for_a_small_share_of_the_time(void **state)
 {
-	struct system_pace p;
+	const int64_t second = 1000000000, now_ns = 100 * second + 1;
+	const struct system_source *smaps = NULL;
 
 	(void)state;
-	system_pace_begin(&p, false);
-	assert_true(p.stretch == 1);
-	system_pace_adjust(&p, 0.003, false);
-	assert_true(p.stretch == 1);
-	assert_false(p.held_back);
-	system_pace_adjust(&p, 0.04, false);
-	assert_true(p.stretch > 9.9 && p.stretch < 10.1);
-	assert_true(p.held_back);
-	for (int i = 0; i < 20; i++)
-		system_pace_adjust(&p, 0.0003, false);
-	assert_true(p.stretch == 1);
-	system_pace_adjust(&p, 1000, false);
-	assert_true(p.stretch == 100);
-}
-
-/* Where no CPU is idle: less than half of what it takes elsewhere, and from the first look on. */
-static void it_gives_way_where_no_cpu_is_idle(void **state)
-{
-	struct system_pace crowded, free;
-
-	(void)state;
-	system_pace_begin(&free, false);
-	system_pace_begin(&crowded, true);
-	assert_true(crowded.stretch > 2 * free.stretch);
-	system_pace_adjust(&free, 0.04, false);
-	system_pace_adjust(&crowded, 0.04 / crowded.stretch, true); /* the same work */
-	assert_true(crowded.stretch > 2 * free.stretch && crowded.stretch < 5 * free.stretch);
-	/* As soon as one is, half the way back at a time. */
-	for (int i = 0; i < 10; i++)
-		system_pace_adjust(&crowded, 0.04 / crowded.stretch, false);
-	assert_true(crowded.stretch > 0.99 * free.stretch && crowded.stretch < 1.01 * free.stretch);
+	for (size_t i = 0; process_sources[i]; i++) {
+		if (!strcmp(process_sources[i]->name, "smaps_rollup"))
+			smaps = process_sources[i];
+	}
+	for (const struct system_source *both[] = { smaps, &source_numa, NULL }, **s = both; *s;
+	     s++) {
+		assert_int_equal((*s)->period_ns, second);
+		/* 1 ms is within a second; 10 ms are not; and periods that are longer anyhow. */
+		assert_int_equal(
+			system_files_due(now_ns, second, 1, second / 1000, (*s)->most_of_time),
+			101 * second);
+		assert_int_equal(
+			system_files_due(now_ns, second, 1, second / 100, (*s)->most_of_time),
+			105 * second);
+		assert_int_equal(
+			system_files_due(now_ns, second, 40, second / 100, (*s)->most_of_time),
+			120 * second);
+	}
 }
 
 static void sleep_ms(long ms)
@@ -511,8 +499,7 @@ int main(void)
 		IN_A_ROOT(processes_that_vanish_leave_their_last_figures),
 		IN_A_ROOT(only_one_that_has_ended_gets_a_last_look),
 		IN_A_ROOT(periods_are_kept_and_stretched),
-		cmocka_unit_test(what_costs_too_much_is_done_less_often),
-		cmocka_unit_test(it_gives_way_where_no_cpu_is_idle),
+		cmocka_unit_test(what_makes_a_program_wait_is_done_for_a_small_share_of_the_time),
 		cmocka_unit_test(a_process_is_followed_to_its_end),
 		cmocka_unit_test(a_hundred_short_lives),
 	};
