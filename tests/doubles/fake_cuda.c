@@ -290,14 +290,29 @@ uint32_t fake_sync_device(void)
 	return fake_leave(&p);
 }
 
+struct allocation {
+	void **pointer;
+	size_t bytes;
+	unsigned flags; /* of the host's */
+};
+
 uint32_t fake_malloc(uint64_t bytes)
 {
-	struct {
-		void **pointer;
-		size_t bytes;
-	} params = { NULL, bytes };
+	struct allocation params = { NULL, bytes, 0 };
 	struct call_pair p = { { .id = 20, .function = "cudaMalloc", .params = &params },
 			       { .id = 243, .function = "cuMemAlloc_v2", .params = &params } };
+
+	if (!fake_is_ready())
+		return 0;
+	fake_enter(&p);
+	return fake_leave(&p);
+}
+
+uint32_t fake_host_alloc(uint64_t bytes)
+{
+	struct allocation params = { NULL, bytes, 1 };
+	struct call_pair p = { { .id = 27, .function = "cudaHostAlloc", .params = &params },
+			       { .id = 271, .function = "cuMemHostAlloc_v2", .params = &params } };
 
 	if (!fake_is_ready())
 		return 0;

@@ -54,6 +54,7 @@ FAKE_CUDA_EXPORT uint32_t fake_memset(uint64_t bytes, uint32_t value, uint32_t s
 FAKE_CUDA_EXPORT uint32_t fake_sync_stream(uint32_t stream);
 FAKE_CUDA_EXPORT uint32_t fake_sync_device(void);
 FAKE_CUDA_EXPORT uint32_t fake_malloc(uint64_t bytes);
+FAKE_CUDA_EXPORT uint32_t fake_host_alloc(uint64_t bytes);
 FAKE_CUDA_EXPORT uint32_t fake_free(void);
 FAKE_CUDA_EXPORT uint32_t fake_uninteresting(void);
 

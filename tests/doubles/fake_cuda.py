@@ -32,7 +32,7 @@ def declare(library):
             ("copy", [ctypes.POINTER(Transfer), number, long]),
             ("memset", [long, number, number, long]),
             ("sync_stream", [number]), ("sync_device", []), ("malloc", [long]), ("free", []),
-            ("uninteresting", [])):
+            ("host_alloc", [long]), ("uninteresting", [])):
         function = getattr(library, "fake_" + name)
         function.argtypes = arguments
         function.restype = number

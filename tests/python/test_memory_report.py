@@ -103,6 +103,73 @@ def test_new_memory_in_every_step_is_said_to_take_time(record, report, pythons):
     assert memory["kernel_us"]["mean"] > 0
 
 
+def test_memory_of_cuda_in_each_step(record_gpu, pythons, work):
+    """Two allocations, one of them given back, and pinned memory: calls of CUDA, by their bytes."""
+    record_gpu(pythons[-1], """
+        import fake_cuda, time
+        from inferscope import scope
+
+        fake_cuda.init()
+        cuda = fake_cuda.free_gil
+        for n in range(30):
+            with scope("step"):
+                cuda.fake_malloc(3 << 20); cuda.fake_malloc(1 << 20); cuda.fake_free()
+                cuda.fake_host_alloc(4096)
+                fake_cuda.launch("kernel")
+                time.sleep(0.002)
+    """)
+    found = json.loads((work / "r.json").read_text())
+    step, = [step for step in found["steps"] if step["name"] == "step"]
+    steps, cuda = step["memory"]["cuda_steps"], step["memory"]["cuda"]
+    assert steps > 20
+    assert (cuda["alloc"]["count"], cuda["alloc"]["bytes"]) == (2 * steps, 4 * MIB * steps)
+    assert cuda["free"]["count"] == steps
+    assert (cuda["host_alloc"]["count"], cuda["host_alloc"]["bytes"]) == (steps, 4096 * steps)
+    whole = found["memory"]["processes"][0]["cuda"]
+    assert (whole["alloc"]["count"], whole["host_alloc"]["count"]) == (60, 30)
+
+
+def test_pages_from_disk_are_told_with_step_and_line(record, report, pythons, inferscope, work):
+    """Each page of a file that is in no cache is a major fault; the kernel's own count is the truth."""
+    (work / "weights.bin").write_bytes(os.urandom(MIB) * 80)
+    recording = record(pythons[-1], """
+        import mmap, os, resource, time
+        from inferscope import scope
+
+        file = os.open("weights.bin", os.O_RDONLY)
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        weights = mmap.mmap(file, 0, prot=mmap.PROT_READ)
+        weights.madvise(mmap.MADV_RANDOM)
+
+        def load(first):
+            for at in range(first, first + (4 << 20), 4096):
+                weights[at]  # line 13
+
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+        for n in range(20):
+            with scope("step"):
+                load(n * (4 << 20))
+                time.sleep(0.05)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before)
+    """, notes=None, env={"INFERSCOPE_CPU": "auto"})
+    truth = int(recording.done.stdout)
+    if truth < 1000:
+        pytest.skip("this file system has no storage, or reads ahead all the same")
+    found = report()
+    step, = found["steps"]
+    assert found["memory"]["processes"][0]["major_faults"] == pytest.approx(truth, rel=0.05)
+    faults = step["memory"]["major_faults"]
+    assert 0.98 * faults["least"] <= truth / 20 <= 1.02 * faults["most"]
+    assert faults["mean"] == pytest.approx(truth / 20, rel=0.1)
+    assert "major-faults" in concerns(found)
+    told = json.loads(inferscope("doctor", "--json").stdout)["answers"]
+    if [a for a in told if (a["name"], a["status"]) == ("native samples", "ok")]:
+        line = max(found["memory"]["fault_lines"], key=lambda line: line["major_share"])
+        assert (line["function"], line["line"]) == ("load", 13)
+        assert line["major_share"] > 0.9
+
+
 def test_the_line_that_faults_is_told(record, report, pythons, inferscope):
     found = json.loads(inferscope("doctor", "--json").stdout)
     if not [a for a in found["answers"] if (a["name"], a["status"]) == ("native samples", "ok")]:

@@ -145,6 +145,29 @@ print(after["read_bytes"] - before["read_bytes"], after["rchar"] - before["rchar
     assert abs(series.grown("read_calls_bytes") - asked_for) < 0.05 * asked_for
 
 
+def test_memory_that_is_shared_counts_once(watch):
+    """What a fork shares with its child is half of each, by smaps_rollup; resident in both."""
+    series = watch("""
+held = touch(200 << 20)
+if not os.fork():
+    sum(held[at] for at in range(0, 200 << 20, mmap.PAGESIZE))
+    time.sleep(3)
+    os._exit(0)
+time.sleep(2.8)
+os.wait()
+""", cpu="trace")
+    parent, child = series.trace.processes
+    for process in parent, child:
+        pss = dict(series.of("pss_bytes", process))
+        rss = series.of("rss_bytes", process)
+        seen = [(value, next(r for t, r in reversed(rss) if t <= time))
+                for time, value in pss.items() if 0.8e9 < time < 2.5e9]
+        assert seen, "it is read once a second"
+        for proportional, resident in seen:
+            assert resident > 200 * MB
+            assert 95 * MB < resident - proportional < 130 * MB
+
+
 def test_children_have_figures_of_their_own(watch):
     series = watch("""
 for mb in (50, 100, 150):
