@@ -21,15 +21,29 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* What other tools call it: no letters would lead there. */
+static const struct {
+	const char *word, *command;
+} meant[] = {
+	{ "report", "analyze" },
+	{ "show", "analyze" },
+	{ "profile", "run" },
+	{ "exec", "run" },
+};
+
 static int unknown_command(const char *name)
 {
-	const char *kind = name[0] == '-' ? "option" : "command";
+	const char *kind = name[0] == '-' ? "option" : "command", *end = strrchr(name, '.');
 	struct suggest near;
 
 	if (!access(name, F_OK))
 		return complain(EXIT_USAGE,
-				"unknown command '%s'; did you mean 'inferscope run %s'?", name,
-				name);
+				"unknown command '%s'; did you mean 'inferscope %s %s'?", name,
+				end && !strcmp(end, ".isc") ? "analyze" : "run", name);
+	for (size_t i = 0; i < sizeof(meant) / sizeof(meant[0]); i++)
+		if (!strcmp(name, meant[i].word))
+			return complain(EXIT_USAGE, "unknown command '%s'; did you mean '%s'?",
+					name, meant[i].command);
 	suggest_init(&near, name);
 	suggest_push(&near, "--help");
 	suggest_push(&near, "--version");

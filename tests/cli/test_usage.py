@@ -52,6 +52,8 @@ def test_no_arguments_is_a_usage_error_with_help(inferscope):
 
 @pytest.mark.parametrize("typed, line", [
     ("cofnig", "unknown command 'cofnig'; did you mean 'config'?"),
+    ("report", "unknown command 'report'; did you mean 'analyze'?"),
+    ("profile", "unknown command 'profile'; did you mean 'run'?"),
     ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
     ("zzzzzz", "unknown command 'zzzzzz'; see 'inferscope --help'"),
     ("", "unknown command ''; see 'inferscope --help'"),
@@ -64,6 +66,12 @@ def test_a_script_without_run(refused, work):
     (work / "serve.py").write_text("")
     assert refused("serve.py") == \
         "unknown command 'serve.py'; did you mean 'inferscope run serve.py'?"
+
+
+def test_a_trace_without_analyze(refused, work):
+    (work / "run.isc").write_text("")
+    assert refused("run.isc") == \
+        "unknown command 'run.isc'; did you mean 'inferscope analyze run.isc'?"
 
 
 def test_help_for_an_unknown_command(refused):
