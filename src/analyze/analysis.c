@@ -11,6 +11,8 @@
 #include "analyze/nvtx_figures.h"
 #include "analyze/partition_collect.h"
 #include "analyze/sample_census.h"
+#include "analyze/source_root.h"
+#include "analyze/step_functions.h"
 #include "analyze/steps.h"
 #include "analyze/thread_states.h"
 #include "analyze/trust.h"
@@ -34,6 +36,33 @@ static const char *python_of(struct analysis_run *run, const struct trace *t)
 	return NULL;
 }
 
+static int by_framework(const void *a, const void *b)
+{
+	const struct analysis_framework *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* "torch 2.11.0", or "torch" where the version is not known.  The first of a name counts. */
+static void collect_frameworks(struct analysis_run *run, const struct trace *t)
+{
+	for (size_t i = 0; i < trace_info_count(t) && run->framework_count < FRAMEWORKS_SHOWN;
+	     i++) {
+		struct analysis_framework *f = &run->frameworks[run->framework_count];
+		const char *fact = trace_info_value(t, i);
+		size_t at = 0, n = strcspn(fact, " ");
+
+		if (strcmp(trace_info_key(t, i), "framework") != 0)
+			continue;
+		snprintf(f->name, sizeof(f->name), "%.*s", (int)(n < 100 ? n : 100), fact);
+		f->version = fact[n] && fact[n + 1] ? fact + n + 1 : NULL;
+		while (strcmp(run->frameworks[at].name, f->name) != 0)
+			at++;
+		run->framework_count += at == run->framework_count;
+	}
+	qsort(run->frameworks, run->framework_count, sizeof(*run->frameworks), by_framework);
+}
+
 static int collect_run(struct analysis_run *run, const struct trace *t)
 {
 	const struct trace_end *end = trace_end(t);
@@ -46,9 +75,12 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 		if (!strcmp(trace_info_key(t, i), "command"))
 			run->command[run->command_count++] = trace_info_value(t, i);
 	run->cwd = trace_info(t, "cwd", 0);
+	if (source_root(&run->root, run->command, run->command_count, run->cwd))
+		return -1;
 	run->python = trace_info(t, "python", 0);
 	if (!run->python)
 		run->python = python_of(run, t);
+	collect_frameworks(run, t);
 	run->started = trace_info(t, "started", 0);
 	run->clock = trace_info(t, "clock", 0);
 	run->recorder = trace_info(t, "inferscope.version", 0);
@@ -151,7 +183,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 		goto out;
 	visitor = census_visitor(&census, tl);
 	if (timeline_walk(tl, &visitor, err) ||
-	    sample_census_take(&samples, t, tl, census.functions, census.function_cap, err) ||
+	    sample_census_take(&samples, t, tl, NULL, census.functions, census.function_cap, err) ||
 	    series_table_read(&series, t, err))
 		goto out;
 	err_set(err, "out of memory");
@@ -166,7 +198,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	    nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
-	    partition_collect(a, tl, &items, &samples, t, err))
+	    partition_collect(a, tl, &items, &samples, t, err) ||
+	    step_functions_collect(&a->in_steps, a, t, tl, &samples, err))
 		goto out;
 	a->verdict = not_judged;
 	*out = a;
@@ -192,10 +225,12 @@ void analysis_free(struct analysis *a)
 		free(a->trust.notes[i]);
 	free(a->trust.notes);
 	free(a->run.command);
+	free(a->run.root);
 	free(a->processes);
 	free(a->threads);
 	free(a->functions);
 	free(a->lines);
+	step_functions_release(&a->in_steps);
 	for (size_t i = 0; i < a->step_count; i++)
 		step_breakdown_release(&a->steps[i].breakdown);
 	free(a->steps);

@@ -20,16 +20,26 @@
 #include "analyze/layer_figures.h"
 #include "analyze/memory_figures.h"
 #include "analyze/partition.h"
+#include "analyze/step_functions.h"
 #include "analyze/step_use.h"
 #include "analyze/torch_figures.h"
 #include "analyze/wait_figures.h"
 #include "base/err.h"
 #include "format/trace.h"
 
+#define FRAMEWORKS_SHOWN 64u /* a hostile file may claim any number */
+
+/* A package that the workload ran, of those that make models run. */
+struct analysis_framework {
+	char name[40];       /* as it is imported; longer ones are cut */
+	const char *version; /* NULL: not known */
+};
+
 struct analysis_run {
 	size_t command_count;
 	const char **command; /* argv */
 	const char *cwd;      /* NULL: not recorded, as for all of these */
+	char *root;           /* that paths are told from: source_root.h; owned */
 	const char *python;   /* of the first Python process where the recorder did not say */
 	const char *started;  /* RFC 3339, UTC */
 	const char *clock;
@@ -39,6 +49,8 @@ struct analysis_run {
 	bool gpu_recorded; /* what used a GPU would be here: it was asked for, and possible */
 	int64_t wall_ns;   /* of the recording; the latest time seen where its end is missing */
 	char python_text[16];
+	size_t framework_count;
+	struct analysis_framework frameworks[FRAMEWORKS_SHOWN]; /* by name, each once */
 };
 
 struct analysis_process {
@@ -192,7 +204,9 @@ struct analysis_trust {
 	int64_t cupti_overhead_ns; /* as CUPTI says */
 	bool partial;              /* a part of the file could not be read, or its end is missing */
 	size_t note_count;
-	char **notes; /* for the user: the recorder's first, then the analysis' own */
+	size_t serious_notes; /* the first ones; the others say what most runs leave out, to be
+				 cheap */
+	char **notes;         /* for the user: the recorder's first, then the analysis' own */
 };
 
 struct analysis {
@@ -207,6 +221,7 @@ struct analysis {
 	size_t working_count;                /* the first ones; the others wait */
 	struct analysis_function *functions; /* most self time first, those that wait last */
 	struct analysis_line *lines;         /* of all functions; those of one most samples first */
+	struct step_functions in_steps;      /* by samples */
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;

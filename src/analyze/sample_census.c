@@ -96,9 +96,8 @@ static void count_folded(struct sample_census *c, const struct trace_frame *fram
 	}
 }
 
-static void count_sample(void *ctx, const struct timed_sample *s)
+static void count_sample(struct sample_census *c, const struct timed_sample *s)
 {
-	struct sample_census *c = ctx;
 	int64_t time_ns = s->end_ns - s->start_ns;
 	size_t count;
 	const struct trace_frame *frames = trace_stack(c->trace, s->sample->stack, &count);
@@ -144,14 +143,43 @@ static void count_sample(void *ctx, const struct timed_sample *s)
 	}
 }
 
-int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
-		       const struct analysis_function *traced, size_t traced_count, struct err *err)
+/* The part of it that lies in the stretch, with as many of its looks. */
+static void count_within(void *ctx, const struct timed_sample *s)
 {
-	const struct sample_visitor visitor = { .ctx = c, .sample = count_sample };
+	struct sample_census *c = ctx;
+	struct sample part = *s->sample;
+	struct timed_sample inside = { s->thread, &part, s->start_ns, s->end_ns };
+	double whole_ns = (double)(s->end_ns - s->start_ns);
+
+	if (inside.start_ns < c->within.from_ns)
+		inside.start_ns = c->within.from_ns;
+	if (inside.end_ns > c->within.until_ns)
+		inside.end_ns = c->within.until_ns;
+	if (inside.start_ns >= inside.end_ns)
+		return;
+	part.count = (uint32_t)((double)part.count *
+					((double)(inside.end_ns - inside.start_ns) / whole_ns) +
+				0.5);
+	count_sample(c, &inside);
+}
+
+static void count_all(void *ctx, const struct timed_sample *s)
+{
+	count_sample(ctx, s);
+}
+
+int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
+		       const struct sample_stretch *within, const struct analysis_function *traced,
+		       size_t traced_count, struct err *err)
+{
+	const struct sample_visitor visitor = { .ctx = c,
+						.sample = within ? count_within : count_all };
 
 	memset(c, 0, sizeof(*c));
 	c->trace = t;
 	c->timeline = tl;
+	if (within)
+		c->within = *within;
 	c->traced = traced;
 	c->traced_count = traced_count;
 	pair_map_init(&c->line_at);

@@ -28,9 +28,14 @@ struct sample_line {
 	int64_t self_ns;
 };
 
+struct sample_stretch {
+	int64_t from_ns, until_ns;
+};
+
 struct sample_census {
 	const struct trace *trace;
 	struct timeline *timeline;
+	struct sample_stretch within; /* where only a part is counted */
 	struct sample_tally *functions;
 	size_t function_cap;
 	struct sample_line *lines;
@@ -49,12 +54,13 @@ struct sample_census {
 };
 
 /*
- * After the walk over the events, of which `traced` has the outcome, by the timeline's
- * index of functions.  The trace and the timeline stay borrowed.  -1: no memory.
+ * Counts those of a stretch of time, NULL: of the whole run.  After the walk over the events, of
+ * which `traced` has the outcome, by the timeline's index of functions (NULL: nothing is left out
+ * of the trace).  The trace and the timeline stay borrowed.  -1: no memory.
  */
 int sample_census_take(struct sample_census *c, const struct trace *t, struct timeline *tl,
-		       const struct analysis_function *traced, size_t traced_count,
-		       struct err *err);
+		       const struct sample_stretch *within, const struct analysis_function *traced,
+		       size_t traced_count, struct err *err);
 void sample_census_release(struct sample_census *c);
 
 /*

@@ -154,17 +154,16 @@ static void count_left_out(struct analysis *a)
 
 static void note_left_out(struct notes *n, const struct analysis_trust *trust)
 {
-	if (trust->left_out_functions)
-		notes_add(
-			n,
-			"%" PRIu64 " function%s called too often for --max-overhead %s left out "
-			"of the trace after the calls that are shown: further ones are in the time "
-			"of their callers; --cpu trace records all of them",
-			trust->left_out_functions, notes_plural(trust->left_out_functions),
-			trust->left_out_functions == 1 ? "was" : "were");
+	char rest[64] = "in the time of callers";
+
 	if (trust->left_out_share > 0)
-		notes_add(n, "by samples, functions that were left out took %.1f %% of the time",
-			  100 * trust->left_out_share);
+		snprintf(rest, sizeof(rest), "by samples (%.1f %% of the time)",
+			 100 * trust->left_out_share);
+	if (trust->left_out_functions)
+		notes_add(n,
+			  "%" PRIu64 " function%s called too often for --max-overhead: traced at "
+			  "first, then %s; --cpu trace records all calls",
+			  trust->left_out_functions, notes_plural(trust->left_out_functions), rest);
 	if (trust->left_out_nvtx)
 		notes_add(n,
 			  "NVTX ranges or marks of %" PRIu64
@@ -172,10 +171,13 @@ static void note_left_out(struct notes *n, const struct analysis_trust *trust)
 			  "--max-overhead: not all of them were recorded; --max-overhead 100 "
 			  "records them",
 			  trust->left_out_nvtx, notes_plural(trust->left_out_nvtx));
+	if (trust->open_end)
+		notes_add(n, "%" PRIu64 " call%s still running when the recording ended",
+			  trust->open_end, notes_plural(trust->open_end));
 	if (trust->unwound)
 		notes_add(n,
-			  "%" PRIu64 " call%s left by an exception while exceptions cost too much "
-			  "to record: ended by what followed",
+			  "%" PRIu64 " call%s ended by exceptions that were too many to record: "
+			  "taken to end with the next event",
 			  trust->unwound, notes_plural(trust->unwound));
 }
 
@@ -230,9 +232,6 @@ static void note_losses(struct notes *n, const struct analysis_trust *trust)
 			  "%" PRIu64 " call%s without a recorded entry: counted from where the "
 			  "recording began or went on",
 			  trust->open_start, notes_plural(trust->open_start));
-	if (trust->open_end)
-		notes_add(n, "%" PRIu64 " call%s still running when the recording ended",
-			  trust->open_end, notes_plural(trust->open_end));
 	if (trust->unended_scopes)
 		notes_add(n, "%" PRIu64 " scope%s without a recorded end: in no figure",
 			  trust->unended_scopes, notes_plural(trust->unended_scopes));
@@ -338,18 +337,19 @@ int trust_collect(struct analysis *a, const struct timeline *tl,
 		notes_add(&n, "%s", trace_note(t, i));
 	verified_collect(&a->trust.verified, t, &n);
 	note_displaced(&n, &a->trust, tl, a->thread_count);
-	note_pauses(&n, &a->trust);
 	count_left_out(a);
 	if (samples->all_ns)
 		a->trust.left_out_share = (double)samples->left_out_ns / (double)samples->all_ns;
 	measure_overhead(a, t);
 	note_overhead(&n, a, t);
-	note_left_out(&n, &a->trust);
-	note_layers(&n, &a->layers);
 	note_losses(&n, &a->trust);
-	note_samples(&n, &a->trust, samples, t);
 	note_queued(&n, a);
 	gpu_trust_collect(a, t, &n);
+	a->trust.serious_notes = n.count;
+	note_pauses(&n, &a->trust);
+	note_layers(&n, &a->layers);
+	note_left_out(&n, &a->trust);
+	note_samples(&n, &a->trust, samples, t);
 	note_memory(&n, a);
 	a->trust.notes = n.items;
 	a->trust.note_count = n.count;

@@ -199,6 +199,7 @@ static int write_defs(struct drain *d, const struct copied *c, struct err *err)
 		}
 		if (trace_write_def(d->writer, r->kind, r->id, r + 1, r->payload_bytes, err))
 			return -1;
+		frameworks_note(&d->frameworks, r->kind, r + 1, r->payload_bytes);
 		at += record_bytes(r->payload_bytes);
 	}
 	d->cursors[c->block].at = c->at + c->bytes;
@@ -353,7 +354,10 @@ int drain_finish(struct drain *d, struct err *err)
 	    drain_events(d, err) || drain_defs(d, err) || drain_samples(d, err) ||
 	    drain_native_finish(d, err) || drain_series(d, err))
 		return -1;
-	return drain_tables_retire(d, true, err);
+	return drain_tables_retire(d, true, err) || drain_tables_finish(d, err) ||
+			       frameworks_write(&d->frameworks, d->writer, err)
+		       ? -1
+		       : 0;
 }
 
 const char *drain_refusal(const struct drain *d)

@@ -190,6 +190,7 @@ static int write_sampled_defs(struct drain *d, const struct buf *defs, struct er
 		at += sizeof(def);
 		if (trace_write_def(d->writer, def.kind, def.id, defs->data + at, def.bytes, err))
 			return -1;
+		frameworks_note(&d->frameworks, def.kind, defs->data + at, def.bytes);
 		at += def.bytes;
 	}
 	return 0;

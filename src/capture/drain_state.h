@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "capture/drain.h"
+#include "capture/frameworks.h"
 #include "capture/native.h"
 #include "capture/system_watch.h"
 #include "capture/thread_state.h"
@@ -116,8 +117,10 @@ struct drain {
 	int64_t times_due_ns;   /* when to ask the kernel again for CPU times */
 	int64_t times_asked_ns; /* when it was asked */
 	struct drain_costs costs;
+	struct frameworks frameworks;
 	uint32_t told_pids[DRAIN_TOLD_MAX]; /* whose shim left a note */
 	unsigned told;
+	unsigned kept_out;                    /* Pythons that the agent did not get into */
 	char refusal[1024];                   /* the first one; "": none */
 	char gpu_refusal[1024];               /* likewise */
 	uint32_t process_limit, thread_limit; /* see drain_tables_update() */
@@ -130,6 +133,9 @@ struct drain {
 
 /* Notices processes and threads that joined, and what they have to say. */
 int drain_tables_update(struct drain *d, struct err *err);
+
+/* What can be said of the processes when all of them are known. */
+int drain_tables_finish(struct drain *d, struct err *err);
 
 /* Accounts for threads that have ended, and frees their entries and blocks. */
 int drain_tables_retire(struct drain *d, bool everything, struct err *err);

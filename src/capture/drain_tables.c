@@ -19,9 +19,9 @@ static const char *const refusals[] = {
 	[SHM_REFUSED_LAYOUT] = "CPython %u.%u (process %u) is laid out in an unknown way: "
 			       "its calls are not recorded",
 	[SHM_REFUSED_LEFT_OUT] =
-		"CPython %u.%u (process %u) did not load the agent: its calls are "
-		"not recorded; start it without -I, -E and -S and leave PYTHONPATH "
-		"as it is",
+		"CPython %u.%u (process %u) did not load the agent: its calls are not recorded; "
+		"-I, -E, -S and a PYTHONPATH of its own, which torch.compile's workers are given, "
+		"keep it out",
 };
 
 #define NO_LINES                                                                          \
@@ -52,6 +52,7 @@ void drain_free(struct drain *d)
 	free(d->cursors);
 	free(d->list);
 	free(d->copies);
+	frameworks_release(&d->frameworks);
 	drain_samples_release(d);
 	drain_series_release(d);
 	free(d);
@@ -172,6 +173,25 @@ static bool was_told(const struct drain *d, uint32_t pid)
 	return false;
 }
 
+static int note_refusal(struct drain *d, struct drain_process *p, uint32_t refusal, struct err *err)
+{
+	uint32_t version = p->entry.python_version;
+	char text[256];
+
+	p->noted_refusal = true;
+	if (refusal == SHM_REFUSED_LEFT_OUT) {
+		/* A shim that kept the agent out said why before CUDA could load it. */
+		if (read_notes(d, err))
+			return -1;
+		/* A pool of workers would say the same again and again. */
+		if (was_told(d, p->entry.pid) || d->kept_out++)
+			return 0;
+	}
+	snprintf(text, sizeof(text), refusals[refusal], version >> 24, version >> 16 & 0xff,
+		 p->entry.pid);
+	return write_refusal(d, text, err);
+}
+
 /* Once each: why no calls come from a process, or come no more. */
 static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 {
@@ -185,16 +205,8 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 
 	p->entry.python_version = version; /* written again when the process ends */
 	if (!p->noted_refusal && refusal < sizeof(refusals) / sizeof(refusals[0]) &&
-	    refusals[refusal]) {
-		p->noted_refusal = true;
-		/* A shim that kept the agent out said why before CUDA could load it. */
-		if (refusal == SHM_REFUSED_LEFT_OUT && read_notes(d, err))
-			return -1;
-		snprintf(text, sizeof(text), refusals[refusal], major, minor, p->entry.pid);
-		if (!(refusal == SHM_REFUSED_LEFT_OUT && was_told(d, p->entry.pid)) &&
-		    write_refusal(d, text, err))
-			return -1;
-	}
+	    refusals[refusal] && note_refusal(d, p, refusal, err))
+		return -1;
 	if (!p->noted_no_lines && atomic_load_explicit(&shared->no_lines, memory_order_relaxed)) {
 		p->noted_no_lines = true;
 		snprintf(text, sizeof(text), NO_LINES, major, minor, p->entry.pid);
@@ -307,6 +319,17 @@ static int update_threads(struct drain *d, struct err *err)
 		t->ended = t->known && (state == SHM_ENDED || d->processes[t->slot].gone);
 	}
 	return 0;
+}
+
+int drain_tables_finish(struct drain *d, struct err *err)
+{
+	char text[128];
+
+	if (d->kept_out < 2)
+		return 0;
+	snprintf(text, sizeof(text), "%u more Python process%s did not load the agent either",
+		 d->kept_out - 1, d->kept_out == 2 ? "" : "es");
+	return trace_write_note(d->writer, text, err);
 }
 
 int drain_tables_update(struct drain *d, struct err *err)

@@ -94,10 +94,4 @@ static inline void put_empty_array(struct json *j, const char *key)
 	json_array_end(j);
 }
 
-static inline void put_empty_object(struct json *j, const char *key)
-{
-	begin_object(j, key);
-	json_object_end(j);
-}
-
 #endif

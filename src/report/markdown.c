@@ -5,6 +5,8 @@
 
 #include "report/plain_text.h"
 
+#define PROCESS_COLUMNS 60u /* arguments go on for ever; JSON has them all */
+
 static size_t longest_run(const char *s, char of)
 {
 	size_t longest = 0, run = 0;
@@ -90,17 +92,31 @@ void markdown_escaped(struct buf *out, const char *text)
 	buf_release(&clean);
 }
 
-void markdown_place(struct buf *out, const char *file, uint32_t line, const char *cwd)
+void markdown_place(struct buf *out, const char *file, uint32_t line, const char *root)
 {
 	struct buf place;
 
 	if (!*file)
 		return;
 	buf_init(&place);
-	buf_printf(&place, "%s:%" PRIu32, text_short_path(file, cwd), line);
+	buf_printf(&place, "%s:%" PRIu32, text_short_path(file, root), line);
 	markdown_cell(out, buf_string(&place));
 	out->failed |= place.failed;
 	buf_release(&place);
+}
+
+void markdown_process(struct buf *out, const char *command, const char *root, bool in_cell)
+{
+	struct buf text, clipped;
+
+	buf_init(&text);
+	buf_init(&clipped);
+	text_add_command(&text, command, root);
+	text_add_clipped(&clipped, buf_string(&text), PROCESS_COLUMNS);
+	markdown_code(out, buf_string(&clipped), in_cell);
+	out->failed |= text.failed || clipped.failed;
+	buf_release(&text);
+	buf_release(&clipped);
 }
 
 void markdown_more(struct buf *out, size_t shown, size_t all)

@@ -17,7 +17,10 @@ void markdown_cell(struct buf *out, const char *text);
 void markdown_escaped(struct buf *out, const char *text);
 
 /* A cell with file and line; empty where there is no file. */
-void markdown_place(struct buf *out, const char *file, uint32_t line, const char *cwd);
+void markdown_place(struct buf *out, const char *file, uint32_t line, const char *root);
+
+/* The command line of a process, as short as text_add_command() has it, in a code span. */
+void markdown_process(struct buf *out, const char *command, const char *root, bool in_cell);
 
 /* What stands below a table that was cut. */
 void markdown_more(struct buf *out, size_t shown, size_t all);
@@ -29,11 +32,14 @@ void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_d
 void markdown_causes(struct buf *out, const struct analysis *a, enum report_detail detail);
 
 /* Why the GPU of a process was idle; nothing where it never was. */
-void markdown_blame(struct buf *out, const struct gpu_section *s, const char *cwd,
+void markdown_blame(struct buf *out, const struct gpu_section *s, const char *root,
 		    enum report_detail detail);
 
 /* The chapter about the GPU; nothing where there is none. */
 void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail detail);
+
+/* The chapters about functions, and about those in which threads wait; likewise. */
+void markdown_functions(struct buf *out, const struct analysis *a, enum report_detail detail);
 
 /* The chapters about what threads did and waited for, by samples; likewise. */
 void markdown_waits(struct buf *out, const struct analysis *a, enum report_detail detail);

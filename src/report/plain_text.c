@@ -1,5 +1,6 @@
 #include "report/plain_text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -16,23 +17,23 @@ static const char *behind(const char *path, const char *directory)
 	return found;
 }
 
-const char *text_short_path(const char *file, const char *cwd)
+const char *text_short_path(const char *file, const char *root)
 {
-	static const char *const roots[] = { "/site-packages/", "/dist-packages/" };
-	size_t n = cwd ? strlen(cwd) : 0;
+	static const char *const installed[] = { "/site-packages/", "/dist-packages/" };
+	size_t n = root ? strlen(root) : 0;
 
-	/* First: a virtual environment often lies in the working directory. */
-	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++) {
-		const char *rest = behind(file, roots[i]);
+	/* First: a virtual environment often lies in that folder. */
+	for (size_t i = 0; i < sizeof(installed) / sizeof(*installed); i++) {
+		const char *rest = behind(file, installed[i]);
 
 		if (rest && *rest)
 			return rest;
 	}
 	if (behind(file, "/lib/python"))
 		return behind(file, "/lib/python") - strlen("python");
-	if (n && cwd[n - 1] == '/')
+	if (n && root[n - 1] == '/')
 		n--;
-	if (n && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1])
+	if (n && !strncmp(file, root, n) && file[n] == '/' && file[n + 1])
 		return file + n + 1;
 	return file;
 }
@@ -158,4 +159,28 @@ void text_add_argument(struct buf *out, const char *arg)
 			buf_add_byte(out, (uint8_t)*arg);
 	}
 	buf_add_byte(out, '\'');
+}
+
+void text_add_command(struct buf *out, const char *command, const char *root)
+{
+	struct buf word;
+	bool first = true;
+
+	buf_init(&word);
+	for (size_t n; *command; command += n, first = false) {
+		const char *name;
+
+		n = strcspn(command, " ");
+		buf_clear(&word);
+		buf_add(&word, command, n);
+		name = text_file_name(buf_string(&word));
+		if (first && *name)
+			buf_add_str(out, name);
+		else
+			buf_add_str(out, text_short_path(buf_string(&word), root));
+		for (; command[n] == ' '; n++)
+			buf_add_byte(out, ' ');
+	}
+	out->failed |= word.failed;
+	buf_release(&word);
 }

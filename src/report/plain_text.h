@@ -12,11 +12,11 @@
 #include "base/figure_text.h"
 
 /*
- * The part of a path that tells a reader which file it is: without the working
- * directory (may be NULL) it lies under, or from the package on for installed
- * ones ("torch/_tensor.py", "python3.12/json/decoder.py").  Points into file.
+ * The part of a path that tells a reader which file it is: without the folder (may be NULL) that
+ * it lies below, or from the package on for installed ones ("torch/_tensor.py",
+ * "python3.12/json/decoder.py").  Points into file.
  */
-const char *text_short_path(const char *file, const char *cwd);
+const char *text_short_path(const char *file, const char *root);
 
 /* What stands behind the last slash; borrowed from it.  NULL stays NULL. */
 const char *text_file_name(const char *path);
@@ -42,5 +42,9 @@ void text_add_wrapped(struct buf *out, const char *s, size_t columns, size_t ind
 
 /* Appends one argument of a command line as a shell would read it back. */
 void text_add_argument(struct buf *out, const char *arg);
+
+/* Appends a command line, its program without folders and its files as text_short_path() has them.
+ */
+void text_add_command(struct buf *out, const char *command, const char *root);
 
 #endif

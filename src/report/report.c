@@ -65,6 +65,11 @@ size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_
 	return n < limit ? n : limit;
 }
 
+bool report_leaves_out(enum report_detail detail, double part, double whole, double least_share)
+{
+	return detail != DETAIL_FULL && part < least_share * whole;
+}
+
 static int write_all(int fd, const char *data, size_t n)
 {
 	while (n) {

@@ -38,6 +38,9 @@ enum report_detail report_detail_of(const char *name);
 /* How many rows of a long table to show: the smaller of n and the detail's limit. */
 size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_t normal_rows);
 
+/* A part too small for a row of its own, unless everything is asked for. */
+bool report_leaves_out(enum report_detail detail, double part, double whole, double least_share);
+
 /*
  * Finds out before a workload runs whether report_write() could put a file here.
  * Leaves an existing file as it is.

@@ -41,7 +41,10 @@ static void put_run(struct json *j, const struct analysis *a)
 	put_string(j, "cwd", run->cwd);
 	put_string(j, "clock", run->clock);
 	put_string(j, "python", run->python);
-	put_empty_object(j, "frameworks");
+	begin_object(j, "frameworks");
+	for (size_t i = 0; i < run->framework_count; i++)
+		put_string(j, run->frameworks[i].name, run->frameworks[i].version);
+	json_object_end(j);
 	json_put_run_gpu(j, &a->gpu);
 	json_object_end(j);
 }
@@ -147,6 +150,41 @@ static void put_functions(struct json *j, const struct analysis *a, enum report_
 		json_object_end(j);
 	}
 	json_array_end(j);
+}
+
+/* null: there are no steps, or no samples of them. */
+static void put_in_steps(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	const struct step_functions *s = &a->in_steps;
+	size_t rows = json_rows(detail, s->count, JSON_ROWS);
+
+	if (!s->known) {
+		put_null(j, "in_steps");
+		return;
+	}
+	begin_object(j, "in_steps");
+	put_ms(j, "from_ms", s->from_ns);
+	put_ms(j, "until_ms", s->until_ns);
+	put_uint(j, "samples", s->samples);
+	put_ms(j, "left_out_importing_ms", s->importing_ns);
+	put_uint(j, "function_count", s->count);
+	begin_array(j, "functions");
+	for (size_t i = 0; i < rows; i++) {
+		const struct step_function *f = &s->items[i];
+
+		json_object_begin(j);
+		put_string(j, "name", f->name);
+		put_string(j, "file", f->file);
+		put_uint(j, "line", f->line);
+		put_uint(j, "samples", f->samples);
+		put_ms(j, "self_ms", f->self_ns);
+		put_share(j, "self_share", (double)f->self_ns, (double)s->self_ns);
+		put_ms(j, "self_error_ms", f->error_ns);
+		put_ms(j, "total_ms", f->total_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
 }
 
 static void put_threads(struct json *j, const struct analysis *a)
@@ -352,6 +390,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	json_put_layers(&j, &a->layers);
 	begin_object(&j, "cpu");
 	put_functions(&j, a, detail);
+	put_in_steps(&j, a, detail);
 	put_threads(&j, a);
 	json_put_waits(&j, a, detail);
 	put_gc(&j, a);

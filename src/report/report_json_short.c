@@ -21,6 +21,8 @@ static const struct room rooms[] = {
 	{ 3, 3, 2, 80 },  { 2, 2, 1, 60 },  { 1, 1, 1, 30 },
 };
 
+#define LEAST_SHARE 0.0005 /* of a step */
+
 struct brief {
 	struct json j;
 	const struct analysis *a;
@@ -68,7 +70,7 @@ static void put_file(struct brief *b, const char *file)
 	struct buf clipped;
 
 	buf_init(&clipped);
-	text_add_clipped_tail(&clipped, file ? text_short_path(file, b->a->run.cwd) : "",
+	text_add_clipped_tail(&clipped, file ? text_short_path(file, b->a->run.root) : "",
 			      b->room->chars);
 	json_key(&b->j, "file");
 	json_text(&b->j, clipped.data, clipped.len);
@@ -100,6 +102,10 @@ static void put_run(struct brief *b)
 	}
 	put_time(b, "wall_ms", (double)run->wall_ns);
 	put_text(b, "python", run->python);
+	begin_object(&b->j, "frameworks");
+	for (size_t i = 0; i < rows(b, run->framework_count); i++)
+		put_text(b, run->frameworks[i].name, run->frameworks[i].version);
+	json_object_end(&b->j);
 	json_object_end(&b->j);
 }
 
@@ -181,6 +187,8 @@ static void put_causes(struct brief *b, const struct step_breakdown *d)
 	for (size_t i = 0; i < rows(b, d->cause_count); i++) {
 		const struct time_cause *c = &d->causes[i];
 
+		if ((double)c->ns < LEAST_SHARE * (double)d->total_ns)
+			break; /* most first */
 		json_object_begin(&b->j);
 		put_string(&b->j, "class", time_class_name(c->what));
 		put_place(b, &c->where);
@@ -324,15 +332,39 @@ static void put_layers(struct brief *b)
 	free(order);
 }
 
-static void put_cpu(struct brief *b)
+/* What the program starts with is left out where it can be told from the steps. */
+static void put_in_steps(struct brief *b)
+{
+	const struct step_functions *s = &b->a->in_steps;
+
+	if (!s->known) {
+		put_null(&b->j, "in_steps");
+		return;
+	}
+	begin_object(&b->j, "in_steps");
+	put_time(b, "from_ms", (double)s->from_ns);
+	put_time(b, "until_ms", (double)s->until_ns);
+	begin_array(&b->j, "functions");
+	for (size_t i = 0; i < rows(b, s->count); i++) {
+		json_object_begin(&b->j);
+		put_text(b, "name", s->items[i].name);
+		put_file(b, s->items[i].file);
+		put_uint(&b->j, "line", s->items[i].line);
+		put_time(b, "self_ms", (double)s->items[i].self_ns);
+		put_part(b, "self_share", (double)s->items[i].self_ns, (double)s->self_ns);
+		json_object_end(&b->j);
+	}
+	json_array_end(&b->j);
+	json_object_end(&b->j);
+}
+
+static void put_functions(struct brief *b)
 {
 	const struct analysis *a = b->a;
 	double all_ns = 0;
 
 	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
-	begin_object(&b->j, "cpu");
-	put_uint(&b->j, "function_count", a->function_count);
 	begin_array(&b->j, "functions");
 	for (size_t i = 0; i < rows(b, a->working_count); i++) {
 		const struct analysis_function *f = &a->functions[i];
@@ -347,6 +379,17 @@ static void put_cpu(struct brief *b)
 		json_object_end(&b->j);
 	}
 	json_array_end(&b->j);
+}
+
+static void put_cpu(struct brief *b)
+{
+	const struct analysis *a = b->a;
+
+	begin_object(&b->j, "cpu");
+	put_uint(&b->j, "function_count", a->function_count);
+	put_in_steps(b);
+	if (!a->in_steps.known)
+		put_functions(b);
 	begin_object(&b->j, "gc");
 	put_uint(&b->j, "count", a->gc.count);
 	put_time(b, "total_ms", (double)a->gc.total_ns);

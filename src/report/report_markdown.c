@@ -1,9 +1,21 @@
 /* The Markdown report. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "report/markdown.h"
 #include "report/plain_text.h"
 #include "report/report.h"
+#include "report/thread_rows.h"
+
+/* A step that lasts until the next begins is no latency where nobody asked for the next. */
+static void add_idle(struct buf *out, const struct step_breakdown *b)
+{
+	char figure[TEXT_FIGURE];
+
+	if (b->steps && b->parts[TIME_IDLE].ns >= b->total_ns / 10 && b->total_ns > 0)
+		buf_printf(out, "; %s of the mean is waiting for work",
+			   text_share(figure, (double)b->parts[TIME_IDLE].ns, (double)b->total_ns));
+}
 
 static void add_head(struct buf *out, const struct analysis *a)
 {
@@ -20,6 +32,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 	if (first->source != STEP_WHOLE_RUN) {
 		buf_printf(out, " (median of %zu ", first->count - first->warmup);
 		markdown_code(out, first->name, false);
+		add_idle(out, &first->breakdown);
 		buf_add_byte(out, ')');
 	} else {
 		buf_printf(out, " (no steps were found: %s)", first->name);
@@ -40,6 +53,11 @@ static void add_head(struct buf *out, const struct analysis *a)
 		out->failed |= command.failed;
 		buf_release(&command);
 	}
+	if (run->root) {
+		buf_add_str(out, "- Paths: below ");
+		markdown_code(out, run->root, false);
+		buf_add_byte(out, '\n');
+	}
 	buf_printf(out, "- Wall time: %s\n", text_duration(figure, (double)run->wall_ns));
 	if (run->exit_known)
 		buf_printf(out, "- Exit status: %d\n", run->exit_status);
@@ -48,6 +66,18 @@ static void add_head(struct buf *out, const struct analysis *a)
 	if (run->python) {
 		buf_add_str(out, "- Python: ");
 		markdown_escaped(out, run->python);
+		buf_add_byte(out, '\n');
+	}
+	if (run->framework_count) {
+		buf_add_str(out, "- Frameworks: ");
+		for (size_t i = 0; i < run->framework_count; i++) {
+			buf_add_str(out, i ? ", " : "");
+			markdown_escaped(out, run->frameworks[i].name);
+			if (run->frameworks[i].version) {
+				buf_add_byte(out, ' ');
+				markdown_escaped(out, run->frameworks[i].version);
+			}
+		}
 		buf_add_byte(out, '\n');
 	}
 	if (run->started) {
@@ -97,81 +127,9 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 			"the calls of its models, without what is between them.\n");
 }
 
-static void add_function(struct buf *out, const struct analysis *a, size_t i, double all_ns)
-{
-	const struct analysis_function *fn = &a->functions[i];
-	char f[3][TEXT_FIGURE];
-
-	buf_add_str(out, "| ");
-	markdown_cell(out, fn->name);
-	buf_add_str(out, " | ");
-	markdown_place(out, fn->file, fn->line, a->run.cwd);
-	if (fn->sampled && !fn->calls)
-		buf_printf(out, " | | ");
-	else
-		buf_printf(out, " | %s%" PRIu64 "%s | ", a->trust.pauses ? "≥ " : "", fn->calls,
-			   fn->left_out ? ", then left out" : "");
-	buf_add_str(out, text_duration(f[0], (double)fn->self_ns));
-	if (fn->sampled)
-		buf_printf(out, " ± %s", text_duration(f[0], (double)fn->self_error_ns));
-	buf_add_str(out, " |");
-	if (!fn->waits)
-		buf_printf(out, " %s | %s |", text_share(f[1], (double)fn->self_ns, all_ns),
-			   text_duration(f[2], (double)fn->total_ns));
-	buf_add_byte(out, '\n');
-}
-
-static bool any_sampled(const struct analysis *a)
-{
-	for (size_t i = 0; i < a->function_count; i++) {
-		if (a->functions[i].sampled)
-			return true;
-	}
-	return false;
-}
-
-static void add_functions(struct buf *out, const struct analysis *a, enum report_detail detail)
-{
-	size_t rows = report_rows(detail, a->working_count, 10, 30);
-	double all_ns = 0;
-
-	if (!rows)
-		return;
-	for (size_t i = 0; i < a->working_count; i++)
-		all_ns += (double)a->functions[i].self_ns;
-	buf_add_str(out, "\n## Hottest functions\n\n"
-			 "| function | where | calls | self | share | total |\n"
-			 "|---|---|--:|--:|--:|--:|\n");
-	for (size_t i = 0; i < rows; i++)
-		add_function(out, a, i, all_ns);
-	markdown_more(out, rows, a->working_count);
-	buf_add_str(out,
-		    "\nSelf: without called functions and garbage collection; waiting in C code "
-		    "counts. Share: of the self time of all these functions, in all threads.\n");
-	if (any_sampled(a))
-		buf_add_str(out,
-			    "Times with ± are by samples, of functions whose calls were not "
-			    "all recorded; by chance they are wrong by more in one of twenty.\n");
-}
-
-/* Threads that wait are not where time is lost, but it is good to know what for. */
-static void add_waits(struct buf *out, const struct analysis *a, enum report_detail detail)
-{
-	size_t count = a->function_count - a->working_count;
-	size_t rows = report_rows(detail, count, 3, 10);
-
-	if (!rows)
-		return;
-	buf_add_str(out,
-		    "\n## Waiting\n\n| function | where | calls | time |\n|---|---|--:|--:|\n");
-	for (size_t i = 0; i < rows; i++)
-		add_function(out, a, a->working_count + i, 0);
-	markdown_more(out, rows, count);
-}
-
 static void add_processes(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->process_count, 5, 30);
+	size_t rows = report_rows(detail, a->process_count, 5, 12);
 
 	if (!rows)
 		return;
@@ -181,7 +139,7 @@ static void add_processes(struct buf *out, const struct analysis *a, enum report
 		const struct analysis_process *p = &a->processes[i];
 
 		buf_printf(out, "| %" PRIu32 " | ", p->pid);
-		markdown_cell(out, p->name);
+		markdown_process(out, p->name, a->run.root, true);
 		buf_printf(out, " | %zu | %" PRIu64 " |\n", p->threads, p->events);
 	}
 	markdown_more(out, rows, a->process_count);
@@ -189,17 +147,21 @@ static void add_processes(struct buf *out, const struct analysis *a, enum report
 
 static void add_threads(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->thread_count, 5, 30);
+	size_t rows = report_rows(detail, a->thread_count, 5, 12);
+	const struct analysis_thread **threads = thread_rows(a);
 	char f[2][TEXT_FIGURE];
 
-	if (!rows)
+	out->failed |= !threads;
+	if (!rows || !threads) {
+		free(threads);
 		return;
+	}
 	buf_add_str(out,
 		    "\n## Threads\n\n"
 		    "| pid | thread | name | lived | in functions | on CPU | queued | events | "
 		    "lost |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
-		const struct analysis_thread *t = &a->threads[i];
+		const struct analysis_thread *t = threads[i];
 		double lived_ns = (double)(t->end_ns - t->start_ns);
 
 		buf_printf(out, "| %" PRIu32 " | %" PRIu32 " | ", t->pid, t->tid);
@@ -214,6 +176,7 @@ static void add_threads(struct buf *out, const struct analysis *a, enum report_d
 			buf_add_str(out, " | |");
 		buf_printf(out, " %" PRIu64 " | %" PRIu64 " |\n", t->events, t->lost);
 	}
+	free(threads);
 	markdown_more(out, rows, a->thread_count);
 	buf_add_str(out, "\nQueued: ready to run, but other threads had the CPUs.\n");
 }
@@ -319,8 +282,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	add_steps(out, a, detail);
 	markdown_layers(out, a, detail);
 	markdown_gpu(out, a, detail);
-	add_functions(out, a, detail);
-	add_waits(out, a, detail);
+	markdown_functions(out, a, detail);
 	markdown_waits(out, a, detail);
 	markdown_torch(out, a, detail);
 	markdown_nvtx(out, a, detail);

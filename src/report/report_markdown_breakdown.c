@@ -6,6 +6,11 @@
 #include "report/markdown.h"
 #include "report/plain_text.h"
 
+#define LEAST_SHARE 0.001     /* of a step: less reads 0.0 or 0.1 % */
+#define LEAST_BLAME 0.005     /* of the idle time */
+#define LEAST_DIFFERENCE 0.01 /* of what slow steps took longer */
+#define BLAME_ROWS 12u
+
 static void add_function(struct buf *out, const struct analysis_place *p)
 {
 	if (p->name)
@@ -17,12 +22,12 @@ static void add_function(struct buf *out, const struct analysis_place *p)
 /* Function, place and what it called or waited for: three cells. */
 static void add_place(struct buf *out, const struct analysis_place *where,
 		      const struct analysis_place *inner, const struct analysis_place *waited_for,
-		      const char *cwd)
+		      const char *root)
 {
 	add_function(out, where);
 	buf_add_str(out, " | ");
 	if (where->name && where->file)
-		markdown_place(out, where->file, where->line, cwd);
+		markdown_place(out, where->file, where->line, root);
 	buf_add_str(out, " | ");
 	if (waited_for->name) {
 		buf_add_str(out, "waited for ");
@@ -65,24 +70,25 @@ static size_t cause_rows(const struct step_breakdown *b, enum report_detail deta
 {
 	size_t rows = report_rows(detail, b->cause_count, 5, 15);
 
-	while (detail != DETAIL_FULL && rows > 1 && b->causes[rows - 1].ns < b->total_ns / 1000)
+	while (rows > 1 && report_leaves_out(detail, (double)b->causes[rows - 1].ns,
+					     (double)b->total_ns, LEAST_SHARE))
 		rows--;
 	return rows;
 }
 
-static void add_causes(struct buf *out, const struct step_breakdown *b, const char *cwd,
+static void add_causes(struct buf *out, const struct step_breakdown *b, const char *root,
 		       enum report_detail detail)
 {
 	size_t rows = cause_rows(b, detail);
 	char f[2][TEXT_FIGURE];
 
-	buf_add_str(out, "| what | function | where | | per step | share |\n"
+	buf_add_str(out, "| what | function | where | detail | per step | share |\n"
 			 "|---|---|---|---|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct time_cause *c = &b->causes[i];
 
 		buf_printf(out, "| %s | ", time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		add_place(out, &c->where, &c->inner, &c->waited_for, root);
 		buf_printf(out, " | %s | %s |\n",
 			   text_duration(f[0], (double)c->ns / (double)b->steps),
 			   text_share(f[1], (double)c->ns, (double)b->total_ns));
@@ -90,18 +96,22 @@ static void add_causes(struct buf *out, const struct step_breakdown *b, const ch
 	markdown_more(out, rows, b->cause_count);
 }
 
-static void add_slow(struct buf *out, const struct slow_steps *s, const char *cwd,
+static void add_slow(struct buf *out, const struct slow_steps *s, const char *root,
 		     enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->cause_count, 3, 8);
 	char f[2][TEXT_FIGURE];
+
+	while (rows > 1 && report_leaves_out(detail, s->causes[rows - 1].more_ns,
+					     s->mean_ns - s->typical_mean_ns, LEAST_DIFFERENCE))
+		rows--;
 
 	if (!rows)
 		return;
 	buf_printf(out,
 		   "\n### Slow steps\n\nMean of the slowest (%zu): %s, of those around the median "
 		   "(%zu): %s. What the slow ones did more:\n\n"
-		   "| what | function | where | | more per step | in all |\n"
+		   "| what | function | where | detail | more per step | in all |\n"
 		   "|---|---|---|---|--:|--:|\n",
 		   s->steps, text_duration(f[0], s->mean_ns), s->typical_steps,
 		   text_duration(f[1], s->typical_mean_ns));
@@ -109,7 +119,7 @@ static void add_slow(struct buf *out, const struct slow_steps *s, const char *cw
 		const struct time_cause *c = &s->causes[i].cause;
 
 		buf_printf(out, "| %s | ", time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		add_place(out, &c->where, &c->inner, &c->waited_for, root);
 		buf_printf(out, " | %s | %s |\n", text_duration(f[0], s->causes[i].more_ns),
 			   text_duration(f[1], (double)c->ns / (double)s->steps));
 	}
@@ -161,19 +171,31 @@ void markdown_causes(struct buf *out, const struct analysis *a, enum report_deta
 	if (!b->steps || !b->cause_count)
 		return;
 	buf_add_str(out, "\n## Where the time went\n\n");
-	add_causes(out, b, a->run.cwd, detail);
-	add_slow(out, &b->slow, a->run.cwd, detail);
+	add_causes(out, b, a->run.root, detail);
+	add_slow(out, &b->slow, a->run.root, detail);
 }
 
-void markdown_blame(struct buf *out, const struct gpu_section *s, const char *cwd,
+/* They are in order of what they cost steps: some in the middle may be next to nothing. */
+static bool is_worth_a_row(const struct gpu_section *s, const struct idle_cause *c,
+			   double in_steps_ns, enum report_detail detail)
+{
+	return !report_leaves_out(detail, (double)c->ns, (double)s->idle_ns, LEAST_BLAME) ||
+	       (c->in_steps_ns &&
+		!report_leaves_out(detail, (double)c->in_steps_ns, in_steps_ns, LEAST_BLAME));
+}
+
+void markdown_blame(struct buf *out, const struct gpu_section *s, const char *root,
 		    enum report_detail detail)
 {
 	const struct idle_blame *b = &s->blame;
-	size_t rows = report_rows(detail, b->count, 5, 20);
+	size_t limit = report_rows(detail, b->count, 5, BLAME_ROWS), rows = 0;
+	double in_steps_ns = 0;
 	char f[3][TEXT_FIGURE];
 
 	if (!s->idle_ns)
 		return;
+	for (size_t i = 0; i < b->count; i++)
+		in_steps_ns += (double)b->items[i].in_steps_ns;
 	buf_printf(out, "\n### Why the GPU was idle\n\n%s idle",
 		   text_duration(f[0], (double)s->idle_ns));
 	if (b->no_load_ns)
@@ -183,16 +205,19 @@ void markdown_blame(struct buf *out, const struct gpu_section *s, const char *cw
 		buf_printf(out, "; %s are unexplained",
 			   text_duration(f[2], (double)b->unexplained_ns));
 	buf_add_str(out, ".\n");
-	if (!rows)
+	if (!limit)
 		return;
-	buf_add_str(out, "\n| cause | function | where | | idle | per step | share |\n"
+	buf_add_str(out, "\n| cause | function | where | detail | idle | per step | share |\n"
 			 "|---|---|---|---|--:|--:|--:|\n");
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < b->count && rows < limit; i++) {
 		const struct idle_cause *c = &b->items[i];
 
+		if (rows && !is_worth_a_row(s, c, in_steps_ns, detail))
+			continue;
+		rows++;
 		buf_printf(out, "| %s | ",
 			   c->latency ? "Launch latency" : time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, cwd);
+		add_place(out, &c->where, &c->inner, &c->waited_for, root);
 		buf_printf(out, " | %s | %s | %s |\n", text_duration(f[0], (double)c->ns),
 			   b->steps ? text_duration(f[1], (double)c->in_steps_ns / (double)b->steps)
 				    : "",

@@ -2,13 +2,13 @@
 #include "report/markdown.h"
 #include "report/plain_text.h"
 
-static void add_where(struct buf *out, const struct analysis_place *p, const char *cwd)
+static void add_where(struct buf *out, const struct analysis_place *p, const char *root)
 {
 	markdown_code(out, p->name, false);
 	if (!p->file || !*p->file)
 		return;
 	buf_add_str(out, ", ");
-	markdown_place(out, p->file, p->line, cwd);
+	markdown_place(out, p->file, p->line, root);
 }
 
 static void add_saving(struct buf *out, const struct analysis_finding *f)
@@ -36,7 +36,7 @@ static void add_texts(struct buf *out, const char *mark, const char *const *text
 }
 
 static void add_finding(struct buf *out, size_t number, const struct analysis_finding *f,
-			const char *cwd)
+			const char *root)
 {
 	buf_printf(out, "\n### %zu. ", number);
 	markdown_escaped(out, f->title);
@@ -47,7 +47,7 @@ static void add_finding(struct buf *out, size_t number, const struct analysis_fi
 	buf_printf(out, "\n- Confidence: %.2f\n", f->confidence);
 	if (f->where.name) {
 		buf_add_str(out, "- Where: ");
-		add_where(out, &f->where, cwd);
+		add_where(out, &f->where, root);
 		buf_add_byte(out, '\n');
 	}
 	buf_add_str(out, "- Because:\n");
@@ -78,7 +78,7 @@ static void add_rows(struct buf *out, const struct analysis *a, enum report_deta
 			markdown_cell(out, f->where.name);
 			buf_add_byte(out, ' ');
 			markdown_place(out, f->where.file ? f->where.file : "", f->where.line,
-				       a->run.cwd);
+				       a->run.root);
 		}
 		buf_printf(out, " | %s | %.2f | ",
 			   f->saving_ns > 0 ? text_duration(t, f->saving_ns) : "", f->confidence);
@@ -94,12 +94,14 @@ void markdown_findings(struct buf *out, const struct analysis *a, enum report_de
 {
 	const struct analysis_findings *all = &a->findings;
 
-	if (!all->count)
+	if (!all->count && a->steps[0].source == STEP_WHOLE_RUN)
 		return;
 	buf_add_str(out, "\n## Fix first\n");
-	if (!all->sure_count)
+	if (!all->count)
+		buf_add_str(out, "\nNothing: no rule found time that could be saved.\n");
+	else if (!all->sure_count)
 		buf_add_str(out, "\nNothing that was found is sure enough to stand here.\n");
 	for (size_t i = 0; i < all->sure_count; i++)
-		add_finding(out, i + 1, &all->items[i], a->run.cwd);
+		add_finding(out, i + 1, &all->items[i], a->run.root);
 	add_rows(out, a, detail);
 }

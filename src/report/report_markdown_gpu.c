@@ -4,6 +4,8 @@
 #include "report/markdown.h"
 #include "report/plain_text.h"
 
+#define LEAST_SHARE 0.0005 /* of all kernels: less would read 0.0 % */
+
 static void add_devices(struct buf *out, const struct gpu_section *s)
 {
 	char f[TEXT_FIGURE];
@@ -57,6 +59,9 @@ static void add_kernels(struct buf *out, const struct gpu_section *s, enum repor
 	size_t rows = report_rows(detail, s->kernel_group_count, 5, 20);
 	char f[4][TEXT_FIGURE];
 
+	while (rows > 1 && report_leaves_out(detail, (double)s->kernel_groups[rows - 1].total_ns,
+					     (double)s->kernel_sum.total_ns, LEAST_SHARE))
+		rows--;
 	if (!rows)
 		return;
 	buf_add_str(out, "\n### Kernels\n\n"
@@ -95,24 +100,24 @@ static void add_copies(struct buf *out, const struct gpu_section *s)
 			   c->source, c->destination, c->asynchronous ? "yes" : "no", c->count,
 			   text_bytes(f[0], c->bytes), text_duration(f[1], (double)c->total_ns));
 		if (c->total_ns > 0)
-			buf_printf(out, "%.2f", (double)c->bytes / (double)c->total_ns);
+			buf_printf(out, "%.3g", (double)c->bytes / (double)c->total_ns);
 		buf_add_str(out, " |\n");
 	}
 }
 
-static void add_line(struct buf *out, const struct gpu_line_figures *l, const char *cwd)
+static void add_line(struct buf *out, const struct gpu_line_figures *l, const char *root)
 {
 	buf_add_str(out, "| ");
-	markdown_place(out, l->file, l->line, cwd);
+	markdown_place(out, l->file, l->line, root);
 	buf_add_str(out, " | ");
 	markdown_cell(out, l->function);
 }
 
-static void add_launch(struct buf *out, const struct gpu_line_figures *l, const char *cwd)
+static void add_launch(struct buf *out, const struct gpu_line_figures *l, const char *root)
 {
 	char f[2][TEXT_FIGURE];
 
-	add_line(out, l, cwd);
+	add_line(out, l, root);
 	buf_printf(out, " | %" PRIu64 " | %s | %s |\n", l->calls,
 		   text_duration(f[0], (double)l->gpu_ns), text_duration(f[1], (double)l->api_ns));
 }
@@ -121,7 +126,7 @@ static void add_launch(struct buf *out, const struct gpu_line_figures *l, const 
 	"| line | function | launches | GPU | in calls |\n" \
 	"|---|---|--:|--:|--:|\n"
 
-static void add_lines(struct buf *out, const struct gpu_section *s, const char *cwd,
+static void add_lines(struct buf *out, const struct gpu_section *s, const char *root,
 		      enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->line_count, 5, 20);
@@ -132,20 +137,20 @@ static void add_lines(struct buf *out, const struct gpu_section *s, const char *
 		return;
 	buf_add_str(out, "\n### Lines that started GPU work\n\n" LAUNCH_TABLE);
 	for (size_t i = 0; i < rows; i++)
-		add_launch(out, &s->lines[i], cwd);
+		add_launch(out, &s->lines[i], root);
 	markdown_more(out, rows, s->line_count);
 	for (size_t i = 0; i < most; i++)
 		same_order &= s->most_calls[i].line == &s->lines[i];
 	if (!same_order && rows < s->line_count) {
 		buf_add_str(out, "\nBy number of launches:\n\n" LAUNCH_TABLE);
 		for (size_t i = 0; i < most; i++)
-			add_launch(out, s->most_calls[i].line, cwd);
+			add_launch(out, s->most_calls[i].line, root);
 	}
 	buf_add_str(out, "\nLaunches: of kernels, graphs, copies and memsets. GPU: time of all "
 			 "that they started. The innermost line of the user's own code.\n");
 }
 
-static void add_waits(struct buf *out, const struct gpu_section *s, const char *cwd,
+static void add_waits(struct buf *out, const struct gpu_section *s, const char *root,
 		      enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->sync_count, 5, 20);
@@ -159,7 +164,7 @@ static void add_waits(struct buf *out, const struct gpu_section *s, const char *
 	for (size_t i = 0; i < rows; i++) {
 		const struct gpu_line_figures *l = &s->syncs[i];
 
-		add_line(out, l, cwd);
+		add_line(out, l, root);
 		buf_printf(out, " | %" PRIu64 " | %s | %s |\n", l->calls,
 			   text_duration(f[0], (double)l->api_ns),
 			   text_duration(f[1], (double)l->longest_ns));
@@ -167,7 +172,7 @@ static void add_waits(struct buf *out, const struct gpu_section *s, const char *
 	markdown_more(out, rows, s->sync_count);
 }
 
-static void add_graphs(struct buf *out, const struct gpu_section *s, const char *cwd,
+static void add_graphs(struct buf *out, const struct gpu_section *s, const char *root,
 		       enum report_detail detail)
 {
 	size_t rows = report_rows(detail, s->graph_count, 5, 20);
@@ -185,10 +190,10 @@ static void add_graphs(struct buf *out, const struct gpu_section *s, const char 
 
 		buf_printf(out, "| %" PRIu32 " | ", g->graph);
 		markdown_place(out, g->captured.file ? g->captured.file : "", g->captured.line,
-			       cwd);
+			       root);
 		buf_add_str(out, " | ");
 		markdown_place(out, g->launched.file ? g->launched.file : "", g->launched.line,
-			       cwd);
+			       root);
 		buf_printf(out,
 			   " | %" PRIu64 " | %s | %s | %" PRIu64 " | %" PRIu64 " | %" PRIu64 " |\n",
 			   g->replays, text_duration(f[0], (double)g->median_ns),
@@ -307,18 +312,18 @@ void markdown_gpu(struct buf *out, const struct analysis *a, enum report_detail 
 		buf_add_str(out, "\n## GPU");
 		if (a->gpu.section_count > 1) {
 			buf_printf(out, " of process %" PRIu32 ", ", s->pid);
-			markdown_code(out, s->name, false);
+			markdown_process(out, s->name, a->run.root, false);
 		}
 		buf_add_str(out, "\n\n");
 		add_summary(out, s);
-		markdown_blame(out, s, a->run.cwd, detail);
+		markdown_blame(out, s, a->run.root, detail);
 		if (!i)
 			add_steps(out, a, detail);
 		add_kernels(out, s, detail);
 		add_copies(out, s);
-		add_lines(out, s, a->run.cwd, detail);
-		add_waits(out, s, a->run.cwd, detail);
-		add_graphs(out, s, a->run.cwd, detail);
+		add_lines(out, s, a->run.root, detail);
+		add_waits(out, s, a->run.root, detail);
+		add_graphs(out, s, a->run.root, detail);
 		add_streams(out, s, detail);
 		add_calls(out, s, detail);
 	}

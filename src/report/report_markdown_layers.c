@@ -10,8 +10,8 @@
 /* Columns that a run without a GPU has no use for. */
 static void add_titles(struct buf *out, const char *first, bool gpu)
 {
-	buf_printf(out, "| %s | class | calls |%s CPU | self |\n|---|---|--:|%s--:|--:|\n", first,
-		   gpu ? " kernels | GPU | share | self | gaps |" : "",
+	buf_printf(out, "| %s | class | calls |%s CPU | CPU self |\n|---|---|--:|%s--:|--:|\n",
+		   first, gpu ? " kernels | GPU | share | GPU self | gaps |" : "",
 		   gpu ? "--:|--:|--:|--:|--:|" : "");
 }
 
@@ -100,7 +100,7 @@ static void add_flat(struct buf *out, const struct analysis *a, enum report_deta
 		     double all_ns)
 {
 	const struct analysis_layers *l = &a->layers;
-	size_t rows = report_rows(detail, l->count, 5, 20);
+	size_t rows = report_rows(detail, l->count, 5, 10);
 	const struct analysis_layer **order = calloc(l->count, sizeof(const void *));
 	const char *last_root = NULL;
 	bool many = false;

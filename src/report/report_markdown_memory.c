@@ -46,10 +46,12 @@ static void add_total(struct buf *out, const struct memory_total *t,
 	buf_printf(out, " %s |", t->known ? text(f, (double)t->sum) : "");
 }
 
-static void add_process(struct buf *out, const struct memory_process *p)
+static void add_process(struct buf *out, const struct memory_process *p, const char *root)
 {
 	buf_printf(out, "| %" PRIu32 " | ", p->pid);
-	markdown_cell(out, p->name);
+	markdown_process(out, p->name, root, true);
+	if (!p->recorded)
+		buf_add_str(out, ", without the agent");
 	buf_add_str(out, " |");
 	add_level(out, p->rss.known, (double)p->rss.first);
 	add_level(out, p->rss.known, (double)p->rss_peak_bytes);
@@ -67,10 +69,10 @@ static void add_process(struct buf *out, const struct memory_process *p)
 	buf_add_byte(out, '\n');
 }
 
-static void add_processes(struct buf *out, const struct analysis_memory *m,
+static void add_processes(struct buf *out, const struct analysis_memory *m, const char *root,
 			  enum report_detail detail)
 {
-	size_t rows = report_rows(detail, m->process_count, 5, 30);
+	size_t rows = report_rows(detail, m->process_count, 5, 12);
 
 	if (!rows)
 		return;
@@ -78,7 +80,7 @@ static void add_processes(struct buf *out, const struct analysis_memory *m,
 			 "minor faults | major faults | read | written | on the GPU |\n"
 			 "|--:|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++)
-		add_process(out, &m->processes[i]);
+		add_process(out, &m->processes[i], root);
 	markdown_more(out, rows, m->process_count);
 }
 
@@ -91,6 +93,10 @@ static void add_calls(struct buf *out, const struct memory_step_figures *m,
 
 	if (!m->cuda.known) {
 		buf_add_str(out, " |");
+		return;
+	}
+	if (!a->count && !r->count) {
+		buf_add_str(out, " none |");
 		return;
 	}
 	buf_printf(out, " %s, %s, %s freed |", memory_text_count(f[0], (double)a->count / n),
@@ -181,7 +187,7 @@ static void add_lines(struct buf *out, const struct analysis *a, enum report_det
 		const struct memory_line *l = &m->lines[i];
 
 		buf_add_str(out, "| ");
-		markdown_place(out, l->place.name ? l->place.file : "", l->place.line, a->run.cwd);
+		markdown_place(out, l->place.name ? l->place.file : "", l->place.line, a->run.root);
 		buf_add_str(out, " | ");
 		if (l->place.name)
 			markdown_cell(out, l->place.name);
@@ -201,10 +207,10 @@ static void add_pressure(struct buf *out, const char *what, const struct memory_
 {
 	if (!p->known)
 		return;
-	buf_printf(out, "- Waiting for %s, in the %s: some work %.1f %% of the time", what,
+	buf_printf(out, "- Waiting for %s (PSI of the %s): some task %.1f %% of the time", what,
 		   p->of_container ? "container" : "machine", 100 * p->some_share);
 	if (has_full)
-		buf_printf(out, ", all of it %.1f %%", 100 * p->full_share);
+		buf_printf(out, ", all of them %.1f %%", 100 * p->full_share);
 	buf_add_byte(out, '\n');
 }
 
@@ -385,7 +391,7 @@ void markdown_memory(struct buf *out, const struct analysis *a, enum report_deta
 		return;
 	buf_add_str(out, "\n## Memory\n\n");
 	add_meaning(out, a);
-	add_processes(out, m, detail);
+	add_processes(out, m, a->run.root, detail);
 	add_steps(out, a, detail);
 	add_lines(out, a, detail);
 	add_limits(out, m, detail);

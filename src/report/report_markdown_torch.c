@@ -16,29 +16,35 @@ static void add_sum(struct buf *out, const struct torch_sum *s)
 		buf_add_str(out, " | | |");
 }
 
-static void add_loading(struct buf *out, const struct analysis *a)
+static void add_loading(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_torch *t = &a->torch;
+	size_t rows = 0, all = 0, limit;
 
+	for (size_t i = 0; i < t->process_count; i++)
+		all += t->processes[i].waits.count || t->processes[i].loads.count;
+	limit = report_rows(detail, all, 5, 12);
 	if (!t->waits.count && !t->loads.count)
 		return;
 	buf_add_str(out,
 		    "\n## Loading of data (PyTorch)\n\n"
 		    "| process | pid | waits | time | longest | batches loaded | time | longest "
 		    "|\n|---|--:|--:|--:|--:|--:|--:|--:|\n");
-	for (size_t i = 0; i < t->process_count; i++) {
+	for (size_t i = 0; i < t->process_count && rows < limit; i++) {
 		const struct torch_process *p = &t->processes[i];
 
 		if (!p->waits.count && !p->loads.count)
 			continue;
+		rows++;
 		buf_add_str(out, "| ");
-		markdown_cell(out, p->name);
+		markdown_process(out, p->name, a->run.root, true);
 		buf_printf(out, "%s | %" PRIu32 " |", p->worker ? " (DataLoader worker)" : "",
 			   p->pid);
 		add_sum(out, &p->waits);
 		add_sum(out, &p->loads);
 		buf_add_byte(out, '\n');
 	}
+	markdown_more(out, rows, all);
 	if (t->waits.count)
 		buf_add_str(out, "\nWaits: the process had nothing to do until a batch of its "
 				 "DataLoader's workers came.\n");
@@ -103,7 +109,7 @@ static void add_compilation(struct buf *out, const struct analysis *a, enum repo
 		buf_add_str(out, "| ");
 		markdown_cell(out, *c->function ? c->function : "(unknown)");
 		buf_add_str(out, " | ");
-		markdown_place(out, c->file, c->line, a->run.cwd);
+		markdown_place(out, c->file, c->line, a->run.root);
 		buf_printf(out, " | %" PRIu32 " | %" PRIu64 " | %s | %s |\n", c->pid, c->sum.count,
 			   text_duration(f[0], (double)c->sum.total_ns),
 			   text_duration(f[1], (double)c->sum.longest_ns));
@@ -120,6 +126,6 @@ static void add_compilation(struct buf *out, const struct analysis *a, enum repo
 
 void markdown_torch(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
-	add_loading(out, a);
+	add_loading(out, a, detail);
 	add_compilation(out, a, detail);
 }

@@ -1,10 +1,14 @@
 /* Markdown: what threads did and waited for, and native code, by samples. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "report/markdown.h"
 #include "report/plain_text.h"
+#include "report/thread_rows.h"
 
 #define SYMBOL_COLUMNS 100u
+#define LEAST_WAIT 0.0005  /* of the wall time: less would read 0.0 % */
+#define LEAST_NATIVE 0.005 /* of the samples */
 
 static const char *const evidence_texts[] = {
 	[WAIT_HOLDER_UNKNOWN] = "",
@@ -37,23 +41,28 @@ static void add_state_row(struct buf *out, const struct analysis_thread *t)
 
 static void add_states(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
+	const struct analysis_thread **threads = thread_rows(a);
 	size_t known = 0, rows, shown = 0;
 
 	for (size_t i = 0; i < a->thread_count; i++)
 		known += a->threads[i].states.known;
-	rows = report_rows(detail, known, 5, 30);
-	if (!rows)
+	rows = report_rows(detail, known, 5, 12);
+	out->failed |= !threads;
+	if (!rows || !threads) {
+		free(threads);
 		return;
+	}
 	buf_add_str(out, "\n## What threads did\n\n"
 			 "| pid | thread | name | ran | waited for the GIL | for a lock | "
 			 "for I/O | slept | otherwise |\n"
 			 "|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < a->thread_count && shown < rows; i++) {
-		if (!a->threads[i].states.known)
+		if (!threads[i]->states.known)
 			continue;
-		add_state_row(out, &a->threads[i]);
+		add_state_row(out, threads[i]);
 		shown++;
 	}
+	free(threads);
 	markdown_more(out, rows, known);
 	buf_add_str(out,
 		    "\nShares of the time in which the thread was looked at, by samples. Ran: on "
@@ -61,7 +70,7 @@ static void add_states(struct buf *out, const struct analysis *a, enum report_de
 		    "threads count as well.\n");
 }
 
-static void add_place(struct buf *out, const struct analysis_place *p, const char *cwd)
+static void add_place(struct buf *out, const struct analysis_place *p, const char *root)
 {
 	if (!p->name) {
 		buf_add_str(out, " unknown | |");
@@ -70,7 +79,7 @@ static void add_place(struct buf *out, const struct analysis_place *p, const cha
 	buf_add_byte(out, ' ');
 	markdown_cell(out, p->name);
 	buf_add_str(out, " | ");
-	markdown_place(out, p->file, p->line, cwd);
+	markdown_place(out, p->file, p->line, root);
 	buf_add_str(out, " |");
 }
 
@@ -80,6 +89,9 @@ static void add_waits(struct buf *out, const char *title, const struct analysis_
 	size_t rows = report_rows(detail, w->count, 3, 15);
 	char f[2][TEXT_FIGURE];
 
+	while (rows && report_leaves_out(detail, (double)w->items[rows - 1].ns,
+					 (double)a->run.wall_ns, LEAST_WAIT))
+		rows--;
 	if (!rows)
 		return;
 	buf_printf(
@@ -91,8 +103,8 @@ static void add_waits(struct buf *out, const char *title, const struct analysis_
 		const struct analysis_wait *x = &w->items[i];
 
 		buf_add_byte(out, '|');
-		add_place(out, &x->waiter, a->run.cwd);
-		add_place(out, &x->holder, a->run.cwd);
+		add_place(out, &x->waiter, a->run.root);
+		add_place(out, &x->holder, a->run.root);
 		buf_printf(out, " %s | %s | %s |\n", evidence_texts[x->evidence],
 			   text_duration(f[0], (double)x->ns),
 			   text_share(f[1], (double)x->ns, (double)a->run.wall_ns));
@@ -114,9 +126,12 @@ static void add_symbol(struct buf *out, const char *symbol, enum report_detail d
 
 static void add_native(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
-	size_t rows = report_rows(detail, a->native.count, 5, 20);
+	size_t rows = report_rows(detail, a->native.count, 5, 12);
 	char f[TEXT_FIGURE];
 
+	while (rows > 1 && report_leaves_out(detail, (double)a->native.rows[rows - 1].samples,
+					     (double)a->native.samples, LEAST_NATIVE))
+		rows--;
 	if (!rows)
 		return;
 	buf_add_str(out, "\n## Native code\n\n"

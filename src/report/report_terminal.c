@@ -18,25 +18,58 @@
 #define NOTE_ROWS 3
 #define NOTE_LINES 2u
 
+/* Of the line that is being written. */
+static size_t columns_used(struct screen *s)
+{
+	const char *line = strrchr(buf_string(&s->out), '\n');
+
+	return text_width(line ? line + 1 : buf_string(&s->out));
+}
+
+/* Those that fit into the line; the larger reports have them all. */
+static void add_frameworks(struct screen *s, const struct analysis_run *run, size_t used)
+{
+	struct buf one;
+
+	buf_init(&one);
+	for (size_t i = 0; i < run->framework_count; i++) {
+		const struct analysis_framework *f = &run->frameworks[i];
+		size_t width;
+
+		buf_clear(&one);
+		buf_printf(&one, ", %s%s%s", f->name, f->version ? " " : "",
+			   f->version ? f->version : "");
+		width = text_width(buf_string(&one));
+		if (used + width > s->width)
+			continue;
+		text_add_clean(&s->out, buf_string(&one));
+		used += width;
+	}
+	s->out.failed |= one.failed;
+	buf_release(&one);
+}
+
 static void add_head(struct screen *s, const struct analysis *a)
 {
 	const struct analysis_run *run = &a->run;
-	struct buf command;
+	struct buf command, brief;
 	char status[TEXT_FIGURE] = "exit unknown", wall[TEXT_FIGURE];
 
 	buf_init(&command);
+	buf_init(&brief);
 	for (size_t i = 0; i < run->command_count; i++) {
 		if (i)
 			buf_add_byte(&command, ' ');
 		text_add_argument(&command, run->command[i]);
 	}
+	text_add_command(&brief, buf_string(&command), run->root);
 	if (run->exit_known)
 		snprintf(status, sizeof(status), "exit %d", run->exit_status);
 	screen_colour(s, BOLD);
 	buf_add_str(&s->out, "inferscope");
 	screen_plain(s);
 	buf_add_str(&s->out, "  ");
-	screen_left(s, buf_string(&command), s->width - 12 - 2 - strlen(status));
+	screen_left(s, buf_string(&brief), s->width - 12 - 2 - strlen(status));
 	buf_add_str(&s->out, "  ");
 	if (run->exit_known && run->exit_status)
 		screen_colour(s, RED);
@@ -50,8 +83,11 @@ static void add_head(struct screen *s, const struct analysis *a)
 		buf_add_str(&s->out, ", Python ");
 		text_add_clipped(&s->out, run->python, 20);
 	}
+	add_frameworks(s, run, columns_used(s));
 	buf_add_byte(&s->out, '\n');
+	s->out.failed |= command.failed || brief.failed;
 	buf_release(&command);
+	buf_release(&brief);
 }
 
 static void add_steps(struct screen *s, const struct analysis *a)
@@ -99,9 +135,12 @@ static void add_steps(struct screen *s, const struct analysis *a)
 static void add_trust(struct screen *s, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_trust *t = &a->trust;
-	size_t limit = detail == DETAIL_SHORT ? 1 : NOTE_ROWS;
+	/* One of those that are no worry is enough, and a line on how many there are. */
+	size_t limit = t->serious_notes + 2 < NOTE_ROWS ? t->serious_notes + 2 : NOTE_ROWS;
 	char f[2][TEXT_FIGURE];
 
+	if (detail == DETAIL_SHORT)
+		limit = 1;
 	screen_label(s, "trust");
 	buf_printf(&s->out, "%s events, ", text_count(f[0], t->events));
 	if (t->dropped) {
@@ -112,9 +151,9 @@ static void add_trust(struct screen *s, const struct analysis *a, enum report_de
 		buf_add_str(&s->out, "none lost");
 	}
 	if (t->overhead_known)
-		buf_printf(&s->out, ", %.1f %% slower by recording", 100 * t->overhead_share);
+		buf_printf(&s->out, "; recording cost %.1f %%", 100 * t->overhead_share);
 	if (a->gpu.section_count && t->clock_error_ns >= 0)
-		buf_printf(&s->out, ", clocks within %s",
+		buf_printf(&s->out, "; clocks within %s",
 			   text_duration(f[0], (double)t->clock_error_ns));
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < t->note_count && i < limit; i++) {

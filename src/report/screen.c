@@ -1,6 +1,10 @@
 #include "report/screen.h"
 
+#include <inttypes.h>
+
 #include "report/plain_text.h"
+
+#define NAME_LEAST 4u /* columns of a function, or as many as it has */
 
 void screen_colour(struct screen *s, const char *code)
 {
@@ -34,6 +38,28 @@ void screen_label(struct screen *s, const char *name)
 	screen_colour(s, DIM);
 	buf_printf(&s->out, "  %-8s", name);
 	screen_plain(s);
+}
+
+void screen_place(struct buf *text, const struct analysis_place *p, const char *root,
+		  size_t columns)
+{
+	size_t name = text_width(p->name), least = name < NAME_LEAST ? name : NAME_LEAST, taken = 0;
+	struct buf line;
+
+	buf_init(&line);
+	if (p->file && *p->file) {
+		buf_printf(&line, "%s:%" PRIu32, text_short_path(p->file, root), p->line);
+		taken = text_width(buf_string(&line)) + 1;
+	}
+	if (taken + least > columns)
+		taken = columns > least ? columns - least : 0;
+	text_add_clipped(text, p->name, columns - taken);
+	if (taken) {
+		buf_add_byte(text, ' ');
+		text_add_clipped_tail(text, buf_string(&line), taken - 1);
+	}
+	text->failed |= line.failed;
+	buf_release(&line);
 }
 
 void screen_say(struct screen *s, const char *label, const char *text, size_t lines,

@@ -36,13 +36,20 @@ void screen_label(struct screen *s, const char *name);
 void screen_say(struct screen *s, const char *label, const char *text, size_t lines,
 		const char *colour);
 
+/*
+ * A function with its file and line, in so many columns: names are cut, not the line's number, and
+ * the file as little as can be.
+ */
+void screen_place(struct buf *text, const struct analysis_place *p, const char *root,
+		  size_t columns);
+
 /* What a step spent its time on; nothing where that is not known. */
 void screen_breakdown(struct screen *s, const struct analysis *a);
 
 /* The verdict and what to fix first; nothing where there is neither. */
 void screen_findings(struct screen *s, const struct analysis *a);
 
-/* A line on each thing that there is something to say about: the most important `limit` ones. */
+/* What there is to say of other things, the most important of it in at most `limit` lines. */
 void screen_facts(struct screen *s, const struct analysis *a, size_t limit);
 
 /* The layers and the functions with most time, in at most so many lines. */

@@ -1,7 +1,7 @@
 /*
  * A line on each thing beside the steps that there is something to say about.  What took
  * less than a hundredth of the time is not worth one; where the screen is full, the
- * least important go first.
+ * least important go first.  Of lists those items are shown that fit.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,6 +13,9 @@
 
 #define NAMES 3u /* in a line */
 #define COPIES 2u
+#define IDLE_LINES 2u
+#define WAITER_MOST 40u /* columns: who had the lock comes behind, and tells more */
+#define BREAK 30u       /* columns that breaking a line between words may leave empty */
 
 static const struct gpu_section *first_gpu(const struct analysis *a)
 {
@@ -25,13 +28,14 @@ static bool is_little(const struct analysis *a, int64_t ns)
 	return ns < a->run.wall_ns / 100;
 }
 
-static void say_gpu(struct buf *out, const struct analysis *a)
+static void say_gpu(struct buf *out, const struct analysis *a, size_t columns)
 {
 	const struct gpu_section *g = first_gpu(a);
 	char f[3][TEXT_FIGURE];
 	double recorded_ns;
 	size_t others;
 
+	(void)columns;
 	if (!g)
 		return;
 	others = a->gpu.section_count - 1;
@@ -46,18 +50,36 @@ static void say_gpu(struct buf *out, const struct analysis *a)
 		buf_printf(out, "; %zu more process%s", others, others == 1 ? "" : "es");
 }
 
-static void add_place(struct buf *out, const struct analysis_place *p)
+/* In what the text before it leaves of the line. */
+static void add_place(struct buf *out, const struct analysis_place *p, const char *root,
+		      size_t columns)
 {
-	buf_add_str(out, p->name);
-	if (p->file && *p->file)
-		buf_printf(out, " %s:%" PRIu32, text_file_name(p->file), p->line);
+	size_t taken = text_width(buf_string(out));
+
+	screen_place(out, p, root, taken < columns ? columns - taken : 0);
+}
+
+/* Another item, where it fits; false: it does not.  The first one is there in any case. */
+static bool add_item(struct buf *out, const char *separator, struct buf *item, size_t columns)
+{
+	size_t taken = text_width(buf_string(out));
+
+	out->failed |= item->failed;
+	if (taken && taken + strlen(separator) + text_width(buf_string(item)) > columns)
+		return false;
+	if (taken)
+		buf_add_str(out, separator);
+	buf_add_str(out, buf_string(item));
+	buf_clear(item);
+	return true;
 }
 
 /* Why it was idle most. */
-static void say_idle(struct buf *out, const struct analysis *a)
+static void say_idle(struct buf *out, const struct analysis *a, size_t columns)
 {
 	const struct gpu_section *g = first_gpu(a);
 	const struct idle_cause *c;
+	struct buf item;
 	char f[TEXT_FIGURE];
 
 	if (!g || !g->blame.count)
@@ -71,116 +93,146 @@ static void say_idle(struct buf *out, const struct analysis *a)
 	buf_add_str(out, c->latency ? "launch latency" : time_class_title(c->what));
 	if (c->where.name) {
 		buf_add_str(out, ", ");
-		add_place(out, &c->where);
+		add_place(out, &c->where, a->run.root, IDLE_LINES * columns - BREAK);
 	}
-	if (c->waited_for.name)
-		buf_printf(out, ", waited for %s", c->waited_for.name);
+	if (!c->waited_for.name)
+		return;
+	buf_init(&item);
+	buf_add_str(&item, c->waited_for.name);
+	add_item(out, ", waited for ", &item, IDLE_LINES * columns - BREAK);
+	buf_release(&item);
 }
 
-static void say_kernels(struct buf *out, const struct analysis *a)
+static void say_kernels(struct buf *out, const struct analysis *a, size_t columns)
 {
 	const struct gpu_section *g = first_gpu(a);
 	char f[TEXT_FIGURE];
+	struct buf item;
 
-	for (size_t i = 0; g && i < g->kernel_group_count && i < NAMES; i++)
-		buf_printf(out, "%s%s %s", i ? ", " : "",
+	buf_init(&item);
+	for (size_t i = 0; g && i < g->kernel_group_count && i < NAMES; i++) {
+		buf_printf(&item, "%s %s",
 			   text_share(f, (double)g->kernel_groups[i].total_ns,
 				      (double)g->kernel_sum.total_ns),
 			   g->kernel_groups[i].name);
+		if (!add_item(out, ", ", &item, columns))
+			break;
+	}
+	buf_release(&item);
 }
 
-static void say_copies(struct buf *out, const struct analysis *a)
+static void say_copies(struct buf *out, const struct analysis *a, size_t columns)
 {
 	const struct gpu_section *g = first_gpu(a);
 	char f[2][TEXT_FIGURE];
+	struct buf item;
 
+	buf_init(&item);
 	for (size_t i = 0; g && i < g->copy_count && i < COPIES; i++) {
 		const struct gpu_copy_figures *c = &g->copies[i];
 
-		buf_printf(out, "%s%s %s to %s %s in %s", i ? "; " : "", c->kind, c->source,
-			   c->destination, text_bytes(f[0], c->bytes),
-			   text_duration(f[1], (double)c->total_ns));
+		buf_printf(&item, "%s %s to %s %s in %s", c->kind, c->source, c->destination,
+			   text_bytes(f[0], c->bytes), text_duration(f[1], (double)c->total_ns));
+		if (!add_item(out, "; ", &item, columns))
+			break;
 	}
+	buf_release(&item);
 }
 
-static void say_line(struct buf *out, const struct analysis *a)
+static void say_line(struct buf *out, const struct analysis *a, size_t columns)
 {
 	const struct gpu_section *g = first_gpu(a);
 	char f[2][TEXT_FIGURE];
 
 	if (!g || !g->line_count)
 		return;
-	add_place(out,
-		  &(struct analysis_place){ g->lines->function, g->lines->file, g->lines->line });
-	buf_printf(out, " started %s of GPU work in %s launch%s",
+	buf_printf(out, "%s of GPU work in %s launch%s by ",
 		   text_duration(f[0], (double)g->lines->gpu_ns), text_count(f[1], g->lines->calls),
 		   g->lines->calls == 1 ? "" : "es");
+	add_place(out,
+		  &(struct analysis_place){ g->lines->function, g->lines->file, g->lines->line },
+		  a->run.root, columns);
 }
 
-static void say_waiting(struct buf *out, const struct analysis *a)
+static void say_waiting(struct buf *out, const struct analysis *a, size_t columns)
 {
 	char f[TEXT_FIGURE];
+	struct buf item;
 
+	buf_init(&item);
 	for (size_t i = a->working_count; i < a->function_count && i < a->working_count + NAMES;
 	     i++) {
 		if (is_little(a, a->functions[i].self_ns))
 			break;
-		buf_printf(out, "%s%s %s", out->len ? ", " : "", a->functions[i].name,
+		buf_printf(&item, "%s %s", a->functions[i].name,
 			   text_duration(f, (double)a->functions[i].self_ns));
+		if (!add_item(out, ", ", &item, columns))
+			break;
 	}
+	buf_release(&item);
 }
 
 /* The worst pair of those who waited and those who had it. */
-static void say_contention(struct buf *out, const struct analysis *a, const char *what,
+static void say_contention(struct buf *out, const struct analysis *a,
 			   const struct analysis_waits *w)
 {
 	char f[2][TEXT_FIGURE];
 
 	if (!w->count || is_little(a, w->total_ns))
 		return;
-	buf_printf(out, "threads waited %s for %s; most: %s %s",
-		   text_duration(f[0], (double)w->total_ns), what,
-		   w->items->waiter.name ? w->items->waiter.name : "(unknown)",
+	buf_printf(out, "threads waited %s; most, %s, in ",
+		   text_duration(f[0], (double)w->total_ns),
 		   text_duration(f[1], (double)w->items->ns));
+	text_add_clipped(out, w->items->waiter.name ? w->items->waiter.name : "(unknown)",
+			 WAITER_MOST);
 	if (w->items->holder.name)
 		buf_printf(out, " while %s had it", w->items->holder.name);
 }
 
-static void say_gil(struct buf *out, const struct analysis *a)
+static void say_gil(struct buf *out, const struct analysis *a, size_t columns)
 {
-	say_contention(out, a, "the GIL", &a->gil);
+	(void)columns;
+	say_contention(out, a, &a->gil);
 }
 
-static void say_locks(struct buf *out, const struct analysis *a)
+static void say_locks(struct buf *out, const struct analysis *a, size_t columns)
 {
-	say_contention(out, a, "locks", &a->locks);
+	(void)columns;
+	say_contention(out, a, &a->locks);
 }
 
-static void say_loaders(struct buf *out, const struct analysis *a)
+static void say_loaders(struct buf *out, const struct analysis *a, size_t columns)
 {
+	(void)columns;
 	say_loading(out, &a->torch);
 }
 
-static void say_compiler(struct buf *out, const struct analysis *a)
+static void say_compiler(struct buf *out, const struct analysis *a, size_t columns)
 {
+	(void)columns;
 	say_compilation(out, &a->torch);
 }
 
 /* Many libraries come without names: then the library itself is what can be said. */
-static void say_native(struct buf *out, const struct analysis *a)
+static void say_native(struct buf *out, const struct analysis *a, size_t columns)
 {
 	char f[TEXT_FIGURE];
+	struct buf item;
 
+	buf_init(&item);
 	for (size_t i = 0; i < a->native.top_count; i++) {
 		const struct analysis_native_row *r = &a->native.tops[i];
 		const char *library = text_file_name(r->library);
 
-		buf_printf(out, "%s%s %s", i ? ", " : "",
+		buf_printf(&item, "%s %s",
 			   text_share(f, (double)r->samples, (double)a->native.samples),
 			   r->symbol ? r->symbol
 			   : library ? library
 				     : "(unknown)");
+		if (!add_item(out, ", ", &item, columns))
+			break;
 	}
+	buf_release(&item);
 }
 
 /* What may be wrong, the worst of it: else there is nothing to say here. */
@@ -192,19 +244,23 @@ static void say_worry(struct buf *out, const struct analysis *a, bool memory)
 		memory_text_worry(out, a, w);
 }
 
-static void say_memory(struct buf *out, const struct analysis *a)
+static void say_memory(struct buf *out, const struct analysis *a, size_t columns)
 {
+	(void)columns;
 	say_worry(out, a, true);
 }
 
-static void say_limits(struct buf *out, const struct analysis *a)
+static void say_limits(struct buf *out, const struct analysis *a, size_t columns)
 {
+	(void)columns;
 	say_worry(out, a, false);
 }
 
-static void say_gc(struct buf *out, const struct analysis *a)
+static void say_gc(struct buf *out, const struct analysis *a, size_t columns)
 {
 	char f[3][TEXT_FIGURE];
+
+	(void)columns;
 
 	if (a->gc.count)
 		buf_printf(out, "%" PRIu64 " collection%s, %s (%s of the wall time), longest %s",
@@ -217,16 +273,17 @@ static void say_gc(struct buf *out, const struct analysis *a)
 /* In the order in which they are shown; the greater the weight, the longer it stays. */
 static const struct {
 	const char *label;
-	void (*say)(struct buf *out, const struct analysis *a);
+	void (*say)(struct buf *out, const struct analysis *a, size_t columns);
 	unsigned weight;
+	size_t lines; /* at most */
 } facts[] = {
-	{ "gpu", say_gpu, 15 },         { "idle", say_idle, 14 },
-	{ "kernels", say_kernels, 6 },  { "copies", say_copies, 4 },
-	{ "line", say_line, 3 },        { "waiting", say_waiting, 1 },
-	{ "gil", say_gil, 11 },         { "locks", say_locks, 10 },
-	{ "loading", say_loaders, 13 }, { "compile", say_compiler, 12 },
-	{ "native", say_native, 2 },    { "memory", say_memory, 9 },
-	{ "limits", say_limits, 8 },    { "gc", say_gc, 5 },
+	{ "gpu", say_gpu, 15, 1 },         { "idle", say_idle, 14, IDLE_LINES },
+	{ "kernels", say_kernels, 6, 1 },  { "copies", say_copies, 4, 1 },
+	{ "line", say_line, 3, 1 },        { "waiting", say_waiting, 1, 1 },
+	{ "gil", say_gil, 11, 2 },         { "locks", say_locks, 10, 2 },
+	{ "loading", say_loaders, 13, 1 }, { "compile", say_compiler, 12, 1 },
+	{ "native", say_native, 2, 1 },    { "memory", say_memory, 9, 2 },
+	{ "limits", say_limits, 8, 2 },    { "gc", say_gc, 5, 1 },
 };
 
 #define FACTS (sizeof(facts) / sizeof(*facts))
@@ -242,22 +299,34 @@ static size_t least_important(const struct buf texts[FACTS])
 	return least;
 }
 
+/* That a fact takes. */
+static size_t lines_of(size_t fact, struct buf *text, size_t columns)
+{
+	if (!text->len)
+		return 0;
+	return text_width(buf_string(text)) > columns ? facts[fact].lines : 1;
+}
+
 void screen_facts(struct screen *s, const struct analysis *a, size_t limit)
 {
+	size_t columns = s->width - LABEL, lines = 0;
 	struct buf texts[FACTS];
-	size_t count = 0;
 
 	for (size_t i = 0; i < FACTS; i++) {
 		buf_init(&texts[i]);
-		facts[i].say(&texts[i], a);
-		count += texts[i].len > 0;
+		facts[i].say(&texts[i], a, columns);
+		lines += lines_of(i, &texts[i], columns);
 		s->out.failed |= texts[i].failed;
 	}
-	for (; count > limit; count--)
-		buf_clear(&texts[least_important(texts)]);
+	while (lines > limit) {
+		size_t least = least_important(texts);
+
+		lines -= lines_of(least, &texts[least], columns);
+		buf_clear(&texts[least]);
+	}
 	for (size_t i = 0; i < FACTS; i++) {
 		if (texts[i].len)
-			screen_say(s, facts[i].label, buf_string(&texts[i]), 1, NULL);
+			screen_say(s, facts[i].label, buf_string(&texts[i]), facts[i].lines, NULL);
 		buf_release(&texts[i]);
 	}
 }

@@ -1,13 +1,12 @@
 /* What bounds the run, and what to fix first. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/plain_text.h"
 #include "report/screen.h"
 
 #define FINDINGS 2u
-#define NAME_LEAST 8u /* columns of a function */
-#define LINES 2u      /* of a text: what to try and where must not be cut */
+#define LINES 2u        /* of a text */
+#define ADVICE_LINES 3u /* what to try should not be cut */
 
 static size_t shown(const struct analysis *a)
 {
@@ -16,24 +15,9 @@ static size_t shown(const struct analysis *a)
 	return sure < FINDINGS ? sure : FINDINGS;
 }
 
-/* A function, cut so that its file and line still fit into a line beside it. */
-static void add_place(struct buf *text, const struct analysis_place *p, size_t columns)
-{
-	struct buf line;
-	size_t taken;
-
-	buf_init(&line);
-	if (p->file && *p->file)
-		buf_printf(&line, " %s:%" PRIu32, text_file_name(p->file), p->line);
-	taken = text_width(buf_string(&line)) + NAME_LEAST;
-	text_add_clipped(text, p->name, NAME_LEAST + (taken < columns ? columns - taken : 0));
-	buf_add_str(text, buf_string(&line));
-	text->failed |= line.failed;
-	buf_release(&line);
-}
-
 /* "saves 4.25 ms of a step (58.9 %), keep_likely detections.py:30" */
-static void say_gain(struct buf *text, const struct analysis_finding *f, size_t columns)
+static void say_gain(struct buf *text, const struct analysis_finding *f, const char *root,
+		     size_t columns)
 {
 	char t[TEXT_FIGURE], share[TEXT_FIGURE];
 
@@ -44,10 +28,11 @@ static void say_gain(struct buf *text, const struct analysis_finding *f, size_t 
 		return;
 	if (text->len)
 		buf_add_str(text, ", ");
-	add_place(text, &f->where, columns);
+	screen_place(text, &f->where, root, columns);
 }
 
-static void add_finding(struct screen *s, const struct analysis_finding *f, bool first)
+static void add_finding(struct screen *s, const struct analysis_finding *f, const char *root,
+			bool first)
 {
 	struct buf text;
 
@@ -57,10 +42,10 @@ static void add_finding(struct screen *s, const struct analysis_finding *f, bool
 		buf_printf(&text, ": %s", f->title);
 	screen_say(s, first ? "fix" : "", buf_string(&text), LINES, BOLD);
 	buf_clear(&text);
-	say_gain(&text, f, s->width - LABEL);
+	say_gain(&text, f, root, s->width - LABEL);
 	if (text.len)
 		screen_say(s, "", buf_string(&text), LINES, NULL);
-	screen_say(s, "", f->suggestions[0], LINES, NULL);
+	screen_say(s, "", f->suggestions[0], ADVICE_LINES, NULL);
 	s->out.failed |= text.failed;
 	buf_release(&text);
 }
@@ -69,14 +54,19 @@ void screen_findings(struct screen *s, const struct analysis *a)
 {
 	struct buf text;
 
-	if (!shown(a) && !(a->verdict.confidence > 0))
+	if (!shown(a) && !(a->verdict.confidence > 0) && a->steps[0].source == STEP_WHOLE_RUN)
 		return;
 	buf_init(&text);
 	buf_printf(&text, "%s: %s", a->verdict.bound, a->verdict.because);
 	buf_add_byte(&s->out, '\n');
 	screen_say(s, "bound", buf_string(&text), LINES, NULL);
 	for (size_t i = 0; i < shown(a); i++)
-		add_finding(s, &a->findings.items[i], !i);
+		add_finding(s, &a->findings.items[i], a->run.root, !i);
+	if (!shown(a))
+		screen_say(s, "fix",
+			   a->findings.count ? "nothing that is sure; the report has what was seen"
+					     : "nothing: no rule found time that could be saved",
+			   1, NULL);
 	s->out.failed |= text.failed;
 	buf_release(&text);
 }

@@ -16,25 +16,35 @@ static size_t at_most(size_t n, size_t limit)
 	return n < limit ? n : limit;
 }
 
-static void add_function(struct screen *s, const struct analysis *a, size_t i, size_t columns,
-			 double all_ns)
+/* Function and place side by side. */
+static void add_where(struct screen *s, const struct analysis *a, const char *function,
+		      const char *file, uint32_t line, size_t columns)
 {
-	const struct analysis_function *fn = &a->functions[i];
-	size_t name = columns / 2, where = columns - name - 2;
-	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")], self[TEXT_FIGURE + 1];
+	size_t name = columns / 2, where = columns - name - 2, width;
 	struct buf place;
 
 	buf_init(&place);
-	if (*fn->file)
-		buf_printf(&place, "%s:%" PRIu32, text_short_path(fn->file, a->run.cwd), fn->line);
+	if (*file)
+		buf_printf(&place, "%s:%" PRIu32, text_short_path(file, a->run.root), line);
 	buf_add_str(&s->out, "  ");
-	screen_left(s, fn->name, name);
+	screen_left(s, function, name);
 	buf_add_str(&s->out, "  ");
 	screen_colour(s, DIM);
 	text_add_clipped_tail(&s->out, buf_string(&place), where);
 	screen_plain(s);
-	name = text_width(buf_string(&place));
-	text_add_padding(&s->out, name < where ? where - name : 0);
+	width = text_width(buf_string(&place));
+	text_add_padding(&s->out, width < where ? where - width : 0);
+	s->out.failed |= place.failed;
+	buf_release(&place);
+}
+
+static void add_function(struct screen *s, const struct analysis *a, size_t i, size_t columns,
+			 double all_ns)
+{
+	const struct analysis_function *fn = &a->functions[i];
+	char f[TEXT_FIGURE], calls[TEXT_FIGURE + sizeof("≥")], self[TEXT_FIGURE + 1];
+
+	add_where(s, a, fn->name, fn->file, fn->line, columns);
 	snprintf(calls, sizeof(calls), "%s%s", a->trust.pauses || fn->left_out ? "≥" : "",
 		 text_count(f, fn->calls));
 	/* By samples: about. */
@@ -45,10 +55,39 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 	screen_right(s, text_share(f, (double)fn->self_ns, all_ns), COLUMN);
 	screen_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
 	buf_add_byte(&s->out, '\n');
-	buf_release(&place);
 }
 
-static void add_functions(struct screen *s, const struct analysis *a, size_t limit)
+/* Those of the steps: their calls are not known by the time. */
+static void add_step_functions(struct screen *s, const struct analysis *a, size_t limit)
+{
+	size_t rows = at_most(a->in_steps.count, limit);
+	size_t columns = s->width - 2 - 3 * COLUMN;
+	char f[TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(&s->out, "\n  ");
+	screen_colour(s, DIM);
+	screen_left(s, "hottest functions while steps ran", columns);
+	screen_right(s, "self", COLUMN);
+	screen_right(s, "share", COLUMN);
+	screen_right(s, "total", COLUMN);
+	screen_plain(s);
+	buf_add_byte(&s->out, '\n');
+	for (size_t i = 0; i < rows; i++) {
+		const struct step_function *fn = &a->in_steps.items[i];
+
+		add_where(s, a, fn->name, fn->file, fn->line, columns);
+		screen_right(s, text_duration(f, (double)fn->self_ns), COLUMN);
+		screen_right(s, text_share(f, (double)fn->self_ns, (double)a->in_steps.self_ns),
+			     COLUMN);
+		screen_right(s, text_duration(f, (double)fn->total_ns), COLUMN);
+		buf_add_byte(&s->out, '\n');
+	}
+}
+
+/* Those of the whole run. */
+static void add_all_functions(struct screen *s, const struct analysis *a, size_t limit)
 {
 	size_t rows = at_most(a->working_count, limit);
 	size_t columns = s->width - 2 - 4 * COLUMN;
@@ -69,6 +108,19 @@ static void add_functions(struct screen *s, const struct analysis *a, size_t lim
 	buf_add_byte(&s->out, '\n');
 	for (size_t i = 0; i < rows; i++)
 		add_function(s, a, i, columns, all_ns);
+}
+
+static size_t function_count(const struct analysis *a)
+{
+	return a->in_steps.known ? a->in_steps.count : a->working_count;
+}
+
+static void add_functions(struct screen *s, const struct analysis *a, size_t limit)
+{
+	if (a->in_steps.known)
+		add_step_functions(s, a, limit);
+	else
+		add_all_functions(s, a, limit);
 }
 
 static void add_layer(struct screen *s, const struct layer_rows *rows, size_t i, size_t columns,
@@ -185,7 +237,7 @@ void screen_tables(struct screen *s, const struct analysis *a, size_t lines,
 		return;
 	}
 	rows = rows_in(lines, 2, detail);
-	functions = at_most(rows * 2 / 5, a->working_count);
+	functions = at_most(rows * 2 / 5, function_count(a));
 	if (!functions)
 		rows = rows_in(lines, 1, detail);
 	add_layers(s, a, rows - functions);

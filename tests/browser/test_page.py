@@ -5,6 +5,7 @@ installs Chromium.
 """
 
 import os
+import subprocess
 
 import pytest
 
@@ -71,6 +72,75 @@ def test_a_click_on_a_heading_sorts_and_a_third_gives_the_order_back(page, brows
     assert shares == sorted(shares, reverse=True)
     assert [float(text.split()[0]) for text in up] == sorted(shares)
     assert again == before
+
+
+TREE = """(() => {
+    const table = document.querySelector('#layers table');
+    const heading = [...table.querySelectorAll('th')].find(th => th.textContent === 'calls');
+    for (let i = 0; i < CLICKS; i++) heading.querySelector('button').click();
+    return [...table.tBodies[0].rows].map(row => row.cells[0].textContent);
+})()"""
+
+
+def families(names):
+    """Which row lies in which, by how far each is indented, as pairs."""
+    path, found = [], []
+    for name in names:
+        depth = len(name) - len(name.lstrip("\u2003"))
+        del path[depth:]
+        found.append((tuple(path), name))
+        path.append(name)
+    return found
+
+
+def test_sorted_layers_stay_in_the_layers_around_them(page, browser):
+    """Two models, whose parts are not in the order of their calls."""
+    rows = [("A", 0, 5), ("a1", 1, 1), ("a11", 2, 9), ("a12", 2, 30), ("a2", 1, 7), ("B", 0, 6),
+            ("b1", 1, 100), ("outside", 0, 2)]
+    body = "".join("<tr><td>%s<code>%s</code></td><td class=\"n\">%d</td></tr>"
+                   % ("&emsp;" * depth, name, calls) for name, depth, calls in rows)
+    table = ("<section id=\"layers\"><table><thead><tr><th>layer</th><th class=\"n\">calls</th></tr>"
+             "</thead><tbody>%s</tbody></table></section>" % body)
+    page("h200_two_streams", lambda source: source.replace("<main>", "<main>" + table))
+    before, down, up, again = (browser.value(TREE.replace("CLICKS", clicks)) for clicks in "0111")
+    assert [name.strip() for name in down] == ["B", "b1", "A", "a2", "a1", "a12", "a11", "outside"]
+    assert [name.strip() for name in up] == ["outside", "A", "a1", "a11", "a12", "a2", "B", "b1"]
+    assert sorted(families(down)) == sorted(families(up)) == sorted(families(before))
+    assert again == before
+
+
+def test_sorting_a_reports_model_moves_no_layer_out_of_its_parent(inferscope, binary, root, work,
+                                                                  browser):
+    tool = os.path.join(os.path.dirname(binary), "../../tests/unit/story_trace")
+    if not os.path.exists(tool):
+        pytest.skip("story_trace is not built")
+    subprocess.run([tool, os.path.join(root, "tests/golden/decoder.story"), str(work / "t.isc")],
+                   check=True)
+    assert inferscope("analyze", "t.isc", "--quiet", "--report", "r.html").returncode == 0
+    browser.open(work / "r.html")
+    before, down = (browser.value(TREE.replace("CLICKS", clicks)) for clicks in "01")
+    assert any(name.startswith("\u2003") for name in before)
+    assert sorted(families(down)) == sorted(families(before))
+
+
+@pytest.mark.parametrize("width", [400, 800, 1400, 1920])
+def test_all_chapters_can_be_seen_and_reached(page, browser, width):
+    browser.resize(width)
+    path = page("h200_gpt2_decode")
+    cut, ids = browser.value("""(() => {
+        const links = [...document.querySelectorAll('nav a')];
+        return [links.filter(a => { const r = a.getBoundingClientRect();
+                                    return r.left < 0 || r.right > innerWidth; }).length,
+                links.map(a => a.getAttribute('href').slice(1))];
+    })()""")
+    assert cut == 0 and len(ids) >= 9
+    assert ids == browser.value("[...document.querySelectorAll('section')].map(s => s.id)")
+    nav = browser.value("""(() => { const n = document.querySelector('nav');
+                                    return [n.scrollWidth <= n.clientWidth, n.offsetHeight]; })()""")
+    assert nav[0]
+    # Beside the text where there is room; above it as few lines as need be.
+    assert nav[1] < 200 or width in (400, 1400, 1920)
+    browser.screenshot(str(path)[:-len(".html")] + "-nav-%d.png" % width)
 
 
 def test_times_sort_by_their_length_not_by_their_digits(page, browser):

@@ -42,7 +42,7 @@ HOSTILE = {
     "empty": b"",
     "long": b"x" * 3000,
 }
-SCOPE, KERNEL, CALL, MARK, COUNTER, LAYER, PART, NVTX, CODE, INNER = range(10, 20)
+SCOPE, KERNEL, CALL, MARK, COUNTER, LAYER, PART, NVTX, CODE, INNER, STACK = range(10, 21)
 
 
 def trace(evil):
@@ -80,6 +80,7 @@ def trace(evil):
                 + isc.varints(*[1] * 11)) for i in range(6)]
     return b"".join([
         isc.header(), info("command"), info("cwd"), info("python"), info("started"),
+        info("framework"),
         isc.entries(isc.NOTE, named("n")), isc.entries(isc.NOTE, evil), isc.process(1, 77, named("p"), 0, 300_000),
         isc.thread(1, 1, 77, named("t"), 0, 300_000, produced=len(rows)),
         isc.thread(2, 1, 78, named("u"), 0, 300_000, produced=len(kernels) + 1),
@@ -91,6 +92,7 @@ def trace(evil):
         definition(0x87, PART, isc.varint(LAYER) + isc.text(named("P")) + named("l")),
         definition(0x86, NVTX, isc.varints(1, 0, 3) + isc.text(named("d")) + isc.text(named("y"))
                    + named("N")),
+        isc.stack(STACK, (INNER, 0), (CODE, 0)), isc.samples(1, (1, 22, 120, 50, STACK, 1, None)),
         isc.events(1, 0, *rows), isc.events(2, 0, device, *kernels), isc.end(300_000),
     ])
 
@@ -144,9 +146,13 @@ def test_json_has_every_name_as_it_was(reports, hostile):
     assert report["run"]["command"] == ["c" + name]
     assert report["steps"][0]["name"] == "s" + name
     assert report["processes"][0]["name"] == "p" + name
+    (package, version), = report["run"]["frameworks"].items()
+    assert ("f" + name).startswith(package.rstrip("\ufffd")) and (version or "") in name
     assert report["gpu"]["kernels"][0]["full_name"] == "K" + name
     assert {f["name"] for f in report["cpu"]["functions"]} == {"f" + name, "i" + name}
     assert {f["file"] for f in report["cpu"]["functions"]} == {"/F" + name, "/I" + name}
+    hot, = report["cpu"]["in_steps"]["functions"]
+    assert (hot["name"], hot["file"]) == ("i" + name, "/I" + name)
     assert [t["name"] for t in report["cpu"]["threads"]] == ["t" + name, "u" + name]
     assert report["cpu"]["marks"][0]["name"] == "m" + name
     assert report["cpu"]["counters"][0]["name"] == "c" + name
@@ -158,10 +164,18 @@ def test_json_has_every_name_as_it_was(reports, hostile):
     assert not any(obeyed(char) for char in reports[0]["r.json"] if char != "\n")
 
 
+def command(name):
+    """Programs are shown without their folders, command lines with their beginning."""
+    first, _, rest = name.partition(" ")
+    text = (first.rpartition("/")[2] or first) + name[len(first):]
+    return text if len(text) <= 60 else text[:59] + "\u2026"
+
+
 def names(reports, hostile):
     """Those that stand alone in a cell; of kernels only a part is shown, which JSON has as well."""
     kernel = json.loads(reports["r.json"])["gpu"]["kernels"][0]["name"]
-    return [letter + shown(hostile) for letter in "sfimcNdyPpt"] + [shown(kernel.encode())]
+    return [letter + shown(hostile) for letter in "sfimcNdyPt"] + [shown(kernel.encode())] + \
+        [command("p" + shown(hostile))]
 
 
 def test_the_page_shows_names_and_obeys_none(reports, hostile):

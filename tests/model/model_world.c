@@ -232,6 +232,27 @@ void drain_samples_release(struct drain *d)
 	(void)d;
 }
 
+void frameworks_note(struct frameworks *f, uint8_t kind, const void *payload, size_t bytes)
+{
+	(void)f;
+	(void)kind;
+	(void)payload;
+	(void)bytes;
+}
+
+int frameworks_write(const struct frameworks *f, struct trace_writer *w, struct err *err)
+{
+	(void)f;
+	(void)w;
+	(void)err;
+	return 0;
+}
+
+void frameworks_release(struct frameworks *f)
+{
+	(void)f;
+}
+
 int drain_series(struct drain *d, struct err *err)
 {
 	(void)d;

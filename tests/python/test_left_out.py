@@ -62,9 +62,27 @@ def test_without_the_agent_the_gpu_is_recorded_and_the_rest_is_told(python, vers
     done, trace, notes = run_gpu(python, option)
     told, = [note for note in notes if "did not load the agent" in note]
     assert told.startswith("CPython %d.%d (process " % version)
-    assert "start it without -I, -E and -S" in told
+    assert told.endswith("-I, -E, -S and a PYTHONPATH of its own, which torch.compile's workers "
+                         "are given, keep it out")
     assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "inferscope: %s\n" % told)
     assert len(trace.kernels) == 3
+
+
+POOL = """
+    import subprocess, sys
+    for _ in range(3):
+        subprocess.run([sys.executable, "-I", "-c", sys.argv[1]])
+"""
+
+
+def test_a_pool_of_such_pythons_is_told_of_once(python, inferscope, gpu_env, write, work, report):
+    worker = "import sys; sys.path.append(%r); import fake_cuda; fake_cuda.init()" \
+        % gpu_env["PYTHONPATH"]
+    done = inferscope("run", "--quiet", "--python", python, "--report", "r.json", "--trace", "t.isc",
+                      write(POOL), worker, env=gpu_env)
+    notes = [note for note in report()["trust"]["notes"] if "did not load the agent" in note]
+    assert len(notes) == 2 and done.stderr == "inferscope: %s\n" % notes[0]
+    assert notes[1] == "2 more Python processes did not load the agent either"
 
 
 def test_strict_and_quiet_without_the_agent(python, run_gpu):

@@ -39,6 +39,7 @@ static inline struct made *make(bool gpu)
 	struct analysis_step *s = a->steps = calloc(1, sizeof(*a->steps));
 
 	a->step_count = 1;
+	a->verdict = (struct analysis_verdict){ .bound = "unknown", .because = "not judged" };
 	*s = (struct analysis_step){ .name = "request",
 				     .source = STEP_SCOPE,
 				     .pid = 7,

@@ -5,7 +5,8 @@
  *   info KEY VALUE             note TEXT               end WALL STATUS
  *   process ID PID NAME START END [OVERHEAD EVENT_PS LEFT_OUT]
  *   thread ID PROCESS TID NAME START END LOST [ON_CPU QUEUED]   ("-": no name)
- *   code NAME FILE LINE        code ids are given in the order of first use;
+ *   code NAME FILE LINE        code ids are given in the order of first use; a file in angle
+ *                              brackets may have blanks;
  *                              without this line: app.py, line 10 * id;
  *                              f' is another id for the function f
  *   nvtx KIND NAME DOMAIN CATEGORY CATEGORY_NAME   NAME is NVTX's ("-": empty; as f')
@@ -422,6 +423,8 @@ static void story_line(struct story *s, char *line)
 		story_process(s, line);
 	else if (!strncmp(line, "thread ", 7))
 		story_thread(s, line, false);
+	else if (sscanf(line, "code %127s <%250[^>]> %u", a, b + 1, &number) == 3)
+		story_define_code(s, a, strcat(memset(b, '<', 1), ">"), number);
 	else if (sscanf(line, "code %127s %255s %u", a, b, &number) == 3)
 		story_define_code(s, a, b, number);
 	else if (!strncmp(line, "nvtx ", 5))

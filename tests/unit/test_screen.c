@@ -138,6 +138,69 @@ static void parts_that_would_read_zero_are_one_row(void **state)
 	forget(m);
 }
 
+/* Half a name says nothing, and a number that is cut is wrong. */
+static void of_a_list_those_items_are_shown_that_fit(void **state)
+{
+	static struct gpu_kernel_figures kernels[] = {
+		{ "a_kernel_of_twenty_six_letters", "a", 1, 1, 600, 1 },
+		{ "another_kernel_with_a_name_that_is_too_long_for_the_line", "b", 1, 1, 300, 1 },
+		{ "c", "c", 1, 1, 100, 1 },
+	};
+	struct made *m = make(true);
+
+	(void)state;
+	m->section.kernel_groups = kernels;
+	m->section.kernel_group_count = 3;
+	m->section.kernel_sum.total_ns = 1000;
+	assert_non_null(strstr(show(m, 80), "\n  kernels 60.0 % a_kernel_of_twenty_six_letters\n"));
+	assert_non_null(strstr(show(m, 120), "too_long_for_the_line"));
+	forget(m);
+}
+
+static void who_had_a_lock_is_shown_however_long_the_name_of_who_waited(void **state)
+{
+	struct made *m = make(true);
+	struct analysis_place waiter = user;
+
+	(void)state;
+	waiter.name = "Pipeline.prepare_the_whole_batch.<locals>.normalise_one_image_after_another";
+	m->waits[0] = (struct analysis_wait){ .waiter = waiter,
+					      .holder = other,
+					      .ns = m->a->run.wall_ns / 50 };
+	m->a->gil = (struct analysis_waits){ m->a->run.wall_ns / 50, 1, m->waits };
+	assert_non_null(strstr(show(m, 80), " while count had it\n"));
+	forget(m);
+}
+
+static void files_of_one_name_stay_apart(void **state)
+{
+	static struct gpu_line_figures line = { .function = "load", .file = "/srv/app/a/utils.py" };
+	static struct idle_cause idle = { .where = { "load", "/srv/app/b/utils.py", 3 }, .ns = 10 };
+	struct made *m = make(true);
+
+	(void)state;
+	m->a->run.root = (char[]){ "/srv/app" };
+	m->section.idle_ns = 10;
+	m->section.lines = &line;
+	m->section.line_count = 1;
+	m->section.blame = (struct idle_blame){ .count = 1, .items = &idle };
+	show(m, 80);
+	assert_non_null(strstr(shown, " load a/utils.py:0\n"));
+	assert_non_null(strstr(shown, " load b/utils.py:3\n"));
+	forget(m);
+}
+
+static void a_healthy_run_is_told_so(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	assert_non_null(strstr(show(m, 80), "\n  fix     nothing: no rule found time that could "));
+	m->a->steps[0].source = STEP_WHOLE_RUN;
+	assert_null(strstr(show(m, 80), "\n  fix "));
+	forget(m);
+}
+
 /* Something to say about everything: the least important goes, and no table is there. */
 static void there_are_never_more_lines_than_a_screen_has(void **state)
 {
@@ -196,6 +259,11 @@ int main(void)
 		cmocka_unit_test_teardown(what_took_next_to_no_time_is_not_worth_a_line, drop_text),
 		cmocka_unit_test_teardown(a_breakdown_of_some_steps_says_so, drop_text),
 		cmocka_unit_test(parts_that_would_read_zero_are_one_row),
+		cmocka_unit_test_teardown(of_a_list_those_items_are_shown_that_fit, drop_text),
+		cmocka_unit_test_teardown(
+			who_had_a_lock_is_shown_however_long_the_name_of_who_waited, drop_text),
+		cmocka_unit_test_teardown(files_of_one_name_stay_apart, drop_text),
+		cmocka_unit_test_teardown(a_healthy_run_is_told_so, drop_text),
 		cmocka_unit_test_teardown(there_are_never_more_lines_than_a_screen_has, drop_text),
 	};
 

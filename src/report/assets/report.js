@@ -1,5 +1,5 @@
 // Tables that can be sorted: a click on a heading puts the greatest first, a second the least, a
-// third gives the order back that the report had.
+// third gives the order back that the report had.  Rows of a tree stay below their parents.
 "use strict";
 (function () {
 	var units = {
@@ -20,8 +20,8 @@
 
 	function comparison(column, numeric) {
 		return function (a, b) {
-			var x = a.cells[column] ? a.cells[column].textContent : "";
-			var y = b.cells[column] ? b.cells[column].textContent : "";
+			var x = a.row.cells[column] ? a.row.cells[column].textContent : "";
+			var y = b.row.cells[column] ? b.row.cells[column].textContent : "";
 			if (!numeric) return y.localeCompare(x);
 			x = amount(x);
 			y = amount(y);
@@ -30,18 +30,40 @@
 		};
 	}
 
+	// How far a row is indented: by the report, before the name, which is an element of its own.
+	function indent(row) {
+		var first = row.cells[0].firstChild;
+		return first && first.nodeType === Node.TEXT_NODE ? /^\u2003*/.exec(first.data)[0].length : 0;
+	}
+
+	// An indented row lies in the last one before it that is indented less.
+	function tree(rows) {
+		var root = { row: null, depth: -1, inside: [] };
+		var path = [root];
+		rows.forEach(function (row) {
+			var depth = indent(row);
+			var node = { row: row, depth: depth, inside: [] };
+			while (path[path.length - 1].depth >= depth) path.pop();
+			path[path.length - 1].inside.push(node);
+			path.push(node);
+		});
+		return root;
+	}
+
+	function put(body, node, compare, turned) {
+		if (compare) node.inside.sort(compare);
+		if (turned) node.inside.reverse();
+		if (node.row) body.appendChild(node.row);
+		node.inside.forEach(function (child) { put(body, child, compare, turned); });
+	}
+
 	function sort(table, heading, rows) {
-		var column = heading.cellIndex;
 		var order = { "descending": "ascending", "ascending": null }[heading.getAttribute("aria-sort")];
-		var sorted = rows.slice();
+		var compare = comparison(heading.cellIndex, heading.classList.contains("n"));
 		if (order === undefined) order = "descending";
 		table.querySelectorAll("th").forEach(function (th) { th.removeAttribute("aria-sort"); });
-		if (order) {
-			heading.setAttribute("aria-sort", order);
-			sorted.sort(comparison(column, heading.classList.contains("n")));
-			if (order === "ascending") sorted.reverse();
-		}
-		sorted.forEach(function (row) { table.tBodies[0].appendChild(row); });
+		if (order) heading.setAttribute("aria-sort", order);
+		put(table.tBodies[0], tree(rows), order ? compare : null, order === "ascending");
 	}
 
 	document.querySelectorAll("table").forEach(function (table) {
