@@ -3,6 +3,8 @@
 /* Longer pauses earn no more: keeps the product below in 64 bits. */
 #define ELAPSED_MAX_NS (3600ull * 1000000000ull)
 
+#define LOOK_AT_WORK_NS 20000000 /* so often at most: it takes a microsecond */
+
 static struct {
 	bool bounded;
 	uint32_t ppm, gpu_ppm;
@@ -13,7 +15,10 @@ static struct {
 	int64_t most_ns;           /* credit is capped here */
 	_Atomic int64_t credit_ns;
 	_Atomic uint64_t surplus_ns;
-	_Atomic uint32_t worked_ppm;
+	_Atomic uint32_t worked_ppm; /* of the time, of late */
+	_Atomic bool worked_is_told; /* by the GPU's account, which knows more */
+	_Atomic uint64_t looked_ns,
+		looked_cpu_ns;          /* how much that is: when, and the process's CPU time */
 	_Atomic uint64_t paid_until_ns; /* CLOCK_MONOTONIC: time before it has earned its credit */
 	_Atomic uint64_t left_out;      /* functions */
 	_Atomic uint64_t outside_ns;    /* of shm_process: what is charged already, */
@@ -35,6 +40,9 @@ void budget_start(const struct shm_header *h)
 	atomic_store_explicit(&bucket.credit_ns, BUDGET_FIRST_NS, memory_order_relaxed);
 	atomic_store_explicit(&bucket.surplus_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.worked_ppm, 1000000, memory_order_relaxed);
+	atomic_store_explicit(&bucket.worked_is_told, false, memory_order_relaxed);
+	atomic_store_explicit(&bucket.looked_ns, stamp_monotonic(), memory_order_relaxed);
+	atomic_store_explicit(&bucket.looked_cpu_ns, stamp_process_cpu(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.paid_until_ns, stamp_monotonic(), memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.outside_at_ns, stamp_monotonic(), memory_order_relaxed);
@@ -61,18 +69,23 @@ uint32_t budget_event_cost_ps(void)
 	return atomic_load_explicit(&bucket.event_ps, memory_order_relaxed);
 }
 
+/* So much CPU time, and the waits for a CPU that come with it. */
+static uint64_t with_waits(const struct shm_process *account, uint64_t ns)
+{
+	uint64_t percent =
+		account ? atomic_load_explicit(&account->contention_percent, memory_order_relaxed)
+			: 0;
+
+	return percent > 100 ? ns * percent / 100 : ns;
+}
+
 /*
  * Of a ring's own entry: its thread may outlive the recording that the process is in.  Returns what
  * it costs.
  */
 static uint64_t note(struct shm_process *account, uint64_t ns)
 {
-	uint64_t percent =
-		account ? atomic_load_explicit(&account->contention_percent, memory_order_relaxed)
-			: 0;
-
-	if (percent > 100)
-		ns = ns * percent / 100;
+	ns = with_waits(account, ns);
 	if (account)
 		atomic_fetch_add_explicit(&account->overhead_ns, ns, memory_order_relaxed);
 	return ns;
@@ -148,10 +161,34 @@ uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns)
 	return part_of(elapsed_ns, bucket.gpu_ppm);
 }
 
-void budget_set_worked(double share)
+static void set_worked(double share)
 {
 	atomic_store_explicit(&bucket.worked_ppm, (uint32_t)(share < 1 ? share * 1e6 : 1e6),
 			      memory_order_relaxed);
+}
+
+void budget_set_worked(double share)
+{
+	atomic_store_explicit(&bucket.worked_is_told, true, memory_order_relaxed);
+	set_worked(share);
+}
+
+void budget_look_at_work(uint64_t now_ns, uint64_t (*cpu_clock)(void))
+{
+	uint64_t then_ns = atomic_load_explicit(&bucket.looked_ns, memory_order_relaxed);
+	uint64_t cpu_ns, before_ns;
+
+	if (now_ns < then_ns + LOOK_AT_WORK_NS ||
+	    atomic_load_explicit(&bucket.worked_is_told, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong_explicit(&bucket.looked_ns, &then_ns, now_ns,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	cpu_ns = cpu_clock();
+	before_ns = atomic_exchange_explicit(&bucket.looked_cpu_ns, cpu_ns, memory_order_relaxed);
+	if (before_ns > cpu_ns) /* a forked child's begins anew */
+		before_ns = 0;
+	set_worked((double)with_waits(session_process(), cpu_ns - before_ns) /
+		   (double)(now_ns - then_ns));
 }
 
 uint64_t budget_worked_ns(uint64_t elapsed_ns)
@@ -223,6 +260,7 @@ int64_t budget_credit_at(uint64_t now_ns)
 
 	if (!bucket.bounded)
 		return INT64_MAX;
+	budget_look_at_work(now_ns, stamp_process_cpu);
 	/* Who moves the mark gets the credit for the time that it passed. */
 	if (now_ns > then &&
 	    atomic_compare_exchange_strong_explicit(&bucket.paid_until_ns, &then, now_ns,

@@ -5,14 +5,14 @@
  *
  * The GPU has a part for itself (gpu_windows.c); this is the rest, for everything else.
  * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
- * a slow minute; the GPU gets what is beyond it.  In a process that uses a GPU only the time
- * counts in which it works: one that waits for requests is not to pay for the wait with each of
- * them.  Events are paid by the lot: an event takes one decrement and one branch, the clock is read
- * at the end of a lot.  What to do when the bucket is overdrawn is for the hooks to know.  Where
- * others have the CPUs as well, what recording takes costs the program more than that: the recorder
- * says how much (shm_process.contention_percent).  What it costs the program from outside is paid
- * from the same credit (shm_process.outside_ns).  The account is kept without a budget, too: the
- * recorder reads it in the process's entry.
+ * a slow minute; the GPU gets what is beyond it.  Only the time counts in which the process works,
+ * by its CPU time and its device's: one that waits for requests is not to pay for the wait with
+ * each of them.  Events are paid by the lot: an event takes one decrement and one branch, the clock
+ * is read at the end of a lot.  What to do when the bucket is overdrawn is for the hooks to know.
+ * Where others have the CPUs as well, what recording takes costs the program more than that: the
+ * recorder says how much (shm_process.contention_percent).  What it costs the program from outside
+ * is paid from the same credit (shm_process.outside_ns).  The account is kept without a budget,
+ * too: the recorder reads it in the process's entry.
  *
  * Any thread, with or without the GIL.  A forked child goes on with its parent's
  * credit, or a program that forks all day would have a fresh one all day.
@@ -105,7 +105,12 @@ static inline void budget_count(struct ring *r, int32_t n)
 uint64_t budget_earned_ns(uint64_t elapsed_ns);     /* at most an hour's */
 uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns); /* likewise, of the GPU's part */
 
-/* Of late the process has worked for so much of the time; all of it until this is called. */
+/*
+ * How much of the time the process has worked of late: by the CPU time that it has taken, and
+ * waited for, looked at now and then with the credit; or as it is told by who knows what its device
+ * does.
+ */
+void budget_look_at_work(uint64_t now_ns, uint64_t (*cpu_clock)(void));
 void budget_set_worked(double share);
 uint64_t budget_worked_ns(uint64_t elapsed_ns); /* of it, by that */
 

@@ -29,7 +29,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static struct ring *join(enum shm_cpu mode, uint32_t ppm)
+static struct ring *join_as_it_works(enum shm_cpu mode, uint32_t ppm)
 {
 	struct recording_options options = {
 		.buffer_bytes = 1u << 20,
@@ -40,6 +40,15 @@ static struct ring *join(enum shm_cpu mode, uint32_t ppm)
 	join_with(&options);
 	budget_set_event_cost(EVENT_PS, HOOK_TICKS);
 	return session_ring();
+}
+
+/* The clock of most tests is not this machine's: by it the process works all the time. */
+static struct ring *join(enum shm_cpu mode, uint32_t ppm)
+{
+	struct ring *r = join_as_it_works(mode, ppm);
+
+	budget_set_worked(1);
+	return r;
 }
 
 static uint64_t account_ns(void)
@@ -170,6 +179,49 @@ static void only_time_in_which_the_process_works_earns(void **state)
 	assert_int_equal(budget_credit_at(start + 3 * SECOND), credit + EARNED / 4 + EARNED);
 	budget_set_worked(0);
 	assert_int_equal(budget_credit_at(start + 9 * SECOND), credit + EARNED / 4 + EARNED);
+}
+
+static uint64_t cpu_ns; /* of a process that never was */
+
+static uint64_t cpu_clock(void)
+{
+	return cpu_ns;
+}
+
+static void a_process_that_waits_for_requests_earns_by_its_cpu_time(void **state)
+{
+	uint64_t start;
+	int64_t credit;
+
+	(void)state;
+	join_as_it_works(SHM_CPU_AUTO, FIVE_PERCENT);
+	start = now() + SECOND;
+	cpu_ns = 3 * SECOND;
+	budget_look_at_work(start, cpu_clock);
+	budget_spend_ns(200 * MS);
+	credit = budget_credit_at(start);
+	cpu_ns += SECOND / 10;
+	budget_look_at_work(start + SECOND, cpu_clock);
+	assert_int_equal(budget_credit_at(start + SECOND), credit + EARNED / 10);
+	/* Not looked at again at once. */
+	cpu_ns += SECOND;
+	budget_look_at_work(start + SECOND + MS, cpu_clock);
+	assert_int_equal(budget_worked_ns(SECOND), SECOND / 10);
+	/* Several threads; a forked child, whose CPU time begins anew. */
+	budget_look_at_work(start + SECOND + 500 * MS, cpu_clock);
+	assert_int_equal(budget_worked_ns(SECOND), SECOND);
+	cpu_ns = 250 * MS;
+	budget_look_at_work(start + 2 * SECOND, cpu_clock);
+	assert_int_equal(budget_worked_ns(SECOND), SECOND / 2);
+	/* It would have worked, but waited for a CPU: as costs are reckoned. */
+	atomic_store(&session_process()->contention_percent, 150);
+	cpu_ns += 250 * MS;
+	budget_look_at_work(start + 2 * SECOND + 500 * MS, cpu_clock);
+	assert_int_equal(budget_worked_ns(SECOND), 3 * SECOND / 4);
+	/* Who knows the device has the last word. */
+	budget_set_worked(0.125);
+	budget_look_at_work(start + 3 * SECOND, cpu_clock);
+	assert_int_equal(budget_worked_ns(SECOND), SECOND / 8);
 }
 
 static void the_gpus_debt_is_everybodys_but_does_not_outlast_it(void **state)
@@ -332,6 +384,7 @@ int main(void)
 		TEST(the_gpu_has_a_part_of_its_own),
 		TEST(what_is_beyond_the_most_that_is_kept_is_the_gpus),
 		TEST(only_time_in_which_the_process_works_earns),
+		TEST(a_process_that_waits_for_requests_earns_by_its_cpu_time),
 		TEST(the_gpus_debt_is_everybodys_but_does_not_outlast_it),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
