@@ -76,14 +76,16 @@ static size_t cause_rows(const struct step_breakdown *b, enum report_detail deta
 	return rows;
 }
 
-static void add_causes(struct buf *out, const struct step_breakdown *b, const char *root,
-		       enum report_detail detail)
+static void add_causes(struct buf *out, const struct step_breakdown *b, const char *time,
+		       const char *root, enum report_detail detail)
 {
 	size_t rows = cause_rows(b, detail);
 	char f[2][TEXT_FIGURE];
 
-	buf_add_str(out, "| what | function | where | detail | per step | share |\n"
-			 "|---|---|---|---|--:|--:|\n");
+	buf_printf(out,
+		   "| what | function | where | detail | %s | share |\n"
+		   "|---|---|---|---|--:|--:|\n",
+		   time);
 	for (size_t i = 0; i < rows; i++) {
 		const struct time_cause *c = &b->causes[i];
 
@@ -171,7 +173,8 @@ void markdown_causes(struct buf *out, const struct analysis *a, enum report_deta
 	if (!b->steps || !b->cause_count)
 		return;
 	buf_add_str(out, "\n## Where the time went\n\n");
-	add_causes(out, b, a->run.root, detail);
+	add_causes(out, b, a->steps[0].source == STEP_WHOLE_RUN ? "time" : "per step", a->run.root,
+		   detail);
 	add_slow(out, &b->slow, a->run.root, detail);
 }
 
