@@ -42,3 +42,20 @@ def test_what_was_recorded_hangs_together(name):
     assert trust["clock_error_us"] < 100
     assert report["gpu"]["busy_share"] + report["gpu"]["idle_share"] == pytest.approx(1)
     assert report["gpu"]["lines"][0]["file"].endswith(name[len("h200_"):] + ".py")
+
+
+def test_the_readme_shows_what_is_printed(inferscope, root):
+    """The block that follows the command there; INFERSCOPE_UPDATE_GOLDEN=1 rewrites it as well."""
+    command = "analyze examples/traces/h200_gpt2_decode.isc"
+    path = os.path.join(root, "README.md")
+    with open(path, encoding="utf-8") as file:
+        before, prompt, rest = file.read().partition("$ inferscope %s\n" % command)
+    shown, fence, after = rest.partition("```\n")
+    done = inferscope(*command.split(), cwd=root)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+    if os.environ.get("INFERSCOPE_UPDATE_GOLDEN") == "1":
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(before + prompt + printed + fence + after)
+        shown = printed
+    assert shown == printed
