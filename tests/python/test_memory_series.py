@@ -81,7 +81,7 @@ def test_a_gigabyte_is_seen_within_a_hundredth(watch):
 
 
 def test_memory_that_was_given_back_is_seen_too(watch):
-    series = watch("settle(); held = touch(200 << 20); settle(); del held; settle(); settle()\n")
+    series = watch("settle(); held = touch(200 << 20); settle(); del held; time.sleep(0.6)\n")
     rss = series.values("rss_bytes")
     assert max(rss) - rss[0] > 198 * MB
     assert rss[-1] - rss[0] < 5 * MB
@@ -162,6 +162,8 @@ os.wait()
         rss = series.of("rss_bytes", process)
         seen = [(value, next(r for t, r in reversed(rss) if t <= time))
                 for time, value in pss.items() if 0.8e9 < time < 2.5e9]
+        if not seen and series.info("memory.held_back") == ["1"]:
+            pytest.skip("no CPU was idle: what makes a program wait was hardly looked at")
         assert seen, "it is read once a second"
         for proportional, resident in seen:
             assert resident > 200 * MB

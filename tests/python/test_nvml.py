@@ -191,6 +191,7 @@ def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
     assert 3 <= len(found["gpu_busy_percent", 0, 1]) <= 5
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("seconds, start_ms", [(8, 55), (6, 40)])
 def test_the_start_is_made_up_for(record_gpu, env, work, seconds, start_ms):
     """A hundredth of a core at most, the start among it, and the figures are there."""
@@ -208,6 +209,7 @@ def test_the_start_is_made_up_for(record_gpu, env, work, seconds, start_ms):
     assert rss[-1].time_ns > (seconds - 1) * 1e9
 
 
+@pytest.mark.measures
 def test_a_short_run_says_what_the_start_took(record_gpu, env, work):
     """No way of looking less often makes up for it: the report says so, and has the figures."""
     record_gpu(sys.executable, WORK.replace("0.8", "2"), env={**env, "NVML_START_MS": "55"})
