@@ -193,6 +193,7 @@ void markdown_blame(struct buf *out, const struct gpu_section *s, const char *ro
 	const struct idle_blame *b = &s->blame;
 	size_t limit = report_rows(detail, b->count, 5, BLAME_ROWS), rows = 0;
 	double in_steps_ns = 0;
+	bool outside = false;
 	char f[3][TEXT_FIGURE];
 
 	if (!s->idle_ns)
@@ -218,15 +219,20 @@ void markdown_blame(struct buf *out, const struct gpu_section *s, const char *ro
 		if (rows && !is_worth_a_row(s, c, in_steps_ns, detail))
 			continue;
 		rows++;
+		outside |= b->steps && !c->in_steps_ns;
 		buf_printf(out, "| %s | ",
 			   c->latency ? "Launch latency" : time_class_title(c->what));
 		add_place(out, &c->where, &c->inner, &c->waited_for, root);
 		buf_printf(out, " | %s | %s | %s |\n", text_duration(f[0], (double)c->ns),
-			   b->steps ? text_duration(f[1], (double)c->in_steps_ns / (double)b->steps)
-				    : "",
+			   b->steps && c->in_steps_ns
+				   ? text_duration(f[1], (double)c->in_steps_ns / (double)b->steps)
+				   : "",
 			   text_share(f[2], (double)c->ns, (double)s->idle_ns));
 	}
 	markdown_more(out, rows, b->count);
-	buf_add_str(out, "\nEach gap in the GPU's work is blamed on what the thread did that "
-			 "launched the work after it.\n");
+	buf_printf(
+		out,
+		"\nEach gap in the GPU's work is blamed on what the thread did that launched the "
+		"work after it.%s\n",
+		outside ? " Nothing per step: outside of the steps, or in warm-up." : "");
 }
