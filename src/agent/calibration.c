@@ -47,7 +47,7 @@ static double choose(double *values, size_t but)
 /* A name of the package: inferscope.NAME. */
 static PyObject *of_package(const char *name)
 {
-	PyObject *package = py.Dict_GetString(py.ImportedModules(), "inferscope");
+	PyObject *package = py_module("inferscope");
 
 	return package ? py.GetAttr(package, name) : NULL;
 }

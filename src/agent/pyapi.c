@@ -93,6 +93,18 @@ PyObject *py_call_sys(const char *name)
 	return result;
 }
 
+PyObject *py_modules(void)
+{
+	return py.IsFinalizing && py.IsFinalizing() ? NULL : py.ImportedModules();
+}
+
+PyObject *py_module(const char *name)
+{
+	PyObject *modules = py_modules();
+
+	return modules ? py.Dict_GetString(modules, name) : NULL;
+}
+
 PyObject *py_current_frame(void)
 {
 	return py_call_sys("_getframe");
@@ -100,8 +112,7 @@ PyObject *py_current_frame(void)
 
 PyObject *py_held(const char *module_name, const char *name)
 {
-	PyObject *modules = py.ImportedModules(), *found = NULL;
-	PyObject *module = modules ? py.Dict_GetString(modules, module_name) : NULL;
+	PyObject *module = py_module(module_name), *found = NULL;
 	PyObject *dict = module ? py.Object_Dict(module, NULL) : NULL;
 
 	if (dict && py_is(dict, py.DictType))

@@ -119,7 +119,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(void, DecRef, "Py_DecRef", (PyObject *))                                                 \
 	X(const char *, GetVersion, "Py_GetVersion", (void))                                       \
 	X(PyObject *, Import, "PyImport_ImportModule", (const char *))                             \
-	X(PyObject *, ImportedModules, "PyImport_GetModuleDict", (void)) /* borrowed */            \
+	X(PyObject *, ImportedModules, "PyImport_GetModuleDict", (void)) /* py_modules() */        \
 	X(PyObject *, Module_Create, "PyModule_Create2", (struct py_module_def *, int))            \
 	X(PyObject *, Type_FromSpec, "PyType_FromSpec", (struct py_type_spec *))                   \
 	X(int, Type_IsSubtype, "PyType_IsSubtype", (PyObject *, PyObject *))                       \
@@ -262,6 +262,15 @@ static inline bool py_is(PyObject *object, PyObject *type)
 
 /* sys.NAME(); a new reference, or NULL with an exception set. */
 PyObject *py_call_sys(const char *name);
+
+/*
+ * sys.modules, borrowed.  NULL: Python ends.  Destructors run when all modules are gone, too, and
+ * to ask for them then is fatal.
+ */
+PyObject *py_modules(void);
+
+/* A module that the program has imported, borrowed; NULL: it has not, or Python ends. */
+PyObject *py_module(const char *name);
 
 /* The frame that runs now: sys._getframe(); NULL with an exception set. */
 PyObject *py_current_frame(void);

@@ -10,11 +10,11 @@ static PyObject *module_name;
 /* asyncio's C part, once the workload has imported it. */
 static bool find_asyncio(void)
 {
-	PyObject *module;
+	PyObject *modules = py_modules(), *module;
 
 	if (!module_name)
 		module_name = py.Unicode_Intern("_asyncio");
-	module = module_name ? py.Dict_Get(py.ImportedModules(), module_name) : NULL;
+	module = modules && module_name ? py.Dict_Get(modules, module_name) : NULL;
 	if (!module || module == py.None)
 		return false;
 	current_tasks = py.GetAttr(module, "_current_tasks");

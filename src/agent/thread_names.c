@@ -8,7 +8,7 @@
 
 static PyObject *lookup_thread(void)
 {
-	PyObject *threading = py.Dict_GetString(py.ImportedModules(), "threading");
+	PyObject *threading = py_module("threading");
 	PyObject *active = threading ? py.GetAttr(threading, "_active") : NULL;
 	PyObject *ident = py.Long_FromUnsigned(py.ThreadIdent());
 	PyObject *thread = active && ident ? py.Dict_Get(active, ident) : NULL;

@@ -60,16 +60,13 @@ static const struct {
 
 static bool is_loaded(const char *module)
 {
-	PyObject *modules = py.ImportedModules();
-
-	return modules && py.Dict_GetString(modules, module);
+	return py_module(module) != NULL;
 }
 
 /* PyTorch's dict of this name, a new reference; NULL: it has none, or not yet. */
 static PyObject *find_dict(const char *name)
 {
-	PyObject *modules = py.ImportedModules();
-	PyObject *module = modules ? py.Dict_GetString(modules, MODULE) : NULL; /* borrowed */
+	PyObject *module = py_module(MODULE);
 	PyObject *dict = module ? py.GetAttr(module, name) : NULL;
 
 	if (dict && !py_is(dict, py.DictType)) {

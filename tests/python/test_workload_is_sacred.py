@@ -61,6 +61,23 @@ def test_every_way_to_end(both, ending, status):
     assert result[1].startswith(b"on standard output\n")
 
 
+def test_what_runs_when_all_modules_are_gone(both):
+    """A destructor in the interpreter's last collection; the thread's name is not known by then."""
+    assert both("""
+        import os, sys
+        class Last:
+            def __init__(self):
+                self.me, self.write = self, os.write
+                self.functions = [eval("lambda: %d" % i) for i in range(1000)]
+            def __del__(self):
+                for function in self.functions * 20:
+                    function()
+                self.write(2, b"last")
+        sys.last_of_all = Last()
+        assert "threading" not in sys.modules
+    """)[2] == b"last"
+
+
 def test_a_syntax_error_is_told_by_python(both):
     status, _, err = both("def f(:\n")
     assert status == 1 and b"SyntaxError" in err
