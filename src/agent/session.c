@@ -136,17 +136,8 @@ void session_publish_python(const struct shm_python *where)
 		write_python(self);
 }
 
-static int register_process(struct session *s)
+static void fill_in(struct shm_process *p, const struct session *s)
 {
-	uint32_t index = claim(s->processes, sizeof(*s->processes), s->header->processes);
-	struct shm_process *p;
-
-	atomic_store_explicit(&process_index, index, memory_order_release);
-	if (index == NO_PROCESS) {
-		atomic_fetch_add_explicit(&s->header->no_process, 1, memory_order_relaxed);
-		return -1;
-	}
-	p = &s->processes[index];
 	p->pid = number_in_proc("/proc/self", (uint32_t)getpid());
 	p->parent_pid = p->pid == (uint32_t)getpid() ? (uint32_t)getppid() : 0;
 	atomic_store_explicit(&p->python_version, version_of_python, memory_order_relaxed);
@@ -167,8 +158,29 @@ static int register_process(struct session *s)
 	if (python_known)
 		write_python(p);
 	read_command_line(p->name, sizeof(p->name));
-	/* Pairs with the acquire in update_processes(): the entry is complete. */
-	atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);
+}
+
+/* Two threads of a forked child may come at once: whose entry is complete first, it is his. */
+static int register_process(struct session *s)
+{
+	uint32_t index = claim(s->processes, sizeof(*s->processes), s->header->processes);
+	uint32_t none = NO_PROCESS;
+	struct shm_process *p;
+
+	if (index == NO_PROCESS) {
+		atomic_fetch_add_explicit(&s->header->no_process, 1, memory_order_relaxed);
+		return -1;
+	}
+	p = &s->processes[index];
+	fill_in(p, s);
+	/* Pairs with the acquire in session_process(); in update_processes(): the entry is
+	 * complete.
+	 */
+	if (atomic_compare_exchange_strong_explicit(&process_index, &none, index,
+						    memory_order_release, memory_order_relaxed))
+		atomic_store_explicit(&p->state, SHM_LIVE, memory_order_release);
+	else
+		atomic_store_explicit(&p->state, SHM_UNUSED, memory_order_release);
 	return 0;
 }
 
@@ -180,16 +192,55 @@ static void in_forked_child(void)
 	if (have_key)
 		pthread_setspecific(thread_end_key, NULL);
 	atomic_flag_clear_explicit(&joining, memory_order_relaxed); /* whoever did is not here */
+	for (struct session *s = earlier_sessions; s; s = s->earlier)
+		atomic_store_explicit(&s->rings, 0, memory_order_relaxed);
 	if (session_process()) {
 		atomic_store_explicit(&process_index, NO_PROCESS, memory_order_relaxed);
 		atomic_store_explicit(&unregistered, true, memory_order_relaxed);
 	}
 }
 
+/*
+ * What is not recorded to any more gives back its blocks with its last ring: nothing else leads to
+ * them.  The rest stays mapped: who has just found it on reads its header, and accounts are in its
+ * tables.
+ */
+static void forsake(struct session *s)
+{
+	uintptr_t page, at, end;
+
+	/* Sequentially consistent, as all that counts rings and ends sessions: who comes last sees
+	 * that it is. */
+	if (atomic_load(&s->rings) || atomic_load(&session_current) == s ||
+	    atomic_exchange(&s->is_forsaken, true))
+		return;
+	page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	at = ((uintptr_t)s->blocks + page - 1) / page * page;
+	end = (uintptr_t)s->header + s->bytes;
+	munmap((void *)at, end - at);
+}
+
+static void give_up_ring(struct session *s)
+{
+	atomic_fetch_sub(&s->rings, 1);
+	forsake(s);
+}
+
+/* False: it was left, and there must be no more rings. */
+static bool may_have_ring(struct session *s)
+{
+	atomic_fetch_add(&s->rings, 1);
+	if (atomic_load(&session_current) == s)
+		return true;
+	give_up_ring(s);
+	return false;
+}
+
 static void at_thread_end(void *ring)
 {
 	struct ring *r = ring;
-	struct shm_thread *t = &r->session->threads[r->thread];
+	struct session *s = r->session;
+	struct shm_thread *t = &s->threads[r->thread];
 
 	void (*last_words)(struct ring *) =
 		atomic_load_explicit(&session_thread_ends, memory_order_relaxed);
@@ -207,6 +258,16 @@ static void at_thread_end(void *ring)
 	free(r->layers);
 	free(r->scopes);
 	free(r);
+	give_up_ring(s);
+}
+
+/* The ring of a session that this process has left, or leaves now. */
+static void end_ring(struct ring *r)
+{
+	session_my_ring = NULL;
+	at_thread_end(r);
+	if (have_key)
+		pthread_setspecific(thread_end_key, NULL);
 }
 
 static void set_up_once(void)
@@ -239,18 +300,18 @@ static struct ring *begin_ring(struct session *s)
 	struct shm_thread *t;
 	uint32_t index;
 
-	if (atomic_load_explicit(&unregistered, memory_order_relaxed) &&
-	    atomic_exchange_explicit(&unregistered, false, memory_order_acq_rel) &&
-	    register_process(s))
-		atomic_store_explicit(&session_current, NULL, memory_order_release);
+	if (atomic_load_explicit(&unregistered, memory_order_relaxed)) {
+		if (register_process(s))
+			atomic_store_explicit(&session_current, NULL, memory_order_release);
+		atomic_store_explicit(&unregistered, false, memory_order_relaxed);
+	}
 	self = session_process();
 	if (!self)
 		return NULL;
-	if (r) { /* of a session that this process has left */
-		session_my_ring = NULL;
-		at_thread_end(r);
-		pthread_setspecific(thread_end_key, NULL);
-	}
+	if (r && !r->alone)
+		end_ring(r);
+	if (!may_have_ring(s))
+		return NULL;
 	index = claim_thread(s);
 	r = index == UINT32_MAX ? NULL : malloc(ring_bytes(s));
 	if (!r) {
@@ -258,6 +319,7 @@ static struct ring *begin_ring(struct session *s)
 			atomic_store_explicit(&s->threads[index].state, SHM_UNUSED,
 					      memory_order_release);
 		atomic_fetch_add_explicit(&self->no_thread, 1, memory_order_relaxed);
+		give_up_ring(s);
 		return NULL;
 	}
 	ring_init(r, s, index);
@@ -400,7 +462,7 @@ static struct session *session_map(const char *where)
 	close(fd);
 	if (h == MAP_FAILED)
 		return NULL;
-	s = header_is_sound(h, (uint64_t)st.st_size, token) ? malloc(sizeof(*s)) : NULL;
+	s = header_is_sound(h, (uint64_t)st.st_size, token) ? calloc(1, sizeof(*s)) : NULL;
 	if (!s) {
 		munmap(h, (size_t)st.st_size);
 		return NULL;
@@ -444,7 +506,7 @@ struct session *session_map_ahead(const char *where)
 
 static int join(const char *where, uint32_t python_version)
 {
-	struct session *s;
+	struct session *s, *old;
 
 	if (session_on())
 		return -1;
@@ -452,6 +514,7 @@ static int join(const char *where, uint32_t python_version)
 	if (!s)
 		return -1;
 	version_of_python = python_version;
+	atomic_store_explicit(&process_index, NO_PROCESS, memory_order_relaxed);
 	atomic_store_explicit(&homeless, 0, memory_order_relaxed);
 	budget_start(s->header);
 	if ((activity(s) != SHM_ON && activity(s) != SHM_ASKING) || register_process(s)) {
@@ -461,7 +524,9 @@ static int join(const char *where, uint32_t python_version)
 	s->earlier = earlier_sessions;
 	earlier_sessions = s;
 	session_epoch++;
-	atomic_store_explicit(&session_current, s, memory_order_release);
+	old = atomic_exchange(&session_current, s);
+	if (old) /* the recorder ended it */
+		forsake(old);
 	return 0;
 }
 
@@ -493,8 +558,13 @@ bool session_becomes_python(uint32_t python_version)
 void session_leave(void)
 {
 	struct shm_process *self = session_process();
+	struct session *s = atomic_exchange(&session_current, NULL);
+	struct ring *r = session_my_ring;
 
+	if (r && r->session == s && !r->alone)
+		end_ring(r);
 	if (self)
 		atomic_store_explicit(&self->state, SHM_ENDED, memory_order_release);
-	atomic_store_explicit(&session_current, NULL, memory_order_release);
+	if (s)
+		forsake(s);
 }

@@ -24,9 +24,11 @@ struct session {
 	_Atomic uint64_t *block_state;
 	_Atomic uint64_t *block_begun;
 	struct shm_block *blocks;
-	struct session *earlier; /* joined before this one */
-	char path[64];           /* of its memory */
-	uint64_t inode;          /* likewise */
+	_Atomic uint32_t rings;   /* that write to them */
+	_Atomic bool is_forsaken; /* and they are no longer mapped */
+	struct session *earlier;  /* joined before this one */
+	char path[64];            /* of its memory */
+	uint64_t inode;           /* likewise */
 };
 
 /*
@@ -34,8 +36,9 @@ struct session {
  * process; python_version is PY_VERSION_HEX, 0 in a native program.  0, or -1
  * where there is none, it is over, it is another user's, or we have more rights
  * than our caller (errno is ENOMEM where it is ours and cannot be mapped).  Another session
- * may be joined after session_leave(); the old one stays mapped, because a
- * thread may still be writing to it (the recorder empties it).
+ * may be joined after session_leave().  The blocks of the old one are mapped until its last
+ * ring is let go, for a thread may still be writing (the recorder empties them); its tables, some
+ * MB, stay.
  */
 int session_join(const char *where, uint32_t python_version);
 
@@ -49,7 +52,10 @@ void session_unmap(struct session *s); /* NULL is a no-op; not for one that was 
  */
 bool session_becomes_python(uint32_t python_version);
 
-/* Stops recording in this process.  Rings of running threads are let go at their next event. */
+/*
+ * Stops recording in this process.  The calling thread's ring is let go, those of others at their
+ * next event.
+ */
 void session_leave(void);
 
 extern _Atomic(struct session *) session_current; /* NULL: not recording */

@@ -449,7 +449,8 @@ void world_set_up(uint32_t threads, uint32_t blocks, bool keep_newest)
 	area.process_count = PROCESSES;
 	area.thread_count = threads;
 	area.block_count = area.wanted = blocks;
-	atomic_store(&session_current, NULL);
+	/* Or each execution's would lie elsewhere, and be other memory to the model. */
+	free(atomic_exchange(&session_current, NULL));
 	if (drain_new(&world_drain, &area, &ticks, NULL, keep_newest, &err))
 		abort();
 }

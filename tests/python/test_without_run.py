@@ -27,6 +27,24 @@ def wait_for(path, seconds=10):
         time.sleep(0.02)
 
 
+def test_again_and_again_takes_no_room(python, own):
+    """Each recording maps a buffer of 100 MB."""
+    own(python, """
+        import inferscope, os
+        def turn():
+            inferscope.start("r.json", trace="t.isc")
+            inferscope.stop()
+        def size():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        turn()
+        before = size()
+        for _ in range(5):
+            turn()
+        assert size() - before < 100 << 20, size() - before
+    """)
+
+
 def test_start_and_stop(python, own, work, read_trace):
     done = own(python, """
         import inferscope, json, sys
