@@ -23,6 +23,7 @@ static __thread struct {
 	unsigned depth;
 	unsigned subscription; /* that depth was counted in */
 	bool ignored;          /* see gpu_is_changing() */
+	bool works;            /* it gives the device something to do */
 
 	/*
 	 * A launch is over in microseconds, and meanwhile the driver has the nearest
@@ -175,6 +176,12 @@ static COLD void on_enter(struct ring *r, struct cuda_call_entry *call,
 	ring_push_payload(r, RECORD_CUDA_ENTER, name_id(r, call), payload, (uint32_t)n);
 }
 
+static bool is_work(enum cuda_call what)
+{
+	return what == CUDA_CALL_LAUNCH || what == CUDA_CALL_GRAPH_LAUNCH ||
+	       what == CUDA_CALL_COPY || what == CUDA_CALL_MEMSET;
+}
+
 static void on_exit_of(struct ring *r, const struct cupti_callback_data *data)
 {
 	if (in.launch)
@@ -207,6 +214,7 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 			return;
 		}
 		call = cuda_call_find(domain, id);
+		in.works = call && is_work(call->what);
 		r = call ? session_ring() : NULL;
 		if (r && call->what == CUDA_CALL_LAUNCH)
 			begin_launch(r, call);
@@ -217,7 +225,7 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 	/* Switched on in the middle of a call, or nested. */
 	if (!in.depth || --in.depth || in.ignored)
 		return;
-	gpu_note_call();
+	gpu_note(in.works ? GPU_NEWS_WORK : GPU_NEWS_CALL);
 	r = session_ring();
 	if (r)
 		on_exit_of(r, data);

@@ -30,7 +30,7 @@ enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
 
 static HOT_DATA _Atomic int phase;
 static _Atomic int owner;              /* pid: a forked child has no CUDA */
-static HOT_DATA _Atomic int unflushed; /* calls were made since the last flush */
+static HOT_DATA _Atomic int unflushed; /* enum gpu_news since the last flush */
 
 HOT bool gpu_is_on(void)
 {
@@ -42,11 +42,41 @@ bool gpu_is_over(void)
 	return atomic_load_explicit(&phase, memory_order_relaxed) == GPU_OFF;
 }
 
-HOT void gpu_note_call(void)
+HOT void gpu_note(enum gpu_news news)
 {
 	/* Written once, its line stays shared with the thread that flushes. */
-	if (!atomic_load_explicit(&unflushed, memory_order_relaxed))
-		atomic_store_explicit(&unflushed, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&unflushed, memory_order_relaxed) < (int)news)
+		atomic_store_explicit(&unflushed, (int)news, memory_order_relaxed);
+}
+
+/*
+ * CUPTI and the driver take themselves down with the process, and whoever calls them meanwhile may
+ * crash.  So what our threads do with them is done in turns, and from the end on there are none.
+ */
+static _Atomic bool ends;
+static _Atomic bool in_turn;
+
+/* False: the process ends. */
+static bool begin_turn(void)
+{
+	atomic_store(&in_turn, true);
+	if (!atomic_load(&ends)) /* or else wait_for_turn() sees that it is one */
+		return true;
+	atomic_store(&in_turn, false);
+	return false;
+}
+
+static void end_turn(void)
+{
+	atomic_store(&in_turn, false);
+}
+
+static void wait_for_turn(uint64_t until_ns)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	while (atomic_load(&in_turn) && stamp_monotonic() < until_ns)
+		nanosleep(&pause, NULL);
 }
 
 /* Writes a change of state; any thread. */
@@ -136,16 +166,15 @@ static int start_thread(void *(*run)(void *), void *argument)
  * the program.  A buffer that CUPTI's thread got hold of before is none of the flush's: it
  * is waited for as well.  Returns an enum cupti_result, or FLUSHING: it takes longer.
  */
-static int flush_within(int milliseconds)
+static int flush_until(uint64_t until_ns)
 {
 	static _Atomic int result;
 	struct timespec pause = { 0, 1000000 };
-	uint64_t until = stamp_monotonic() + (uint64_t)milliseconds * 1000000u;
 
 	atomic_store(&result, FLUSHING);
-	if (start_thread(flush, (void *)&result))
+	if (stamp_monotonic() >= until_ns || start_thread(flush, (void *)&result))
 		return FLUSHING;
-	while (stamp_monotonic() < until &&
+	while (stamp_monotonic() < until_ns &&
 	       (atomic_load(&result) == FLUSHING || gpu_activity_in_hand()))
 		nanosleep(&pause, NULL);
 	return gpu_activity_in_hand() ? FLUSHING : atomic_load(&result);
@@ -166,35 +195,63 @@ static void *flush_now_and_then(void *unused)
 	(void)unused;
 	while (session_on()) {
 		nanosleep(&pause, NULL);
+		if (!begin_turn())
+			return NULL;
 		quiet = atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed) ? 0
 										      : quiet + 1;
 		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
 			cupti.FlushAll(0);
 		gpu_windows_turn();
+		end_turn();
 	}
 	/* The recording is over and the program runs on: CUPTI costs it nothing any more. */
-	if (atomic_load(&owner) != getpid())
+	if (atomic_load(&owner) != getpid() || !begin_turn())
 		return NULL;
 	was = atomic_exchange(&phase, GPU_OFF);
 	if (was == GPU_ON)
 		gpu_activity_stop();
 	if (was != GPU_OFF)
 		gpu_callbacks_stop();
+	end_turn();
 	return NULL;
 }
 
-void gpu_fetch_last(void)
+static uint64_t end_of_patience(void)
+{
+	return stamp_monotonic() + END_FLUSH_MS * 1000000ull;
+}
+
+static void fetch_last(uint64_t until_ns)
 {
 	int result;
 
 	if (!gpu_is_on() || !session_on() || atomic_load(&owner) != getpid())
 		return;
-	result = flush_within(END_FLUSH_MS);
+	result = flush_until(until_ns);
 	if (result == FLUSHING)
 		gpu_stop("the last GPU work is missing: CUPTI did not hand it over within 2 "
 			 "seconds");
 	else if (result)
 		gpu_stop_for("the last GPU work is missing: CUPTI did not hand it over", result);
+}
+
+void gpu_fetch_last(void)
+{
+	fetch_last(end_of_patience());
+}
+
+void gpu_end(void)
+{
+	uint64_t until_ns = end_of_patience();
+	bool again = atomic_exchange(&ends, true);
+
+	/* What was fetched when Python ended is not asked for again when its libraries do. */
+	if (again && (gpu_is_over() ||
+		      atomic_load_explicit(&unflushed, memory_order_relaxed) < GPU_NEWS_WORK))
+		return;
+	atomic_store_explicit(&unflushed, 0, memory_order_relaxed);
+	wait_for_turn(until_ns);
+	fetch_last(until_ns);
 }
 
 /* Calls that began while CUPTI changed hands the last time: all between these two. */
@@ -259,7 +316,7 @@ static void let_go(enum gpu_pause_reason reason, const char *text)
 	atomic_store(&changes, false);
 	if (reason == GPU_PAUSE_BUDGET) /* nobody waits for it */
 		nanosleep(&pause, NULL);
-	flush_within(END_FLUSH_MS);
+	flush_until(end_of_patience());
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
 		say(GPU_STATE_PAUSED, text);
 }
@@ -313,9 +370,11 @@ void gpu_resume(enum gpu_pause_reason reason)
 static void in_forked_child(void)
 {
 	atomic_store_explicit(&phase, GPU_OFF, memory_order_relaxed);
+	atomic_store_explicit(&ends, false, memory_order_relaxed);
+	atomic_store_explicit(&in_turn, false, memory_order_relaxed);
 }
 
-static void begin(void)
+static void begin_recording(void)
 {
 	uint64_t began_ns = stamp_monotonic();
 	struct session *s;
@@ -350,14 +409,24 @@ static void begin(void)
 	if (py.version && !frames_known() && session_process())
 		atomic_store_explicit(&session_process()->no_lines, 1, memory_order_relaxed);
 	pthread_atfork(NULL, NULL, in_forked_child);
-	atexit(gpu_fetch_last);
+	atexit(gpu_end);
 	start_thread(flush_now_and_then, NULL);
 	budget_spend_once_ns(stamp_monotonic() - began_ns);
+}
+
+/* In the thread of ahead.c the process may be about to end. */
+static void begin(void)
+{
+	if (!begin_turn())
+		return;
+	begin_recording();
+	end_turn();
 }
 
 /* Called by the CUDA driver while it initialises itself.  1: all is well, whatever it is. */
 int InitializeInjection(void)
 {
+	atomic_store(&ends, false); /* an earlier Python may have ended, the program has not */
 	if (session_on() || !ahead_wait(AHEAD_GPU, getenv(SHM_ENV), begin))
 		begin();
 	return 1;

@@ -25,15 +25,22 @@ bool gpu_is_changing(void);
 void gpu_ignore_call(uint32_t correlation);
 bool gpu_is_ignored(uint32_t correlation);
 
-/* A CUDA call was made: there may be something to fetch. */
-void gpu_note_call(void);
+/* A CUDA call was made: there may be something to fetch; if it gave the device work there is. */
+enum gpu_news { GPU_NEWS_CALL = 1, GPU_NEWS_WORK = 2 };
+void gpu_note(enum gpu_news news);
 
 /* No more of it in this process: a second device got work, or CUPTI returned an error. */
 void gpu_stop(const char *text);
 void gpu_stop_for(const char *what, int result);
 
-/* The end of the recording or of the process: fetches what the device has done, within 2 s. */
+/* The end of the recording: fetches what the device has done, within 2 s. */
 void gpu_fetch_last(void);
+
+/*
+ * The end of the process, or of its Python, which comes before: likewise.  From then on no thread
+ * of ours has anything to do with CUPTI.
+ */
+void gpu_end(void);
 
 /*
  * Let go of CUPTI, and take it again when nobody asks for the pause any more.  The

@@ -22,6 +22,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 
 static char session_text[257]; /* of the recording that was asked for last */
 static bool lies_ahead;        /* and it has not begun: --delay */
+static bool end_is_told;       /* Py_AtExit() has our function */
 
 static bool wants_samples(const struct session *s)
 {
@@ -80,6 +81,14 @@ static void begin(void)
 	py.GILState_Release(gil);
 }
 
+/* Python has ended; its libraries are still there. */
+static void at_python_end(void)
+{
+	end_is_told = false; /* CPython calls it once */
+	ahead_cancel();
+	gpu_end();
+}
+
 /*
  * attach(session: str) -> bool: join a recording and start the hooks it asks
  * for, at once or when it begins.  MemoryError: there is one, but this process
@@ -95,11 +104,11 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	/* Here, where Python has a frame to compare with.  Where it fails there are no lines. */
 	frames_init();
 	outside_look();
+	if (!end_is_told)
+		end_is_told = !py.AtExit(at_python_end);
 	lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
 	if (lies_ahead) {
 		calls_prepare();
-		/* A Python that has ended has no GIL to ask for. */
-		py.AtExit(ahead_cancel);
 		py_drop(py.Import("gc")); /* its import is not the program's to see in the report */
 		py.Err_Clear();
 		return py.Bool_From(1);

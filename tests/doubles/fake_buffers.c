@@ -87,6 +87,8 @@ void fake_buffers_add(const struct fake_activity *a, int64_t to_client_clock)
 		      fake_record_bytes(fake_version(), FAKE_STRANGE);
 	struct buffer *b;
 
+	if (a->kind != FAKE_DEVICE)
+		fake_first_activity();
 	shifted.start = (uint64_t)((int64_t)a->start + to_client_clock);
 	shifted.end = (uint64_t)((int64_t)a->end + to_client_clock);
 	pthread_mutex_lock(&lock);

@@ -45,12 +45,44 @@ static unsigned long count_call(const char *function)
 	return 0;
 }
 
+static _Atomic bool ended;
+
+static void end_for(unsigned long ms)
+{
+	struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+
+	if (!ms)
+		return;
+	atomic_store(&ended, true);
+	nanosleep(&t, NULL);
+}
+
+static void end_early(void)
+{
+	end_for(strtoul(setting("FAKE_CUPTI_END_EARLY"), NULL, 10));
+}
+
+static __attribute__((destructor)) void end(void)
+{
+	end_for(strtoul(setting("FAKE_CUPTI_END"), NULL, 10));
+}
+
+void fake_first_activity(void)
+{
+	static atomic_flag registered = ATOMIC_FLAG_INIT;
+
+	if (*setting("FAKE_CUPTI_END_EARLY") && !atomic_flag_test_and_set(&registered))
+		atexit(end_early);
+}
+
 int fake_fault(const char *function)
 {
 	unsigned long nth = count_call(function);
 	struct timespec hour = { 3600, 0 };
 	const char *at = setting("FAKE_CUPTI_FAIL");
 
+	if (atomic_load(&ended))
+		abort();
 	if (!strcmp(setting("FAKE_CUPTI_HANG"), function))
 		nanosleep(&hour, NULL);
 	while (*at) {

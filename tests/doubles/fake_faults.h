@@ -11,6 +11,10 @@
  *   FAKE_CUPTI_LATE     1: every other buffer comes at the forced flush only
  *   FAKE_CUPTI_SLOW     ms that its own thread takes to hand a buffer over; a flush does not
  *                       wait for it
+ *   FAKE_CUPTI_END      ms that it takes to end with the process; whoever calls it from then on
+ *                       is aborted
+ *   FAKE_CUPTI_END_EARLY  the same, but it ends by a function of atexit() that it registers with
+ *                       the first activity, and so before those that were registered before
  */
 #ifndef DOUBLES_FAKE_FAULTS_H
 #define DOUBLES_FAKE_FAULTS_H
@@ -30,5 +34,6 @@ bool fake_is_dropped(void); /* each call is one activity */
 bool fake_is_untimed(void); /* likewise */
 bool fake_is_strange(void);
 unsigned fake_slow_ms(void);
+void fake_first_activity(void);
 
 #endif

@@ -36,6 +36,21 @@ def test_every_way_to_end(python, record_gpu, wait, end, status):
     assert only_state(trace).state == gpu_trace.RECORDING
 
 
+@pytest.mark.parametrize("end", ["FAKE_CUPTI_END", "FAKE_CUPTI_END_EARLY"])
+def test_nobody_calls_cupti_while_it_ends_with_the_process(python, record_gpu, end):
+    """CUDA's libraries take their time, and a thread of ours comes by every 200 ms."""
+    trace = record_gpu(python, MANY, 0.3, env={end: "1000"})
+    assert len(trace.kernels) == 1000 and len(trace.calls) == 1001
+    assert only_state(trace).state == gpu_trace.RECORDING
+
+
+def test_nor_at_the_end_of_a_native_program(inferscope, doubles, gpu_env, work):
+    done = inferscope("run", "--quiet", "--trace", "t.isc", "--", doubles.path("native_program"),
+                      env={**gpu_env, "FAKE_CUPTI_END": "1000"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(gpu_trace.load(str(work / "t.isc")).kernels) == 3
+
+
 @pytest.mark.parametrize("wait", ["time.sleep(0.5)", "fake_cuda.free_gil.fake_sync_device()"])
 def test_long_work_that_was_done_before_the_kill(record_gpu, wait):
     """It was under way when the finished work was fetched, and no call follows it."""
