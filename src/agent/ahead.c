@@ -27,9 +27,11 @@ static void taken(void)
 
 static _Atomic int phase;
 static _Atomic(begin_function) slots[AHEAD_SLOTS]; /* NULL: nobody; taken: it was called */
+static _Atomic int served;                         /* of them, the first: they have returned */
 static _Atomic(struct session *) awaited;
 static _Atomic bool gone;
 static pthread_t thread;
+static _Atomic int thread_number; /* gettid(); 0: the kernel has none */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void wait_for_it(const struct session *s)
@@ -48,6 +50,7 @@ static void call_all(void)
 
 		if (begin)
 			begin();
+		atomic_store(&served, i + 1);
 	}
 }
 
@@ -65,6 +68,7 @@ static void *run(void *unused)
 	int waiting = WAITING;
 
 	(void)unused;
+	atomic_store(&thread_number, (int)syscall(SYS_gettid));
 	if (s)
 		wait_for_it(s);
 	if (!atomic_compare_exchange_strong(&phase, &waiting, BEGUN)) {
@@ -82,6 +86,7 @@ static void *run(void *unused)
 static void in_forked_child(void)
 {
 	atomic_store(&phase, IDLE);
+	atomic_store(&thread_number, 0);
 	for (int i = 0; i < AHEAD_SLOTS; i++)
 		atomic_store(&slots[i], NULL);
 }
@@ -98,6 +103,7 @@ static bool start(void)
 	if (!atomic_compare_exchange_strong(&phase, &idle, WAITING))
 		return true; /* there is one */
 	atomic_store(&gone, false);
+	atomic_store(&served, 0);
 	result = own_thread_start(&thread, NULL, run, NULL);
 	if (result)
 		atomic_store(&phase, IDLE);
@@ -138,7 +144,23 @@ void ahead_pause(void)
 		sched_yield();
 	}
 	pthread_join(thread, NULL);
+	own_thread_wait(atomic_load(&thread_number));
 	atomic_store(&phase, IDLE);
+}
+
+bool ahead_begins(enum ahead_slot slot)
+{
+	return atomic_load(&slots[slot]) && atomic_load(&served) <= (int)slot &&
+	       atomic_load(&phase) == BEGUN;
+}
+
+bool ahead_is_counted(void)
+{
+	if (atomic_load(&phase) != IDLE)
+		return true;
+	if (!own_thread_is_counted(atomic_load(&thread_number)))
+		atomic_store(&thread_number, 0); /* it may be another thread's later */
+	return atomic_load(&thread_number) != 0;
 }
 
 void ahead_cancel(void)

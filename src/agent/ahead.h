@@ -27,6 +27,12 @@ bool ahead_wait(enum ahead_slot slot, const char *where, void (*begin)(void));
  */
 void ahead_pause(void);
 
+/* It has begun, and whoever asked in this slot has not yet returned from being called. */
+bool ahead_begins(enum ahead_slot slot);
+
+/* The thread is there, if only for the kernel. */
+bool ahead_is_counted(void);
+
 /* The recording that lies ahead is not waited for any more; nobody is called, unless it has begun.
  */
 void ahead_cancel(void);

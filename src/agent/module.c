@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/calls.h"
 #include "agent/frames.h"
@@ -23,6 +24,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__agent(void);
 static char session_text[257]; /* of the recording that was asked for last */
 static bool lies_ahead;        /* and it has not begun: --delay */
 static bool end_is_told;       /* Py_AtExit() has our function */
+static bool exit_is_told;      /* and Python's atexit */
 
 static bool wants_samples(const struct session *s)
 {
@@ -68,7 +70,8 @@ static void begin(void)
 	struct ring *r;
 	int gil;
 
-	/* Who asks for the GIL of a Python that ends does not come back. */
+	/* Where nobody told on_exit(): who asks for the GIL of a Python that ends does not come
+	 * back. */
 	if (py.IsFinalizing && py.IsFinalizing())
 		return;
 	gil = py.GILState_Ensure();
@@ -81,10 +84,55 @@ static void begin(void)
 	py.GILState_Release(gil);
 }
 
+/*
+ * The thread that waits for the recording is gone; or, if that has just begun, done with Python,
+ * and gone if it has nothing else to do: CUPTI may take it long.
+ */
+static void settle_ahead(void)
+{
+	const struct timespec pause = { 0, 100000 };
+	char *state;
+
+	ahead_pause();
+	if (!ahead_is_counted())
+		return;
+	state = py.Eval_SaveThread();
+	for (int i = 0; ahead_begins(AHEAD_PYTHON) || (i < 100 && ahead_is_counted()); i++)
+		nanosleep(&pause, NULL);
+	py.Eval_RestoreThread(state);
+}
+
+/* Python's atexit: it is about to end, but whole. */
+static PyObject *on_exit(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	settle_ahead();
+	lies_ahead = false;
+	ahead_cancel();
+	return py_new_ref(py.None);
+}
+
+static bool ask_for_exit(void)
+{
+	static struct py_method method = { "inferscope_exit", on_exit, PY_NO_ARGS, NULL };
+	PyObject *module = py.Import("atexit");
+	PyObject *enrol = module ? py.GetAttr(module, "register") : NULL;
+	PyObject *function = enrol ? py.CFunction(&method, NULL, NULL) : NULL;
+	PyObject *done = function ? py.CallWith(enrol, function, NULL) : NULL;
+
+	py_drop(done);
+	py_drop(function);
+	py_drop(enrol);
+	py_drop(module);
+	py.Err_Clear();
+	return done != NULL;
+}
+
 /* Python has ended; its libraries are still there. */
 static void at_python_end(void)
 {
-	end_is_told = false; /* CPython calls it once */
+	end_is_told = exit_is_told = false; /* CPython calls each once */
 	ahead_cancel();
 	gpu_end();
 }
@@ -109,6 +157,8 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
 	if (lies_ahead) {
 		calls_prepare();
+		if (!exit_is_told)
+			exit_is_told = ask_for_exit();
 		py_drop(py.Import("gc")); /* its import is not the program's to see in the report */
 		py.Err_Clear();
 		return py.Bool_From(1);

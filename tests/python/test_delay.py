@@ -235,6 +235,25 @@ def test_a_program_that_ends_before(python, inferscope, write, work):
                       "program.py").returncode == 4
 
 
+def test_the_delay_ends_while_python_does(python, inferscope, doubles, write, work):
+    """The thread that is about to begin comes late to ask for the GIL (doubles/late_thread.c)."""
+    write("""
+        import os, threading, time
+        def doing():
+            with open("/proc/self/task/%s/syscall" % thread) as file:
+                return file.read().split()[0]
+        thread, = [t for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
+        waits = doing()
+        while doing() == waits:
+            time.sleep(0.01)
+        print("bye")
+    """)
+    done = inferscope("run", "--quiet", "--cpu", "sample", "--delay", "1", "--no-trace", "--", "env",
+                      "LD_PRELOAD=" + doubles.path("liblate_thread.so"), "LATE_THREAD_MS=900",
+                      python, work / "program.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
+
+
 def test_the_program_ends_before_the_duration_does(python, run):
     assert run(python, "leaf()\n", "--duration", "60").calls("leaf")
 
