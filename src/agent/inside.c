@@ -38,6 +38,7 @@ static _Atomic bool gone;   /* PAUSING was heard */
 static _Atomic bool paused; /* and is to come back */
 static _Atomic(_Atomic uint32_t *) sleeps_on;
 static pthread_t thread;
+static _Atomic int thread_number; /* gettid() */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Of the thread; those who start it set the first two. */
@@ -285,6 +286,7 @@ static void *run(void *unused)
 	uint32_t question;
 
 	(void)unused;
+	atomic_store(&thread_number, (int)syscall(SYS_gettid));
 	reader.cpu_ns = 0;
 	reader.way = 0;
 	reader.own_files = false;
@@ -378,14 +380,18 @@ static bool stop(void)
 		nanosleep(&(struct timespec){ 0, PATIENCE_NS }, NULL);
 	}
 	pthread_join(thread, NULL);
+	own_thread_wait(atomic_load(&thread_number));
 	atomic_store(&phase, IDLE);
 	return true;
 }
 
-void inside_pause(void)
+bool inside_pause(void)
 {
-	if (stop())
+	bool stopped = stop();
+
+	if (stopped)
 		atomic_store(&paused, true);
+	return stopped;
 }
 
 void inside_resume(void)

@@ -23,10 +23,10 @@ void inside_begin(void);
 bool inside_is_needed(void);
 
 /*
- * Ends the thread for a while; inside_resume() brings it back if there was one.  For forks:
+ * Ends the thread for a while; true: there was one, and inside_resume() brings it back.  For forks:
  * Python from 3.12 on warns of those with several threads.  With the GIL.
  */
-void inside_pause(void);
+bool inside_pause(void);
 void inside_resume(void);
 
 /* The process leaves the recording: ends the thread, before session_leave(). */

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/calls.h"
 #include "agent/frames.h"
@@ -174,24 +176,52 @@ static PyObject *attach(PyObject *module, PyObject *where)
 
 /*
  * fork_begins(), fork_ends(), forked(): for os.register_at_fork(), before and after, in
- * the parent and in the child.  Threads of ours do not live on in forks.
+ * the parent and in the child.  Threads of ours do not live on in forks, and Python warns of a fork
+ * with several threads, from 3.12 on: so they are gone before it.  Some versions (3.12.2 to 3.14)
+ * count behind fork_ends(): threads are back when Python goes on where it forked.
  */
+static struct frame_mark forking; /* the function that forks */
+static bool threads_are_due;      /* behind the fork */
+
 static PyObject *fork_begins(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	ahead_pause();
-	inside_pause();
+	settle_ahead();
+	threads_are_due |= inside_pause() || lies_ahead;
+	forking = frames_newest();
 	return py_new_ref(py.None);
+}
+
+static void bring_threads_back(void)
+{
+	threads_are_due = false;
+	if (lies_ahead)
+		lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
+	inside_resume();
+}
+
+/* In Python's main thread, where it comes by next: maybe in a function of os.register_at_fork(). */
+static int look_whether_forked(void *unused)
+{
+	if (!threads_are_due)
+		return 0;
+	if (frames_newest().frame != forking.frame && frames_is_inside(&forking, true))
+		py.PendingCall_Add(look_whether_forked, unused);
+	else
+		bring_threads_back();
+	return 0;
 }
 
 static PyObject *fork_ends(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	if (lies_ahead)
-		lies_ahead = ahead_wait(AHEAD_PYTHON, session_text, begin);
-	inside_resume();
+	/* Where another thread forks there are several, whatever we do. */
+	if (threads_are_due && (py.version < 0x030c0000 || syscall(SYS_gettid) != getpid()))
+		bring_threads_back();
+	else if (threads_are_due)
+		py.PendingCall_Add(look_whether_forked, NULL);
 	return py_new_ref(py.None);
 }
 
@@ -203,10 +233,13 @@ static PyObject *forked(PyObject *module, PyObject *unused)
 {
 	struct session *s = session_on();
 
+	(void)module;
+	(void)unused;
 	if (s && wants_samples(s) &&
 	    (s->header->cpu_mode == SHM_CPU_SAMPLE || inside_is_needed()) && session_ring())
 		inside_begin();
-	return fork_ends(module, unused);
+	bring_threads_back();
+	return py_new_ref(py.None);
 }
 
 /* detach(): stop the hooks and leave the recording. */
