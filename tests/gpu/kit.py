@@ -20,7 +20,8 @@ OK, FAIL, SKIP = "OK", "FAIL", "SKIP"
 NOTHING = 77  # exit status: all was skipped
 
 Row = namedtuple("Row", "workload check expected got verdict")
-Run = namedtuple("Run", "status stdout stderr seconds end_s")
+# `killed`: the command itself died of a signal; one that runs another says what that died of.
+Run = namedtuple("Run", "status stdout stderr seconds end_s killed", defaults=(False,))
 
 
 def binary():
@@ -79,12 +80,13 @@ def execute(arguments, timeout, cwd=None, env=None):
     try:
         stdout, stderr = process.communicate(timeout=timeout)
         status = shell_status(process.returncode)
+        killed = process.returncode < 0
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         stdout, stderr = process.communicate()
-        status = None
+        status, killed = None, False
     end = time.monotonic()
-    return Run(status, stdout, stderr, end - start, end)
+    return Run(status, stdout, stderr, end - start, end, killed)
 
 
 def truth_of(stdout):

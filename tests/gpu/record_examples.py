@@ -31,12 +31,16 @@ def record(name, command, folder, options, understand=catalogue.said):
     base = os.path.join(folder, name)
     command = kit.recorded(command, base + ".isc", base + ".md", options, budget=())
     done = kit.execute(command, TIMEOUT_S, cwd=folder)
+    whose = " of the recorder" if done.killed else ""
     with open(base + ".log", "w", encoding="utf-8") as file:
         file.write(done.stdout + done.stderr)
+        if done.status != 0:
+            file.write("status%s: %s\n" % (whose, done.status))
     said = understand(done.stdout)
     if done.status != 0 or said is None:
-        last = (done.stderr.strip().splitlines() or [""])[-1]
-        return Row(name, "recorded", "status 0", "status %s: %s" % (done.status, last), FAIL), None
+        last = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or [""])[-1]
+        return Row(name, "recorded", "status 0",
+                   "status%s %s: %s" % (whose, done.status, last), FAIL), None
     size = os.path.getsize(base + ".isc")
     got = "%.1f MB, %d x %.2f ms, %.1f s" % (size / 1e6, said["steps"], said["ms_per_step"],
                                              done.seconds)
@@ -69,6 +73,12 @@ def chosen(words):
             raise ValueError(word)
         runs += [run for run in found if run not in runs]
     return runs
+
+
+def to_keep(rows):
+    """The names of what was recorded, most needed first: what failed cannot be had again."""
+    there = [row for row in rows if row.verdict != SKIP]
+    return [row.workload for row in sorted(there, key=lambda row: row.verdict != FAIL)]
 
 
 def pack(folder, names, out, label="examples", most=None):
@@ -127,8 +137,7 @@ def main():
         comparisons = [row for program in catalogue.programs() for row in compare(program, said)]
         kit.show(comparisons)
         if not problem:
-            names = [row.workload for row in rows if row.verdict != SKIP]
-            for name in pack(folder, names, args.out):
+            for name in pack(folder, to_keep(rows), args.out):
                 comparisons.append(Row(name, "packed", "", "no room", FAIL))
                 kit.show(comparisons[-1:])
     rows += comparisons

@@ -99,7 +99,7 @@ def main():
             kit.show([row])
             sys.stdout.flush()
         if not problem:
-            names = [row.workload for row in rows if row.verdict != SKIP]
+            names = record_examples.to_keep(rows)
             for name in record_examples.pack(folder, names, args.out, "unseen", ARCHIVES):
                 rows.append(Row(name, "packed", "", "no room", FAIL))
                 kit.show(rows[-1:])

@@ -269,10 +269,19 @@ def test_the_truth_is_the_last_line_that_names_its_workload():
     assert kit.truth_of("no JSON\n") is None
 
 
-@pytest.mark.parametrize("code, status", [("import sys; sys.exit(5)", 5),
-                                          ("import os; os.kill(os.getpid(), 15)", 143)])
-def test_a_run_has_the_status_that_a_shell_would_say(code, status):
-    assert kit.execute([sys.executable, "-c", code], 30).status == status
+@pytest.mark.parametrize("code, status, killed", [
+    ("import sys; sys.exit(5)", 5, False),
+    ("import os; os.kill(os.getpid(), 15)", 143, True),
+    ("import sys; sys.exit(139)", 139, False)])  # a recorder whose program crashed
+def test_a_run_has_the_status_that_a_shell_would_say(code, status, killed):
+    done = kit.execute([sys.executable, "-c", code], 30)
+    assert (done.status, done.killed) == (status, killed)
+
+
+def test_what_failed_is_kept_first():
+    rows = [kit.Row("a", "", "", "", kit.OK), kit.Row("b", "", "", "", kit.SKIP),
+            kit.Row("c", "", "", "", kit.FAIL), kit.Row("d", "", "", "", kit.OK)]
+    assert record_examples.to_keep(rows) == ["c", "a", "d"]
 
 
 def test_a_run_that_hangs_is_ended():
