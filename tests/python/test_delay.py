@@ -249,14 +249,16 @@ def test_the_delay_ends_while_python_does(python, inferscope, doubles, write, wo
             with open("/proc/self/task/%s/syscall" % thread) as file:
                 return file.read().split()[0]
         thread, = [t for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
+        while doing() == "running":
+            time.sleep(0.01)
         waits = doing()
-        while doing() == waits:
+        while doing() in (waits, "running"):
             time.sleep(0.01)
         print("bye")
     """)
-    done = inferscope("run", "--quiet", "--cpu", "sample", "--delay", "1", "--no-trace", "--", "env",
-                      "LD_PRELOAD=" + doubles.path("liblate_thread.so"), "LATE_THREAD_MS=900",
-                      python, work / "program.py")
+    done = inferscope("run", "--quiet", "--log-level", "error", "--cpu", "sample", "--delay", "1",
+                      "--no-trace", "--", "env", "LD_PRELOAD=" + doubles.path("liblate_thread.so"),
+                      "LATE_THREAD_MS=900", python, work / "program.py")
     assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
 
 
