@@ -1,6 +1,6 @@
 /*
  * cuBLAS, cuDNN and CUTLASS write into the names of their kernels which
- * instruction does the work.  What a name does not say is not guessed at.
+ * instruction does the work, PyTorch what for.  What a name does not say is not guessed at.
  */
 #include "analyze/kernel_math.h"
 
@@ -45,6 +45,11 @@ static const struct mark marks[] = {
 	{ "implicit_convolve_sgemm", MATH_PLAIN },
 	{ "gemmSN_", MATH_PLAIN },
 	{ "gemmk1_kernel", MATH_PLAIN },
+	/* PyTorch's torch.cat(), copy_() and contiguous(); those of other libraries say so too. */
+	{ "CatArrayBatchedCopy", MATH_NONE },
+	{ "direct_copy_kernel", MATH_NONE },
+	{ "transpose_readWrite", MATH_NONE },
+	{ "batch_transpose", MATH_NONE },
 };
 
 enum kernel_math kernel_math(const char *full_name)

@@ -63,6 +63,7 @@ struct memory_step_figures {
 	size_t steps; /* between the first and the last look; 0: nothing is known */
 	struct memory_per_step minor_faults, major_faults, read_bytes, written_bytes;
 	struct memory_per_step kernel_us; /* CPU time in the kernel */
+	bool huge_pages; /* resident memory rose by more than small pages can explain, repeatedly */
 	double rss_growth_bytes; /* from the first one's begin to the last one's end, for each */
 	struct trend rss;        /* bytes for each step, of the least in as many as make a value */
 	size_t cuda_steps;       /* that were recorded from begin to end */
@@ -161,9 +162,11 @@ struct memory_gpu {
 
 /*
  * What a fault takes at least: a page that is zeroed, and one that comes from a fast disk; and
- * what one of the former takes at most, in a virtual machine.
+ * what one of the former takes at most, in a virtual machine.  A huge page is 512 small ones that
+ * are zeroed.
  */
 #define MEMORY_MINOR_FAULT_NS 250.0
+#define MEMORY_HUGE_FAULT_NS (512 * MEMORY_MINOR_FAULT_NS)
 #define MEMORY_MAJOR_FAULT_NS 50e3
 #define MEMORY_SLOW_FAULT_NS 5000.0
 

@@ -11,6 +11,13 @@
  */
 #define RSS_ERROR_BYTES (64 * 4096.0)
 
+/*
+ * A fault maps a page of 4096 bytes, or up to 16 of a file; more than that is a huge page.  Seen
+ * once it may be a buffer that is kept, seen again it is mapped anew.
+ */
+#define SMALL_FAULT_BYTES (16 * 4096.0)
+#define HUGE_TIMES 2u
+
 /* The steps of a series: of each when it lasted, and room for as many stretches. */
 struct spans {
 	struct series_span *steps; /* in order of their begin */
@@ -128,8 +135,26 @@ static void measure_trend(const struct series *rss, const struct series_span *st
 	trend_judge(out, x, y, values, error);
 }
 
-static void measure_rss(const struct series *rss, double error, const struct spans *spans,
-			struct memory_step_figures *out)
+static bool maps_huge_pages(const struct series *rss, const struct series *faults, double error,
+			    int64_t start_ns, int64_t end_ns)
+{
+	unsigned times = 0;
+
+	for (size_t i = 1; faults && i < rss->count; i++) {
+		const struct series_value *a = &rss->values[i - 1], *b = &rss->values[i];
+		double rise = (double)b->value - (double)a->value - error;
+
+		if (a->time_ns < start_ns || b->time_ns > end_ns)
+			continue;
+		times += rise > SMALL_FAULT_BYTES * (series_at(faults, b->time_ns) -
+						     series_at(faults, a->time_ns)) &&
+			 rise > 0;
+	}
+	return times >= HUGE_TIMES;
+}
+
+static void measure_rss(const struct series *rss, const struct series *faults, double error,
+			const struct spans *spans, struct memory_step_figures *out)
 {
 	int64_t end_ns = INT64_MIN;
 	size_t n = 0;
@@ -147,6 +172,7 @@ static void measure_rss(const struct series *rss, double error, const struct spa
 	out->rss_growth_bytes =
 		(series_at(rss, end_ns) - series_at(rss, spans->room[0].start_ns)) / (double)n;
 	measure_trend(rss, spans->room, n, end_ns, error, &out->rss);
+	out->huge_pages = maps_huge_pages(rss, faults, error, spans->room[0].start_ns, end_ns);
 }
 
 static void measure_cuda(const struct memory_sources *m, uint32_t process,
@@ -183,6 +209,7 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 
 	*out = (struct memory_step_figures){ 0 };
 	measure_rss(series_find(m->series, process, SERIES_RSS, 0),
+		    series_find(m->series, process, SERIES_MINOR_FAULTS, 0),
 		    memory_rss_error(m->series, process), spans, out);
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
 		measure_total(series_find(m->series, process, totals[i].kind, 0), spans,

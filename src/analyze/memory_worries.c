@@ -2,6 +2,8 @@
  * What may be wrong with the memory, and what it is about: a row for each concern.  Limits are
  * shares of the time or of the memory, the same for all programs.
  */
+#include <math.h>
+
 #include "analyze/memory_collect.h"
 
 #define LOST_TIME 0.01 /* of all time: as much as this collector may cost itself */
@@ -157,7 +159,8 @@ static size_t major_faults(const struct analysis *a)
 	return any_step(a, step_major);
 }
 
-/* Time in the kernel that is no more than so many faults take is theirs. */
+/* Time in the kernel that is no more than so many faults take is theirs; of huge pages up to that.
+ */
 double memory_minor_faults_ns(const struct memory_step_figures *m)
 {
 	double faults_ns = m->minor_faults.mean * MEMORY_MINOR_FAULT_NS;
@@ -165,6 +168,8 @@ double memory_minor_faults_ns(const struct memory_step_figures *m)
 
 	if (!m->minor_faults.known)
 		return 0;
+	if (m->huge_pages && kernel_ns > faults_ns)
+		return fmin(kernel_ns, m->minor_faults.mean * MEMORY_HUGE_FAULT_NS);
 	return kernel_ns > faults_ns && kernel_ns <= m->minor_faults.mean * MEMORY_SLOW_FAULT_NS
 		       ? kernel_ns
 		       : faults_ns;
@@ -174,9 +179,9 @@ double memory_minor_faults_ns(const struct memory_step_figures *m)
 static bool step_minor(const struct analysis_step *s)
 {
 	const struct memory_per_step *f = &s->memory.minor_faults;
+	double each_ns = s->memory.huge_pages ? MEMORY_HUGE_FAULT_NS : MEMORY_MINOR_FAULT_NS;
 
-	return f->known && s->mean_ns > 0 &&
-	       f->least * MEMORY_MINOR_FAULT_NS >= LOST_TIME * s->mean_ns &&
+	return f->known && s->mean_ns > 0 && f->least * each_ns >= LOST_TIME * s->mean_ns &&
 	       memory_minor_faults_ns(&s->memory) >= STEP_TIME * s->mean_ns;
 }
 

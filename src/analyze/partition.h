@@ -37,7 +37,7 @@ enum time_class {
 	TIME_GIL_WAIT,
 	TIME_LOCK_WAIT,   /* for a lock, a condition, a queue, a thread */
 	TIME_IO_WAIT,     /* for data or a device, a DataLoader's workers included */
-	TIME_SLEEP,       /* for a time and nothing else: time.sleep() */
+	TIME_SLEEP,       /* for a time to pass: time.sleep(), own_waits.h */
 	TIME_PAGE_FAULTS, /* of the host's running time: memory that had to be mapped first */
 	TIME_COMPILE,     /* torch.compile, CUDA modules and graphs being built */
 	TIME_IDLE,        /* waits for work: nobody in the recorded processes was at it */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/fault_parts.h"
+#include "analyze/own_waits.h"
 #include "analyze/stats.h"
 #include "analyze/step_sweep.h"
 #include "timeline/process_position.h"
@@ -26,6 +27,7 @@ struct job {
 	struct stack_classes classes;
 	struct time_places places;
 	struct look_tracks looks;
+	struct own_waits own_waits;
 	struct device_work device;
 	struct idle_gaps gaps;
 	bool *wanted; /* by thread: it has steps, or ended a gap */
@@ -183,6 +185,7 @@ static int sweep_threads(struct job *j, struct err *err)
 		.analysis = j->analysis,
 		.items = j->items,
 		.looks = &j->looks,
+		.own_waits = &j->own_waits,
 		.device = &j->device,
 		.gaps = &j->gaps,
 		.places = &j->places,
@@ -404,6 +407,20 @@ static int prepare(struct job *j)
 	return idle_gaps_find(&j->gaps, &j->analysis->gpu, &j->places) || choose_threads(j);
 }
 
+static int find_own_waits(struct job *j, struct err *err)
+{
+	const struct own_waits_sources from = {
+		.trace = j->trace,
+		.timeline = j->timeline,
+		.gpu = j->analysis->gpu.timeline,
+		.looks = &j->looks,
+		.classes = &j->classes,
+		.items = j->items,
+	};
+
+	return own_waits_find(&j->own_waits, &from, err);
+}
+
 int partition_collect(struct analysis *a, struct timeline *tl, struct step_items *items,
 		      const struct sample_census *samples, const struct trace *t, struct err *err)
 {
@@ -424,7 +441,8 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 	err_set(err, "out of memory");
 	if (j.wanted && j.alone && !device_work_init(&j.device, &a->gpu) &&
 	    !idle_gaps_init(&j.gaps, a->gpu.section_count, trace_thread_count(t)) && !prepare(&j) &&
-	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !sweep_threads(&j, err)) {
+	    !look_tracks_fill(&j.looks, t, j.wanted, err) && !find_own_waits(&j, err) &&
+	    !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");
 		rc = finish(&j);
 	}
@@ -433,6 +451,7 @@ int partition_collect(struct analysis *a, struct timeline *tl, struct step_items
 	free(j.wanted);
 	free(j.alone);
 	look_tracks_release(&j.looks);
+	own_waits_release(&j.own_waits);
 	device_work_release(&j.device);
 	idle_gaps_release(&j.gaps);
 	time_places_release(&j.places);

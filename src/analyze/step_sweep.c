@@ -67,6 +67,8 @@ static bool is_no_load(const struct sweep *w)
 
 	if (what == TIME_IDLE)
 		return !w->covered || !w->section->marked;
+	if (what == TIME_SLEEP && w->own_wait)
+		return false; /* its work was there */
 	return !w->covered &&
 	       (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT || what == TIME_SLEEP) &&
 	       !sweep_busy_stack(w);
@@ -173,6 +175,7 @@ static void turn(struct sweep *w)
 	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
 	w->holder = track_turn(&w->holders, w->now_ns, &w->next_ns);
 	w->runs = track_turn(&w->running, w->now_ns, &w->next_ns);
+	w->own_wait = track_turn(w->own_waits, w->now_ns, &w->next_ns);
 	w->look = track_turn(w->looks, w->now_ns, &w->next_ns);
 	if (w->look && w->look != look)
 		w->look_class = *stack_classes_of(w->s->classes, w->look->id);
@@ -319,6 +322,7 @@ static int fill(struct sweep *w, bool own)
 	size_t faults;
 
 	w->looks = &w->s->looks->threads[w->thread];
+	w->own_waits = &w->s->own_waits->threads[w->thread];
 	w->holders = w->s->looks->holders;
 	w->running = w->s->looks->running;
 	borrow_gaps(w);
@@ -343,9 +347,9 @@ static void release(struct sweep *w)
 /* A thread that came late has nothing to do with what was before. */
 static void seek(struct sweep *w, int64_t from_ns)
 {
-	struct track *const tracks[] = { &w->calls,   &w->ways,  &w->framework,
-					 &w->gaps,    &w->steps, &w->holders,
-					 &w->running, w->looks,  NULL };
+	struct track *const tracks[] = { &w->calls,    &w->ways,    &w->framework, &w->gaps,
+					 &w->steps,    &w->holders, &w->running,   w->looks,
+					 w->own_waits, NULL };
 
 	w->now_ns = from_ns;
 	for (struct track *const *t = tracks; *t; t++)

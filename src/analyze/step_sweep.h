@@ -13,6 +13,7 @@
 #include "analyze/device_work.h"
 #include "analyze/fault_marks.h"
 #include "analyze/idle_gaps.h"
+#include "analyze/own_waits.h"
 #include "analyze/stack_class.h"
 #include "analyze/step_items.h"
 #include "analyze/thread_tracks.h"
@@ -38,6 +39,7 @@ struct step_sweep {
 	const struct analysis *analysis;
 	const struct step_items *items; /* by thread, then by start */
 	struct look_tracks *looks;
+	struct own_waits *own_waits;
 	struct device_work *device;
 	struct idle_gaps *gaps;
 	struct time_places *places;

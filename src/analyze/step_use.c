@@ -6,6 +6,7 @@
 #include "analyze/analysis.h"
 #include "analyze/gpu_busy.h"
 #include "analyze/kernel_math.h"
+#include "analyze/model_stack.h"
 #include "analyze/stats.h"
 #include "analyze/use_tops.h"
 #include "base/bisect.h"
@@ -108,6 +109,12 @@ static void add(struct use_sum *s, int64_t ns, uint64_t bytes)
 	s->ns = stats_add(s->ns, ns);
 }
 
+static void use_move(struct user *u, int64_t ns, uint32_t stack)
+{
+	u->out->moved_ns = stats_add(u->out->moved_ns, ns);
+	use_tops_add(&u->tops, USE_MOVED, stack, ns, 0);
+}
+
 static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns, uint32_t stack)
 {
 	struct step_use *out = u->out;
@@ -129,6 +136,9 @@ static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns,
 	case MATH_PLAIN:
 		out->matrix_plain_ns = stats_add(out->matrix_plain_ns, ns);
 		use_tops_add(&u->tops, USE_PLAIN_MATH, stack, ns, 0);
+		break;
+	case MATH_NONE:
+		use_move(u, ns, stack);
 		break;
 	case MATH_OTHER:
 		break;
@@ -171,6 +181,8 @@ static void use_activity(struct user *u, const struct gpu_activity *a)
 {
 	int64_t ns = gpu_length(a->start_ns, a->end_ns);
 	uint32_t stack = gpu_activity_stack(u->gpu, a);
+	bool replay =
+		a->call != GPU_NONE && gpu_call(u->gpu, a->call)->what == CUDA_CALL_GRAPH_LAUNCH;
 
 	if (a->kind == GPU_KERNEL)
 		use_kernel(u, a, ns, stack);
@@ -178,10 +190,12 @@ static void use_activity(struct user *u, const struct gpu_activity *a)
 		add(&u->out->whole_graphs, ns, 0);
 	else if (crosses_the_bus(a))
 		use_copy(u, a, ns, stack);
+	else if (a->kind == GPU_COPY)
+		use_move(u, ns, stack);
 	if (crosses_the_bus(a))
 		return;
 	use_tops_add(&u->tops, USE_LAUNCH, stack, ns, 0);
-	use_tops_add(&u->tops, USE_MODEL, stack, ns, 0);
+	use_tops_add(&u->tops, USE_MODEL, replay ? gpu_call(u->gpu, a->call)->stack : stack, ns, 0);
 }
 
 /* A copy to the host that returns only when it is done waits for all before it as well. */
@@ -238,6 +252,7 @@ static void use_gap(struct user *u, int64_t idle_ns, const struct gpu_activity *
 		add_gap(u, &u->out->after_wait, USE_AFTER_WAIT, wait->stack, ns);
 	} else if (a->start_ns - idle_ns <= USE_SHORT_GAP_NS) {
 		add_gap(u, &u->out->short_late, USE_SHORT_LATE, launch->stack, ns);
+		use_tops_add(&u->tops, USE_LATE_INSIDE, launch->stack, ns, 0);
 	} else {
 		add_gap(u, &u->out->long_late, USE_LONG_LATE, launch->stack, ns);
 	}
@@ -314,15 +329,32 @@ static void use_calls(struct user *u)
 			continue;
 		if (c->what < sizeof(out->calls) / sizeof(*out->calls))
 			add(&out->calls[c->what], ns, c->bytes);
-		if (gpu_call_waits(c->what))
+		if (gpu_call_waits(c->what)) {
 			add(&out->waits, ns, 0);
+			use_tops_add(&u->tops, USE_MODEL_WAIT, c->stack, ns, 0);
+		}
 		if (is_for_memory(c->what))
 			use_tops_add(&u->tops, frees(c->what) ? USE_FREE : USE_ALLOC, c->stack, ns,
 				     c->bytes);
 	}
 }
 
-static void take_tops(struct user *u)
+/* How often the run called its model: by a layer, or by a launch of what was captured. */
+static double model_calls(const struct analysis *a)
+{
+	double calls = (double)a->use.calls[CUDA_CALL_GRAPH_LAUNCH].count;
+
+	for (size_t i = 0; i < a->layers.count; i++) {
+		const struct analysis_layer *l = &a->layers.items[i];
+
+		if (l->parent == LAYER_NONE && l->pid == a->steps[0].pid &&
+		    (double)l->sum.calls > calls)
+			calls = (double)l->sum.calls;
+	}
+	return calls;
+}
+
+static void take_tops(struct user *u, const struct analysis *a)
 {
 	struct use_top tops[USE_ROLES];
 	struct step_use *out = u->out;
@@ -331,12 +363,17 @@ static void take_tops(struct user *u)
 	out->h2d.top = tops[USE_H2D];
 	out->d2h.top = tops[USE_D2H];
 	out->plain_top = tops[USE_PLAIN_MATH];
+	out->moved_top = tops[USE_MOVED];
 	out->launch_top = tops[USE_LAUNCH];
 	out->model_top = tops[USE_MODEL];
+	out->model_top.where = model_stack_loop(a, u->gpu, out->model_top.stack,
+						&out->model_top.where, model_calls(a));
+	out->model_waits = tops[USE_MODEL_WAIT];
 	out->alloc_top = tops[USE_ALLOC];
 	out->free_top = tops[USE_FREE];
 	out->after_wait.top = tops[USE_AFTER_WAIT];
 	out->short_late.top = tops[USE_SHORT_LATE];
+	out->late_inside = tops[USE_LATE_INSIDE];
 	out->long_late.top = tops[USE_LONG_LATE];
 }
 
@@ -383,7 +420,7 @@ int step_use_collect(struct analysis *a, const struct step_items *items)
 		}
 		use_activities(&u);
 		use_calls(&u);
-		take_tops(&u);
+		take_tops(&u, a);
 	}
 	rc = u.tops.failed ? -1 : 0;
 out:

@@ -27,6 +27,7 @@ struct use_sum {
 struct use_top {
 	struct analysis_place where;
 	struct use_sum sum;
+	uint32_t stack; /* that most of it comes from */
 };
 
 struct use_copies {
@@ -66,7 +67,9 @@ struct step_use {
 	uint32_t capability;       /* compute capability times 10; 0: unknown */
 	int64_t matrix_tensor_ns;  /* matrix kernels on tensor cores, by their names */
 	int64_t matrix_plain_ns;   /* ... known not to be; those in neither are unknown */
-	struct use_top plain_top;
+	struct use_top plain_top;  /* a place as short_late has it */
+	int64_t moved_ns;          /* kernels and copies inside the device that only move data */
+	struct use_top moved_top;
 	struct use_copies h2d, d2h;
 	struct use_sum calls[CUDA_CALL_GRAPH_BUILD + 1]; /* by enum cuda_call */
 	struct use_sum waits;                            /* calls that wait, together */
@@ -74,12 +77,20 @@ struct step_use {
 	struct use_gaps after_wait;
 	/*
 	 * The thread was late without having waited: up to USE_SHORT_GAP_NS long, and longer.
-	 * The top of the short ones is where the model is called.
+	 * The top of the short ones is the forward() that makes nearly all of them by itself, else
+	 * where the model is called (model_stack.h); late_inside is a line of the function that
+	 * makes most of them, however deep in the model.
 	 */
 	struct use_gaps short_late, long_late;
-	struct use_gaps latency;   /* the launch had been made before the device was idle */
-	struct use_top launch_top; /* most device time */
-	struct use_top model_top;  /* ... where the model is called: outside of all layers */
+	struct use_top late_inside;
+	struct use_top model_waits; /* calls that wait inside of a model, by time */
+	struct use_gaps latency;    /* the launch had been made before the device was idle */
+	struct use_top launch_top;  /* most device time */
+	/*
+	 * ... where the model is called: outside of all layers; of a captured one where it is
+	 * replayed.  In the loop that calls it, if functions in between do nothing but that.
+	 */
+	struct use_top model_top;
 	struct use_top alloc_top, free_top; /* most time in calls for memory */
 };
 

@@ -97,8 +97,10 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	default:
 		return false;
 	}
-	/* For something to happen: by somebody's work, or from outside. */
-	if (in->waits && m->what != TIME_GIL_WAIT) {
+	/* For something to happen: by somebody's work, or from outside; or for a time to pass. */
+	if (in->waits && m->what != TIME_GIL_WAIT && w->own_wait) {
+		m->what = TIME_SLEEP;
+	} else if (in->waits && m->what != TIME_GIL_WAIT) {
 		waited_for = sweep_busy_stack(w);
 		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
 	} else if (in->whole && m->what != TIME_GIL_WAIT) {

@@ -25,8 +25,9 @@ struct sweep {
 	struct device_tracks device;
 	bool borrows_device; /* it is that of all threads */
 	struct track calls, ways, framework, gaps, holders, running, steps;
-	struct track *looks;
+	struct track *looks, *own_waits;
 	const struct piece *on_device, *call, *way, *at_work, *look, *gap, *covered, *holder, *runs;
+	const struct piece *own_wait;
 	struct stack_class look_class, way_class;
 	struct idle_section *section;                     /* of the process; NULL */
 	const struct fault_mark *next_fault, *last_fault; /* of the process */

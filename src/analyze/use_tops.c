@@ -3,16 +3,21 @@
 #include <string.h>
 
 #include "analyze/compare_texts.h"
+#include "analyze/model_stack.h"
 #include "analyze/stats.h"
-#include "timeline/user_code.h"
 
 /* By role and stack; by role and line when they are folded. */
 struct row {
 	enum use_role role;
-	uint32_t stack;
+	uint32_t stack; /* of most of it, when they are folded */
+	int64_t stack_ns;
 	struct analysis_place where;
+	struct analysis_place forward; /* of the model that does it by itself; name NULL: none */
 	struct use_sum sum;
 };
+
+/* What else a model does beside its forward() is no reason to look further out. */
+#define NEARLY_ALL 0.9
 
 void use_tops_init(struct use_tops *t)
 {
@@ -44,9 +49,11 @@ void use_tops_add(struct use_tops *t, enum use_role role, uint32_t stack, int64_
 	r->role = role;
 	r->stack = stack;
 	add_sum(&r->sum, &(struct use_sum){ 1, bytes, ns });
+	r->stack_ns = r->sum.ns;
 }
 
-static int same_line(const void *a, const void *b)
+/* The lines of a function follow each other. */
+static int by_line(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	int order;
@@ -54,68 +61,146 @@ static int same_line(const void *a, const void *b)
 	if (x->role != y->role)
 		return x->role < y->role ? -1 : 1;
 	order = compare_texts(x->where.file, y->where.file);
+	if (!order)
+		order = compare_texts(x->where.name, y->where.name);
 	if (!order && x->where.line != y->where.line)
 		order = x->where.line < y->where.line ? -1 : 1;
-	return order ? order : compare_texts(x->where.name, y->where.name);
+	return order;
 }
 
 static void add_row(void *into, const void *from)
 {
-	add_sum(&((struct row *)into)->sum, &((const struct row *)from)->sum);
-}
+	const struct row *more = from;
+	struct row *r = into;
 
-/* PyTorch's functions around the forward() of every module. */
-static bool calls_a_module(const struct gpu_place *p)
-{
-	static const char file[] = "/torch/nn/modules/module.py";
-	size_t n = p->file ? strlen(p->file) : 0;
-
-	return n >= sizeof(file) - 1 && !strcmp(p->file + n - (sizeof(file) - 1), file) &&
-	       p->function && strstr(p->function, "_call_impl");
-}
-
-/* The innermost line of the user's outside of all modules; false: there is no module. */
-static bool caller_of_model(const struct gpu_timeline *g, uint32_t stack, struct gpu_place *caller)
-{
-	struct gpu_place p;
-	size_t outermost = SIZE_MAX;
-
-	for (size_t i = 0; gpu_stack_frame(g, stack, i, &p); i++)
-		if (calls_a_module(&p))
-			outermost = i;
-	if (outermost == SIZE_MAX)
-		return false;
-	for (size_t i = outermost + 1; gpu_stack_frame(g, stack, i, &p); i++) {
-		if (p.function && p.file && user_code(p.file)) {
-			*caller = p;
-			return true;
-		}
+	add_sum(&r->sum, &more->sum);
+	if (more->stack_ns > r->stack_ns) {
+		r->stack = more->stack;
+		r->stack_ns = more->stack_ns;
 	}
-	return false;
 }
 
-static struct analysis_place place_of(const struct gpu_timeline *g, enum use_role role,
-				      uint32_t stack)
+/* Where something of a role is placed. */
+enum site {
+	AT_LINE,  /* the innermost line of the user's */
+	AT_CALL,  /* where the model is called; that line where there is none */
+	AT_MODEL, /* the model's own forward(), where that does nearly all of it; else likewise */
+	AT_FUNCTION, /* a line of the user's innermost function that has most of it */
+	AT_INSIDE,   /* the innermost line of the user's, if it is inside of a model */
+};
+
+static const enum site sites[USE_ROLES] = {
+	[USE_PLAIN_MATH] = AT_MODEL, [USE_MODEL] = AT_CALL,           [USE_MODEL_WAIT] = AT_INSIDE,
+	[USE_SHORT_LATE] = AT_MODEL, [USE_LATE_INSIDE] = AT_FUNCTION,
+};
+
+static struct analysis_place named(const struct gpu_place *p)
+{
+	return (struct analysis_place){ p->function, p->file, p->line };
+}
+
+static void place(struct row *r, const struct gpu_timeline *g)
 {
 	struct gpu_place innermost = { 0 }, user = { 0 };
+	struct model_stack model = { 0 };
+	enum site site = sites[r->role];
 
-	if ((role != USE_MODEL && role != USE_SHORT_LATE) || !caller_of_model(g, stack, &user))
-		gpu_stack_places(g, stack, &innermost, &user);
-	return (struct analysis_place){ user.function, user.file, user.line };
+	if (site == AT_CALL || site == AT_MODEL || site == AT_INSIDE)
+		model_stack_find(&model, g, r->stack);
+	if (site == AT_INSIDE && !model.caller.function)
+		return;
+	gpu_stack_places(g, r->stack, &innermost, &user);
+	r->where = named(site != AT_INSIDE && model.caller.function ? &model.caller : &user);
+	if (site == AT_MODEL)
+		r->forward = named(&model.forward);
+}
+
+static bool is_function(const struct analysis_place *a, const struct analysis_place *b)
+{
+	return a->name && b->name && !strcmp(a->name, b->name) && !compare_texts(a->file, b->file);
+}
+
+/*
+ * The forward() that has nearly all of a role; name NULL: none.  Boyer and Moore's vote, by time,
+ * finds the only one that can have.
+ */
+static struct analysis_place main_forward(const struct use_tops *t, enum use_role role)
+{
+	const struct row *rows = t->rows.items;
+	struct analysis_place best = { 0 };
+	int64_t lead_ns = 0, best_ns = 0, all_ns = 0;
+
+	for (size_t i = 0; i < t->rows.count; i++) {
+		const struct row *r = &rows[i];
+
+		if (r->role != role || !r->forward.name)
+			continue;
+		if (is_function(&r->forward, &best)) {
+			lead_ns = stats_add(lead_ns, r->sum.ns);
+		} else if (r->sum.ns > lead_ns) {
+			best = r->forward;
+			lead_ns = r->sum.ns - lead_ns;
+		} else {
+			lead_ns -= r->sum.ns;
+		}
+	}
+	for (size_t i = 0; i < t->rows.count; i++) {
+		if (rows[i].role != role)
+			continue;
+		all_ns = stats_add(all_ns, rows[i].sum.ns);
+		if (is_function(&rows[i].forward, &best))
+			best_ns = stats_add(best_ns, rows[i].sum.ns);
+	}
+	return (double)best_ns >= NEARLY_ALL * (double)all_ns ? best : (struct analysis_place){ 0 };
+}
+
+static void prefer_forward(struct use_tops *t, enum use_role role)
+{
+	struct analysis_place forward = main_forward(t, role);
+	struct row *rows = t->rows.items;
+
+	for (size_t i = 0; i < t->rows.count; i++)
+		if (rows[i].role == role && is_function(&rows[i].forward, &forward))
+			rows[i].where = rows[i].forward;
+}
+
+/* The lines of one function in one role; returns behind them. */
+static size_t take_function(const struct row *rows, size_t i, size_t count, struct use_top *tops,
+			    int64_t *most_ns)
+{
+	const struct row *first = &rows[i];
+	struct use_top *top = &tops[first->role];
+	int64_t all_ns = 0;
+	size_t end = i;
+
+	for (; end < count && rows[end].role == first->role &&
+	       (end == i || is_function(&rows[end].where, &first->where));
+	     end++)
+		all_ns = stats_add(all_ns, rows[end].sum.ns);
+	for (; i < end && first->where.name; i++) {
+		int64_t ns = sites[first->role] == AT_FUNCTION ? all_ns : rows[i].sum.ns;
+
+		if (!top->where.name || ns > *most_ns ||
+		    (ns == *most_ns && rows[i].sum.ns > top->sum.ns)) {
+			*top = (struct use_top){ rows[i].where, rows[i].sum, rows[i].stack };
+			*most_ns = ns;
+		}
+	}
+	return end;
 }
 
 void use_tops_find(struct use_tops *t, const struct gpu_timeline *g, struct use_top *tops)
 {
+	int64_t most_ns[USE_ROLES] = { 0 };
 	struct row *rows = t->rows.items;
 
 	memset(tops, 0, USE_ROLES * sizeof(*tops));
 	for (size_t i = 0; i < t->rows.count; i++)
-		rows[i].where = place_of(g, rows[i].role, rows[i].stack);
-	gpu_tally_fold(&t->rows, same_line, add_row);
-	for (size_t i = 0; i < t->rows.count; i++) {
-		struct use_top *top = &tops[rows[i].role];
-
-		if (rows[i].where.name && (!top->where.name || rows[i].sum.ns > top->sum.ns))
-			*top = (struct use_top){ rows[i].where, rows[i].sum };
-	}
+		place(&rows[i], g);
+	for (enum use_role role = 0; role < USE_ROLES; role++)
+		if (sites[role] == AT_MODEL)
+			prefer_forward(t, role);
+	gpu_tally_fold(&t->rows, by_line, add_row);
+	for (size_t i = 0; i < t->rows.count;)
+		i = take_function(rows, i, t->rows.count, tops, &most_ns[rows[i].role]);
 }

@@ -10,12 +10,15 @@ enum use_role {
 	USE_H2D,
 	USE_D2H,
 	USE_PLAIN_MATH,
+	USE_MOVED,
 	USE_LAUNCH,
-	USE_MODEL, /* its place: where the model is called */
+	USE_MODEL,
+	USE_MODEL_WAIT, /* only inside of models */
 	USE_ALLOC,
 	USE_FREE,
 	USE_AFTER_WAIT,
-	USE_SHORT_LATE, /* likewise */
+	USE_SHORT_LATE,
+	USE_LATE_INSIDE, /* the same */
 	USE_LONG_LATE,
 	USE_ROLES
 };

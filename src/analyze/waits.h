@@ -10,4 +10,14 @@
 
 bool function_waits(const char *name, const char *file);
 
+/*
+ * Of these, the one that goes on when another thread of the process calls the other function, or
+ * when its time is over: queues, events, futures and semaphores of Python's all wait in it.
+ */
+bool function_is_woken(const char *name, const char *file);
+bool function_wakes(const char *name, const char *file);
+
+/* Of those above, the ones that do nothing in between: some take up work when it comes. */
+bool function_only_waits(const char *name, const char *file);
+
 #endif

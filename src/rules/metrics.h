@@ -35,7 +35,7 @@
 	M(gil_wait_time, "ms", "part of the step: waiting for the interpreter's lock") \
 	M(lock_wait_time, "ms", "part of the step: waiting for a lock, a condition, a queue or a thread") \
 	M(io_wait_time, "ms", "part of the step: waiting for data or a device") \
-	M(sleep_time, "ms", "part of the step: asleep for a time, not for anything to happen") \
+	M(sleep_time, "ms", "part of the step: a time passes: asleep, or in a wait that nobody ended") \
 	M(page_faults_time, "ms", "part of the step: page faults of the host's running code") \
 	M(compile_time, "ms", "part of the step: compilation, CUDA modules and graphs being built") \
 	M(idle_time, "ms", "part of the step: waiting for work that nobody was at") \

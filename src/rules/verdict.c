@@ -13,6 +13,9 @@
 /* What is less likely than that is not said. */
 #define WORTH_SAYING 0.3
 
+/* What another side has of a step beside the one that leads: people notice a tenth. */
+#define WORTH_A_WORD 0.10
+
 /* Below, the step mostly waits for work: nothing bounds it. */
 #define LEADS_FROM 0.35
 
@@ -86,33 +89,44 @@ static int say_balanced(struct analysis_verdict *v, struct analysis *a, const do
 	return v->because ? 0 : -1;
 }
 
-static int say_bound(struct analysis_verdict *v, struct analysis *a, enum side side, double share,
-		     double lead, double quality)
+/* "the GPU computes"; NULL: no memory. */
+static const char *side_text(struct analysis *a, enum side side)
 {
-	const struct step_breakdown *b = &a->steps[0].breakdown;
-	enum time_class most = largest(b, side);
-	bool gpu = a->use.gpu;
+	enum time_class most = largest(&a->steps[0].breakdown, side);
+
+	return draft_text(&a->findings.texts, "%s%s%s", sides[side].says,
+			  side == SIDE_GPU ? "" : ", most of it ",
+			  side == SIDE_GPU ? "" : time_class_title(most));
+}
+
+static int say_bound(struct analysis_verdict *v, struct analysis *a, const double *shares,
+		     enum side side, enum side second, double quality)
+{
+	struct arena *texts = &a->findings.texts;
+	const char *first = side_text(a, side), *then = side_text(a, second);
 
 	v->bound = sides[side].bound;
-	v->confidence = quality * fmin(0.97, 0.6 + 0.8 * lead);
-	if (!gpu)
-		v->because = draft_text(&a->findings.texts,
+	v->confidence = quality * fmin(0.97, 0.6 + 0.8 * (shares[side] - shares[second]));
+	if (!a->use.gpu)
+		v->because = draft_text(texts,
 					"no GPU was used: the host takes %.0f %% of a step, most "
 					"of it %s",
-					100 * share, time_class_title(most));
+					100 * shares[side],
+					time_class_title(largest(&a->steps[0].breakdown, side)));
+	else if (shares[second] > WORTH_A_WORD)
+		v->because = draft_text(texts, "in %.0f %% of a step %s; in %.0f %% %s",
+					100 * shares[side], first, 100 * shares[second], then);
 	else
 		v->because =
-			draft_text(&a->findings.texts, "in %.0f %% of a step %s%s%s", 100 * share,
-				   sides[side].says, side == SIDE_GPU ? "" : ", most of it ",
-				   side == SIDE_GPU ? "" : time_class_title(most));
-	return v->because ? 0 : -1;
+			draft_text(texts, "in %.0f %% of a step %s", 100 * shares[side], first);
+	return v->because && first && then ? 0 : -1;
 }
 
 int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct metrics *m)
 {
 	const struct step_breakdown *b = &a->steps[0].breakdown;
-	double shares[SIDES + 1], quality = draft_quality(a, m), second = 0;
-	enum side top = SIDE_GPU;
+	double shares[SIDES + 1], quality = draft_quality(a, m);
+	enum side top = SIDE_GPU, second;
 
 	if (!a->use.gpu && (!a->run.gpu_recorded || a->gpu.change_count))
 		return say_unknown(v, "the GPU was not recorded, so nothing can be said about "
@@ -123,15 +137,16 @@ int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct me
 	for (enum side s = SIDE_GPU; s < SIDES; s++)
 		if (shares[s] > shares[top])
 			top = s;
+	second = top == SIDE_GPU ? SIDE_CPU : SIDE_GPU;
 	for (enum side s = SIDE_GPU; s < SIDES; s++)
-		if (s != top && shares[s] > second)
-			second = shares[s];
+		if (s != top && shares[s] > shares[second])
+			second = s;
 	if (shares[top] < LEADS_FROM && shares[SIDES] > shares[top])
 		return say_unknown(v, "most of a step is waiting for work, or is not explained");
 	if (quality < WORTH_SAYING)
 		return say_unknown(v, "the steps are too few or too unlike each other, or too much "
 				      "of them is not known");
-	if (second > BALANCE * shares[top])
-		return say_balanced(v, a, shares, second / shares[top], quality);
-	return say_bound(v, a, top, shares[top], shares[top] - second, quality);
+	if (shares[second] > BALANCE * shares[top])
+		return say_balanced(v, a, shares, shares[second] / shares[top], quality);
+	return say_bound(v, a, shares, top, second, quality);
 }

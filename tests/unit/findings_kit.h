@@ -61,7 +61,7 @@ static inline struct made *make(bool gpu)
 	if (gpu) {
 		a->use.busy_ns = STEP_MS * MS;
 		a->use.kernels = (struct use_sum){ 100 * STEPS, 0, STEP_MS * MS };
-		a->use.launch_top = (struct use_top){ launch, { 1, 0, 1 } };
+		a->use.launch_top = (struct use_top){ .where = launch, .sum = { 1, 0, 1 } };
 		a->use.model_top = a->use.launch_top;
 		a->use.multiprocessors = 132;
 		a->use.capability = 90;
@@ -165,7 +165,7 @@ static inline void tell_upload(struct made *m, double ms, bool pageable)
 	else
 		up->large_pinned = up->all;
 	up->call_ns = pageable ? up->all.ns : up->all.ns / 1000;
-	up->top = (struct use_top){ user, up->all };
+	up->top = (struct use_top){ .where = user, .sum = up->all };
 	m->a->use.copy_alone_ns = up->all.ns;
 }
 
@@ -187,7 +187,7 @@ static inline void tell_readback(struct made *m, double ms)
 	down->all = down->pageable =
 		(struct use_sum){ STEPS, 50000000ull * STEPS, (int64_t)(ms * MS) };
 	down->call_ns = down->all.ns;
-	down->top = (struct use_top){ user, down->all };
+	down->top = (struct use_top){ .where = user, .sum = down->all };
 }
 
 static inline void tell_sync(struct made *m, double ms)
@@ -198,7 +198,8 @@ static inline void tell_sync(struct made *m, double ms)
 	u->waits = (struct use_sum){ 20 * STEPS, 0, (int64_t)(ms * MS) };
 	u->after_wait = (struct use_gaps){ 20 * STEPS,
 					   (int64_t)(ms * MS),
-					   { user, { 20 * STEPS, 0, (int64_t)(ms * MS) } } };
+					   { .where = user,
+					     .sum = { 20 * STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
 static inline void tell_launches(struct made *m, double ms)
@@ -209,7 +210,8 @@ static inline void tell_launches(struct made *m, double ms)
 	u->calls[CUDA_CALL_LAUNCH] = (struct use_sum){ 1000 * STEPS, 0, 10 * MS };
 	u->short_late = (struct use_gaps){ 900 * STEPS,
 					   (int64_t)(ms * MS),
-					   { launch, { 900 * STEPS, 0, (int64_t)(ms * MS) } } };
+					   { .where = launch,
+					     .sum = { 900 * STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
 static inline void tell_framework(struct made *m, double ms)
@@ -239,6 +241,13 @@ static inline void tell_lock(struct made *m, double ms)
 static inline void tell_queue(struct made *m, double ms)
 {
 	wait_for(m, TIME_LOCK_WAIT, ms, "Queue.get", "/usr/lib/python3.12/queue.py");
+}
+
+/* Its input is there, and it waits until its time is over. */
+static inline void tell_patience(struct made *m, double ms)
+{
+	wait_for(m, TIME_SLEEP, ms, "Condition.wait", "/usr/lib/python3.12/threading.py");
+	cause(m)->waited_for = (struct analysis_place){ 0 };
 }
 
 static inline void tell_loader(struct made *m, double ms)
@@ -283,8 +292,8 @@ static inline void tell_allocation(struct made *m, double ms)
 
 	take(m, TIME_ALLOCATION, ms);
 	m->a->use.calls[CUDA_CALL_FREE] = calls;
-	m->a->use.free_top = (struct use_top){ user, calls };
-	m->a->use.alloc_top = (struct use_top){ launch, calls };
+	m->a->use.free_top = (struct use_top){ .where = user, .sum = calls };
+	m->a->use.alloc_top = (struct use_top){ .where = launch, .sum = calls };
 }
 
 static inline void tell_compilation(struct made *m, double ms)
@@ -296,7 +305,8 @@ static inline void tell_compilation(struct made *m, double ms)
 static inline void tell_plain_math(struct made *m, double ms)
 {
 	m->a->use.matrix_plain_ns = (int64_t)(ms * MS);
-	m->a->use.plain_top = (struct use_top){ user, { 1, 0, (int64_t)(ms * MS) } };
+	m->a->use.plain_top =
+		(struct use_top){ .where = user, .sum = { 1, 0, (int64_t)(ms * MS) } };
 }
 
 static inline void tell_few_blocks(struct made *m, double ms)
@@ -317,9 +327,10 @@ static inline void tell_few_blocks(struct made *m, double ms)
 static inline void tell_idle(struct made *m, double ms)
 {
 	take(m, TIME_UNATTRIBUTED, ms);
-	m->a->use.long_late = (struct use_gaps){ STEPS,
-						 (int64_t)(ms * MS),
-						 { launch, { STEPS, 0, (int64_t)(ms * MS) } } };
+	m->a->use.long_late =
+		(struct use_gaps){ STEPS,
+				   (int64_t)(ms * MS),
+				   { .where = launch, .sum = { STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
 /* Copies of a memory that nobody knows, in both directions, too little each way to say more. */
@@ -331,7 +342,7 @@ static inline void tell_transfers(struct made *m, double ms)
 	take(m, TIME_H2D, ms);
 	u->h2d.all = (struct use_sum){ 500 * STEPS, 1000ull * STEPS, (int64_t)(ms * MS) };
 	u->h2d.call_ns = u->h2d.all.ns;
-	u->h2d.top = (struct use_top){ user, u->h2d.all };
+	u->h2d.top = (struct use_top){ .where = user, .sum = u->h2d.all };
 }
 
 #endif

@@ -198,6 +198,44 @@ static void idle_time_is_blamed_on_them(void **state)
 	forget(&t);
 }
 
+/*
+ * 40 faults take 8 ms in the kernel, far more than small pages do.  If resident memory rises by
+ * more than such pages explain, and again, they are huge, and take up to 0.128 ms each; if it
+ * rises once, or not, the time in the kernel is something else's.
+ */
+static void huge_pages_take_their_time(void **state)
+{
+	static const struct {
+		const char *rss;
+		double ms;
+	} cases[] = {
+		{ "1000000@50000000 1000000@100000000 50000000@130000000 1000000@150000000 "
+		  "50000000@180000000 1000000@250000000",
+		  40 * 0.128 },
+		{ "1000000@50000000 1000000@100000000 50000000@130000000 50000000@250000000",
+		  0.01 },
+		{ "1000000@50000000 1000000@250000000", 0.01 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct analysis_step *s;
+		char story[4096] = HEAD STEP_END
+			"series 1 minor_faults 0@50000000 0@100000000 40@200000000 40@250000000\n"
+			"series 1 cpu_system_us 0@50000000 0@100000000 8000@200000000 "
+			"8000@250000000\n"
+			"series 1 rss_bytes ";
+		struct told t;
+
+		add_text(story, sizeof(story), cases[i].rss);
+		add_text(story, sizeof(story), "\n" END);
+		s = tell(&t, story)->steps;
+		check_whole(&s->breakdown);
+		assert_near_ms(part(s, TIME_PAGE_FAULTS), cases[i].ms);
+		forget(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +245,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_elsewhere),
 		cmocka_unit_test(waits_for_a_disk_are_faults_too),
 		cmocka_unit_test(idle_time_is_blamed_on_them),
+		cmocka_unit_test(huge_pages_take_their_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

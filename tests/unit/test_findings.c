@@ -32,6 +32,7 @@ static const struct truth {
 	{ "lock-contention", tell_lock, 4.9, 5.1, 30, &other, true },
 	{ "input-starvation", tell_queue, 9.9, 10.1, 40, &user, true },
 	{ "input-starvation", tell_loader, 9.9, 10.1, 40, &user, true },
+	{ "input-starvation", tell_patience, 9.9, 10.1, 40, &user, true },
 	{ "io-wait", tell_io, 4.9, 5.1, 30, &user, false },
 	{ "io-wait", tell_sleep, 4.9, 5.1, 30, &user, false },
 	{ "gc-pause", tell_gc, 4.9, 5.1, 30, &user, true },

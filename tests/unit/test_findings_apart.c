@@ -379,6 +379,71 @@ static void the_heavier_saving_comes_first(void **state)
 	forget(m);
 }
 
+/* A graph cannot be captured of a model that waits: its launches are told where they are made. */
+static void launches_of_a_model_that_waits_are_where_they_are_made(void **state)
+{
+	(void)state;
+	for (int waits = 0; waits <= 1; waits++) {
+		struct made *m = make(true);
+		const struct analysis_finding *f;
+
+		tell_launches(m, 40);
+		m->a->use.late_inside =
+			(struct use_top){ .where = other, .sum = { 500 * STEPS, 0, 20 * MS } };
+		m->a->use.model_waits =
+			(struct use_top){ .where = user,
+					  .sum = { waits ? STEPS : STEPS - 1, 0, MS } };
+		judge_it(m);
+		f = found(m, "launch-bound");
+		assert_non_null(f);
+		assert_string_equal(f->where.name, waits ? other.name : launch.name);
+		assert_int_equal(strstr(f->suggestions[0], "CUDA graph") != NULL, !waits);
+		forget(m);
+	}
+}
+
+/* A GPU that moves tensors for most of the time has something to save, and where. */
+static void moving_tensors_is_no_computing(void **state)
+{
+	(void)state;
+	for (int much = 0; much <= 1; much++) {
+		struct made *m = make(true);
+		const struct analysis_finding *f;
+
+		m->a->use.moved_ns = (much ? 31 : 29) * MS;
+		m->a->use.moved_top =
+			(struct use_top){ .where = user, .sum = { STEPS, 0, m->a->use.moved_ns } };
+		judge_it(m);
+		f = found(m, "gpu-bound");
+		assert_non_null(f);
+		assert_string_equal(f->where.name, much ? user.name : launch.name);
+		assert_int_equal(f->saving_ns > 0, much);
+		forget(m);
+	}
+}
+
+/* Nobody is told to do what the program does. */
+static void advice_that_is_followed_is_not_given(void **state)
+{
+	struct analysis_function f = { .name = "inference_mode.__enter__",
+				       .file = "/venv/torch/autograd/grad_mode.py" };
+
+	(void)state;
+	for (int infers = 0; infers <= 1; infers++) {
+		struct made *m = make(true);
+		const struct analysis_finding *found_one;
+
+		tell_framework(m, 40);
+		m->a->functions = &f;
+		m->a->function_count = (size_t)infers;
+		judge_it(m);
+		found_one = found(m, "framework-overhead");
+		assert_non_null(found_one);
+		assert_int_equal(strstr(found_one->suggestions[0], "already") != NULL, infers);
+		forget(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +463,9 @@ int main(void)
 		cmocka_unit_test(evidence_of_one_kind_is_never_sure),
 		cmocka_unit_test(without_steps_nothing_is_said),
 		cmocka_unit_test(the_heavier_saving_comes_first),
+		cmocka_unit_test(launches_of_a_model_that_waits_are_where_they_are_made),
+		cmocka_unit_test(moving_tensors_is_no_computing),
+		cmocka_unit_test(advice_that_is_followed_is_not_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,10 @@
 
 #include "told.h"
 
-/* Three requests, each with a call of 5 ms and 5 ms until the next one; a look every ms. */
+/*
+ * Three requests, each with a call of 5 ms and 5 ms until another thread sends the next one; a
+ * look every ms.
+ */
 static const struct analysis_step *tell_loop(struct told *t, const char *looks)
 {
 	struct buf story;
@@ -20,6 +23,7 @@ static const struct analysis_step *tell_loop(struct told *t, const char *looks)
 	buf_printf(&story,
 		   "process 1 100 app.py 0 100000000\n"
 		   "thread 1 1 100 MainThread 0 100000000 0\n"
+		   "thread 2 1 101 client 0 100000000 0\n"
 		   "code main app.py 1\n"
 		   "code infer app.py 10\n"
 		   "code Condition.wait /usr/lib/python3.12/threading.py 300\n"
@@ -32,6 +36,8 @@ static const struct analysis_step *tell_loop(struct told *t, const char *looks)
 		   "1: +infer@20000000 <1@20100000 </1@20200000 -infer@25000000\n"
 		   "1: +infer@30000000 <1@30100000 </1@30200000 -infer@35000000\n"
 		   "1: -main@40000000\n"
+		   "2: +send@19900000 -send@19910000 +send@29900000 -send@29910000\n"
+		   "2: +send@39900000 -send@39910000\n"
 		   "%send 100000000 0\n",
 		   looks);
 	s = tell(t, buf_string(&story))->steps;

@@ -79,7 +79,8 @@ static void the_verdict_is_whole(void **state)
 	tell_preprocessing(m, 60);
 	judge_it(m);
 	show(m, 80);
-	assert_non_null(strstr(shown, "nothing for the step, most of it CPU preprocessing\n"));
+	assert_non_null(
+		strstr(shown, "nothing for the step, most of it CPU preprocessing; in 40 %"));
 	forget(m);
 }
 

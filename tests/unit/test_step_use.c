@@ -198,6 +198,10 @@ static void names_say_what_multiplies(void **state)
 	assert_int_equal(
 		kernel_math("sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc"),
 		MATH_TENSOR);
+	assert_int_equal(kernel_math("void at::native::(anonymous namespace)::CatArrayBatchedCopy<"
+				     "at::native::(anonymous namespace)::OpaqueType<2u>, unsigned "
+				     "int, 4, 64, 64>"),
+			 MATH_NONE);
 	/* Matrix times vector, and what nobody has listed. */
 	assert_int_equal(kernel_math("gemv2T_kernel_val<int, int, float, float>"), MATH_OTHER);
 	assert_int_equal(kernel_math("triton_mm"), MATH_OTHER);

@@ -1,7 +1,24 @@
 #include <math.h>
+#include <string.h>
 
 #include "rules/draft.h"
 #include "rules/findings/host_code.h"
+
+/* Does the program say that it needs no gradients?  Then it has followed that advice. */
+static bool infers(const struct draft *d)
+{
+	static const char file[] = "/torch/autograd/grad_mode.py", name[] = "inference_mode.";
+
+	for (size_t i = 0; i < d->a->function_count; i++) {
+		const struct analysis_function *f = &d->a->functions[i];
+		size_t n = strlen(f->file);
+
+		if (!strncmp(f->name, name, sizeof(name) - 1) && n >= sizeof(file) - 1 &&
+		    !strcmp(f->file + n - (sizeof(file) - 1), file))
+			return true;
+	}
+	return false;
+}
 
 /*
  * What is between launches that follow each other quickly is launch-bound's, and what stands on
@@ -27,8 +44,15 @@ static bool look(struct draft *d)
 	draft_evidence_samples(d, c->inner.name ? &c->inner : &c->where);
 	draft_claim(d, TIME_FRAMEWORK, ms);
 	draft_saving(d, ms / 2, ms / 4, ms);
-	draft_suggest(d, "Call the model in %s under torch.inference_mode() and without hooks",
-		      name);
+	if (infers(d))
+		draft_suggest(d,
+			      "Call the model in %s without hooks and without wrappers of its own "
+			      "(it runs under torch.inference_mode() already)",
+			      name);
+	else
+		draft_suggest(d,
+			      "Call the model in %s under torch.inference_mode() and without hooks",
+			      name);
 	draft_suggest(d,
 		      "Compile what %s calls (torch.compile), which does without the framework's "
 		      "Python code",

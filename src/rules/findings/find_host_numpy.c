@@ -16,6 +16,11 @@ static bool look(struct draft *d)
 		"array code on the host takes %s of a step (%s)%s, most of it called from %s",
 		draft_ms(d, ms), draft_percent(d, ms), draft_meanwhile(d), name);
 	draft_evidence(d, FROM_NATIVE, 0.5, "samples of native code in %s are numpy's", name);
+	if (draft_share(d, faults_ms) > 0.05)
+		draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, faults_ms), 0.05),
+			       "%s of it (%s) are page faults: the results are new memory each "
+			       "time",
+			       draft_ms(d, faults_ms), draft_percent(d, faults_ms));
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, &c->where);
 	draft_claim(d, TIME_CPU_PREPROCESSING, ms - faults_ms);
@@ -28,6 +33,11 @@ static bool look(struct draft *d)
 			      : "Let %s work on whole batches, in place (out=): each array less "
 				"is memory that is not written",
 		      name);
+	if (draft_share(d, faults_ms) > 0.05)
+		draft_suggest(d,
+			      "Keep the arrays of %s and fill them again (out=, fill(), copyto()): "
+			      "that alone saves the %s of page faults",
+			      name, draft_ms(d, faults_ms));
 	draft_suggest(d,
 		      "Copy the data before its type grows: uint8 is a quarter of float32 "
 		      "(%s of a step are at stake)",

@@ -9,12 +9,15 @@ static bool look(struct draft *d)
 	double minor = fmax(d->m->minor_faults_per_step, 0);
 	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->page_faults_time;
 	const char *name = draft_name(d, c ? &c->where : NULL);
+	bool huge = d->step->memory.huge_pages;
 
 	draft_where(d, c ? &c->where : NULL);
-	draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
-		       "%.0f page faults a step, %.0f of them from disk: about %s (%s) of what its "
-		       "thread does",
-		       minor + major, major, draft_ms(d, ms), draft_percent(d, ms));
+	draft_evidence(
+		d, FROM_SERIES, draft_strength(draft_share(d, ms), 0.05),
+		"%.0f page faults a step, %.0f of them from disk%s: about %s (%s) of what its "
+		"thread does",
+		minor + major, major, huge ? ", many of huge pages" : "", draft_ms(d, ms),
+		draft_percent(d, ms));
 	/* The kernel told where a part of them was; else it is where the host writes most. */
 	if (c && memory->seen_minor + memory->seen_major)
 		draft_evidence(
@@ -37,10 +40,16 @@ static bool look(struct draft *d)
 		      "Let the allocator keep memory: MALLOC_TOP_PAD_ and MALLOC_MMAP_THRESHOLD_, "
 		      "or jemalloc with a long decay; %.0f faults a step",
 		      minor + major);
-	draft_suggest(d,
-		      "Use huge pages for what %s touches (THP_MEM_ALLOC_ENABLE=1 for torch, "
-		      "madvise): one fault instead of 512",
-		      name);
+	if (huge)
+		draft_suggest(d,
+			      "Ask %s for less memory: a huge page is zeroed as a whole (2 MB, "
+			      "0.1 ms and more), however little of it is used",
+			      name);
+	else
+		draft_suggest(d,
+			      "Use huge pages for what %s touches (THP_MEM_ALLOC_ENABLE=1 for "
+			      "torch, madvise): one fault instead of 512",
+			      name);
 	return true;
 }
 

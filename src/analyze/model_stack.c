@@ -1,0 +1,112 @@
+#include "analyze/model_stack.h"
+
+#include <string.h>
+
+#include "timeline/user_code.h"
+
+/* A function that is called less often than the model by this much calls it in a loop. */
+#define IN_A_LOOP 1.5
+
+/* PyTorch's functions around the forward() of every module. */
+static bool calls_a_module(const struct gpu_place *p)
+{
+	static const char file[] = "/torch/nn/modules/module.py";
+	size_t n = p->file ? strlen(p->file) : 0;
+
+	return n >= sizeof(file) - 1 && !strcmp(p->file + n - (sizeof(file) - 1), file) &&
+	       p->function && strstr(p->function, "_call_impl");
+}
+
+static bool is_users(const struct gpu_place *p)
+{
+	return p->function && p->file && user_code(p->file);
+}
+
+/* The same function, or one that is defined inside it: a comprehension, a lambda. */
+static bool is_within(const struct gpu_place *p, const struct gpu_place *function)
+{
+	static const char inside[] = ".<locals>.";
+	size_t n = strlen(function->function);
+
+	if (strcmp(p->file, function->file) != 0 || strncmp(p->function, function->function, n))
+		return false;
+	return !p->function[n] || !strncmp(p->function + n, inside, sizeof(inside) - 1);
+}
+
+/* The outermost module is called in frame `module`; its forward() lies right inside of that. */
+static void find_forward(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack,
+			 size_t module)
+{
+	struct gpu_place p, inner;
+	bool inside = false;
+
+	while (module-- && gpu_stack_frame(g, stack, module, &p)) {
+		if (inside && calls_a_module(&p))
+			return; /* a library's, which calls others */
+		inside |= !calls_a_module(&p);
+		if (is_users(&p))
+			break;
+	}
+	if (module == SIZE_MAX)
+		return;
+	for (size_t i = 0; gpu_stack_frame(g, stack, i, &inner) && !is_users(&inner); i++)
+		;
+	if (is_within(&inner, &p))
+		m->forward = p;
+}
+
+void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack)
+{
+	size_t outermost = SIZE_MAX;
+	struct gpu_place p;
+
+	*m = (struct model_stack){ 0 };
+	for (size_t i = 0; gpu_stack_frame(g, stack, i, &p); i++)
+		if (calls_a_module(&p))
+			outermost = i;
+	if (outermost == SIZE_MAX)
+		return;
+	for (size_t i = outermost + 1; gpu_stack_frame(g, stack, i, &p); i++) {
+		if (is_users(&p)) {
+			m->caller = p;
+			find_forward(m, g, stack, outermost);
+			return;
+		}
+	}
+}
+
+/* How often it was called; 0: not known. */
+static uint64_t calls_of(const struct analysis *a, const struct gpu_place *p)
+{
+	for (size_t i = 0; i < a->function_count; i++) {
+		const struct analysis_function *f = &a->functions[i];
+
+		if (!strcmp(f->name, p->function) && !strcmp(f->file, p->file))
+			return f->left_out || f->sampled ? 0 : f->calls;
+	}
+	return 0;
+}
+
+struct analysis_place model_stack_loop(const struct analysis *a, const struct gpu_timeline *g,
+				       uint32_t stack, const struct analysis_place *from,
+				       double calls)
+{
+	struct gpu_place p;
+	bool begun = false;
+
+	for (size_t i = 0; from->name && gpu_stack_frame(g, stack, i, &p); i++) {
+		uint64_t times;
+
+		if (!is_users(&p))
+			continue;
+		begun |= !strcmp(p.function, from->name) && !strcmp(p.file, from->file);
+		if (!begun)
+			continue;
+		times = calls_of(a, &p);
+		if (!times)
+			break;
+		if (calls > IN_A_LOOP * (double)times)
+			return (struct analysis_place){ p.function, p.file, p.line };
+	}
+	return *from;
+}

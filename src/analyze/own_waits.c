@@ -1,0 +1,343 @@
+#include "analyze/own_waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/waits.h"
+#include "base/array.h"
+#include "base/bisect.h"
+#include "timeline/process_position.h"
+
+/*
+ * From a thread that notifies to the one that wakes up it takes some tens of microseconds, and as
+ * long as others have the CPU; in shorter waits nothing can be told apart.
+ */
+#define WAKE_NS 1000000
+#define LEAST_NS (2 * (int64_t)WAKE_NS)
+
+/* There is one mark of a thread in so much time, at the first of its calls in it. */
+#define BURST_NS 100000
+
+/* A thread does something. */
+struct mark {
+	int64_t time_ns;
+	uint32_t thread; /* position */
+};
+
+/* Of one process. */
+struct process_marks {
+	struct mark *items; /* thread by thread, each in order */
+	size_t count, cap;
+	struct mark *by_time; /* the same */
+	struct track unknown; /* calls of some thread were not recorded */
+};
+
+struct collector {
+	struct process_marks *marks;
+	const struct timeline *timeline;
+	uint32_t thread;
+	int64_t last_ns;     /* of its last mark; INT64_MIN: none yet */
+	uint32_t depth;      /* open functions, */
+	uint32_t wait_depth; /* of them those around the innermost that only waits; NO_FUNCTION */
+	bool left_out;       /* calls that notify are not recorded, so that it may notify unseen */
+	int64_t unseen_ns;   /* since then; INT64_MAX: it may not */
+	int64_t resumed_ns;  /* after its last pause; INT64_MIN: it had none */
+	bool failed;
+};
+
+static void add_mark(struct collector *c, int64_t time_ns)
+{
+	struct process_marks *m = c->marks;
+	struct mark *grown;
+
+	if (c->last_ns != INT64_MIN && time_ns < c->last_ns + BURST_NS)
+		return;
+	c->last_ns = time_ns;
+	grown = array_grow(m->items, &m->cap, m->count + 1, sizeof(*grown));
+	if (!grown) {
+		c->failed = true;
+		return;
+	}
+	m->items = grown;
+	grown[m->count++] = (struct mark){ time_ns, c->thread };
+}
+
+static void add_unknown(struct collector *c, int64_t start_ns, int64_t end_ns)
+{
+	const struct piece p = { start_ns, end_ns, 0, 0 };
+
+	if (end_ns > start_ns && track_put(&c->marks->unknown, &p))
+		c->failed = true;
+}
+
+/* While the innermost function only waits nothing else happens, recorded or not. */
+static void see(struct collector *c, int64_t time_ns)
+{
+	bool waits = c->wait_depth != NO_FUNCTION && c->depth == c->wait_depth + 1;
+	bool unseen = c->left_out && !waits;
+
+	if (unseen && c->unseen_ns == INT64_MAX) {
+		c->unseen_ns = time_ns;
+	} else if (!unseen && c->unseen_ns != INT64_MAX) {
+		add_unknown(c, c->unseen_ns, time_ns);
+		c->unseen_ns = INT64_MAX;
+	}
+}
+
+static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t function,
+			int64_t time_ns)
+{
+	struct collector *c = ctx;
+
+	(void)thread;
+	add_mark(c, time_ns);
+	c->depth = depth + 1;
+	if (function != NO_FUNCTION) {
+		const struct function *f = timeline_function(c->timeline, function);
+
+		if (function_only_waits(f->name, f->file))
+			c->wait_depth = depth;
+	}
+	see(c, time_ns);
+}
+
+static void visit_function(void *ctx, const struct span *s)
+{
+	struct collector *c = ctx;
+
+	add_mark(c, s->end_ns);
+	c->depth = s->depth;
+	if (c->wait_depth != NO_FUNCTION && s->depth <= c->wait_depth)
+		c->wait_depth = NO_FUNCTION;
+	see(c, s->end_ns);
+}
+
+static void visit_gap(void *ctx, const struct gap *g)
+{
+	add_unknown(ctx, g->start_ns, g->end_ns);
+}
+
+static void visit_pause(void *ctx, const struct pause *p)
+{
+	struct collector *c = ctx;
+
+	c->resumed_ns = p->end_ns;
+	add_unknown(c, p->start_ns, p->end_ns);
+}
+
+static void visit_left_out(void *ctx, const struct left_out *l)
+{
+	struct collector *c = ctx;
+
+	if (l->function == NO_FUNCTION) {
+		c->left_out = false;
+	} else {
+		const struct function *f = timeline_function(c->timeline, l->function);
+
+		c->left_out |= function_wakes(f->name, f->file);
+	}
+	see(c, l->time_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static int collect_process(struct process_marks *m, const struct own_waits_sources *from,
+			   uint32_t process, struct err *err)
+{
+	for (size_t i = 0; i < trace_thread_count(from->trace); i++) {
+		struct collector c = {
+			.marks = m,
+			.timeline = from->timeline,
+			.thread = (uint32_t)i,
+			.last_ns = INT64_MIN,
+			.wait_depth = NO_FUNCTION,
+			.unseen_ns = INT64_MAX,
+			.resumed_ns = INT64_MIN,
+		};
+		const struct timeline_visitor visitor = { .ctx = &c,
+							  .enter = visit_enter,
+							  .function = visit_function,
+							  .gap = visit_gap,
+							  .pause = visit_pause,
+							  .left_out = visit_left_out };
+
+		if (trace_thread(from->trace, i)->process != process)
+			continue;
+		if (timeline_walk_again(from->timeline, i, &visitor, err))
+			return -1;
+		add_unknown(&c, c.unseen_ns, INT64_MAX);
+		/* The last pause of one that has pauses may never have ended. */
+		if (c.resumed_ns != INT64_MIN)
+			add_unknown(&c, c.last_ns > c.resumed_ns ? c.last_ns : c.resumed_ns,
+				    INT64_MAX);
+		if (c.failed)
+			return err_set(err, "out of memory");
+	}
+	m->by_time = malloc((m->count + 1) * sizeof(*m->by_time));
+	if (!m->by_time)
+		return err_set(err, "out of memory");
+	if (m->count)
+		memcpy(m->by_time, m->items, m->count * sizeof(*m->items));
+	qsort(m->by_time, m->count, sizeof(*m->by_time), by_time);
+	track_sort(&m->unknown);
+	return 0;
+}
+
+static void marks_release(struct process_marks *m)
+{
+	free(m->items);
+	free(m->by_time);
+	track_release(&m->unknown);
+}
+
+/* Might another thread have ended a wait of this one at that time? */
+static bool is_woken(const struct process_marks *m, uint32_t thread, int64_t time_ns)
+{
+	int64_t from_ns = time_ns - WAKE_NS - BURST_NS;
+	size_t at = 0;
+
+	if (track_overlap_ns(&m->unknown, from_ns, time_ns) > 0)
+		return true;
+	BISECT(at, m->count, m->by_time[at].time_ns < from_ns);
+	for (; at < m->count && m->by_time[at].time_ns <= time_ns; at++)
+		if (m->by_time[at].thread != thread)
+			return true;
+	return false;
+}
+
+/* A look found it in a wait that another thread of the process can end. */
+static bool is_wait(const struct own_waits_sources *from, const struct piece *look)
+{
+	const struct function *f;
+	uint32_t inner;
+
+	if (!look->id || (look->more & SAMPLE_STATE) == SAMPLE_RUNNING ||
+	    (look->more & SAMPLE_STATE) == SAMPLE_GIL_WAIT)
+		return false;
+	inner = stack_classes_of(from->classes, look->id)->inner;
+	if (inner == NO_FUNCTION)
+		return false;
+	f = timeline_function(from->timeline, inner);
+	return function_is_woken(f->name, f->file);
+}
+
+static bool waits_at(const struct own_waits_sources *from, size_t thread, int64_t time_ns)
+{
+	const struct track *looks = &from->looks->threads[thread];
+	size_t at = 0;
+
+	BISECT(at, looks->count, looks->items[at].end_ns <= time_ns);
+	return at < looks->count && looks->items[at].start_ns <= time_ns &&
+	       is_wait(from, &looks->items[at]);
+}
+
+/* When a thread goes to work at or after a time: it calls CUDA, or begins a step. */
+static int64_t next_work(const struct own_waits_sources *from, size_t thread, int64_t time_ns)
+{
+	const struct step_item *items = from->items->items;
+	size_t call = call_track_find(from->gpu, thread, time_ns), step = 0;
+	int64_t work_ns = INT64_MAX;
+
+	if (call < gpu_call_count(from->gpu) && gpu_call(from->gpu, call)->thread == thread)
+		work_ns = gpu_call(from->gpu, call)->start_ns;
+	BISECT(step, from->items->count,
+	       items[step].thread < thread ||
+		       (items[step].thread == thread && items[step].start_ns < time_ns));
+	if (step < from->items->count && items[step].thread == thread &&
+	    items[step].start_ns < work_ns)
+		work_ns = items[step].start_ns;
+	return work_ns;
+}
+
+/*
+ * The waits of a thread lie between two of its calls; [first, last) of the marks are its own.  What
+ * comes after a wait is known when the next one begins, or at the end.
+ */
+static int find_waits(struct track *out, const struct own_waits_sources *from,
+		      const struct process_marks *m, size_t first, size_t last)
+{
+	uint32_t thread = m->items[first].thread;
+	struct piece wait = { 0 }; /* the last one; its end 0: none */
+
+	for (size_t i = first + 1; i <= last; i++) {
+		int64_t start_ns = m->items[i - 1].time_ns;
+		int64_t end_ns = i < last ? m->items[i].time_ns : INT64_MAX;
+		bool waits =
+			end_ns - start_ns >= LEAST_NS &&
+			(i == last || waits_at(from, thread, start_ns + (end_ns - start_ns) / 2));
+
+		if (!waits)
+			continue;
+		if (wait.end_ns && next_work(from, thread, wait.end_ns) < start_ns + BURST_NS &&
+		    !is_woken(m, thread, wait.end_ns) && track_add(out, &wait))
+			return -1;
+		wait = (struct piece){ start_ns, end_ns, 0, 0 };
+	}
+	return 0;
+}
+
+static int find_in_process(struct own_waits *w, const struct own_waits_sources *from,
+			   uint32_t process, struct err *err)
+{
+	struct process_marks m = { 0 };
+	int rc = collect_process(&m, from, process, err);
+
+	for (size_t i = 0, end; !rc && i < m.count; i = end) {
+		uint32_t thread = m.items[i].thread;
+
+		for (end = i; end < m.count && m.items[end].thread == thread; end++)
+			;
+		if (from->looks->threads[thread].count &&
+		    find_waits(&w->threads[thread], from, &m, i, end))
+			rc = err_set(err, "out of memory");
+	}
+	marks_release(&m);
+	return rc;
+}
+
+static bool has_waits(const struct own_waits_sources *from, size_t thread)
+{
+	const struct track *looks = &from->looks->threads[thread];
+
+	for (size_t i = 0; i < looks->count; i++)
+		if (is_wait(from, &looks->items[i]))
+			return true;
+	return false;
+}
+
+int own_waits_find(struct own_waits *w, const struct own_waits_sources *from, struct err *err)
+{
+	size_t n = trace_thread_count(from->trace);
+	bool *done = calloc(trace_process_count(from->trace) + 1, sizeof(*done));
+	int rc = 0;
+
+	*w = (struct own_waits){ calloc(n + 1, sizeof(*w->threads)), n };
+	if (!done || !w->threads)
+		rc = err_set(err, "out of memory");
+	for (size_t i = 0; !rc && i < n; i++) {
+		uint32_t process = trace_thread(from->trace, i)->process;
+		bool *looked_at = &done[process_position(from->trace, process)];
+
+		if (*looked_at || !has_waits(from, i))
+			continue;
+		*looked_at = true;
+		rc = find_in_process(w, from, process, err);
+	}
+	free(done);
+	return rc;
+}
+
+void own_waits_release(struct own_waits *w)
+{
+	for (size_t i = 0; w->threads && i < w->thread_count; i++)
+		track_release(&w->threads[i]);
+	free(w->threads);
+	memset(w, 0, sizeof(*w));
+}
