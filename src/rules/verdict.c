@@ -22,11 +22,12 @@
 enum side { SIDE_GPU, SIDE_CPU, SIDE_MEMORY, SIDES };
 
 static const struct {
-	const char *bound, *says;
+	const char *bound, *name, *says;
 } sides[SIDES] = {
-	[SIDE_GPU] = { "gpu", "the GPU computes" },
-	[SIDE_CPU] = { "cpu", "the host works or waits while the GPU does nothing for the step" },
-	[SIDE_MEMORY] = { "memory", "data is copied between host and GPU" },
+	[SIDE_GPU] = { "gpu", "the GPU", "the GPU computes" },
+	[SIDE_CPU] = { "cpu", "the host",
+		       "the host works or waits while the GPU does nothing for the step" },
+	[SIDE_MEMORY] = { "memory", "copies", "data is copied between host and GPU" },
 };
 
 static const enum side side_of[TIME_CLASSES] = {
@@ -89,37 +90,38 @@ static int say_balanced(struct analysis_verdict *v, struct analysis *a, const do
 	return v->because ? 0 : -1;
 }
 
-/* "the GPU computes"; NULL: no memory. */
-static const char *side_text(struct analysis *a, enum side side)
+/* ", most of it Allocation"; NULL: no memory. */
+static const char *most_text(struct analysis *a, enum side side)
 {
-	enum time_class most = largest(&a->steps[0].breakdown, side);
-
-	return draft_text(&a->findings.texts, "%s%s%s", sides[side].says,
-			  side == SIDE_GPU ? "" : ", most of it ",
-			  side == SIDE_GPU ? "" : time_class_title(most));
+	return draft_text(&a->findings.texts, ", most of it %s",
+			  time_class_title(largest(&a->steps[0].breakdown, side)));
 }
 
 static int say_bound(struct analysis_verdict *v, struct analysis *a, const double *shares,
 		     enum side side, enum side second, double quality)
 {
 	struct arena *texts = &a->findings.texts;
-	const char *first = side_text(a, side), *then = side_text(a, second);
+	/* Of the GPU there is nothing more to say: the other side has the room for it. */
+	bool gpu = side == SIDE_GPU;
+	const char *most = most_text(a, gpu ? second : side);
 
 	v->bound = sides[side].bound;
 	v->confidence = quality * fmin(0.97, 0.6 + 0.8 * (shares[side] - shares[second]));
+	v->because = NULL;
+	if (!most)
+		return -1;
 	if (!a->use.gpu)
-		v->because = draft_text(texts,
-					"no GPU was used: the host takes %.0f %% of a step, most "
-					"of it %s",
-					100 * shares[side],
-					time_class_title(largest(&a->steps[0].breakdown, side)));
-	else if (shares[second] > WORTH_A_WORD)
-		v->because = draft_text(texts, "in %.0f %% of a step %s; in %.0f %% %s",
-					100 * shares[side], first, 100 * shares[second], then);
-	else
 		v->because =
-			draft_text(texts, "in %.0f %% of a step %s", 100 * shares[side], first);
-	return v->because && first && then ? 0 : -1;
+			draft_text(texts, "no GPU was used: the host takes %.0f %% of a step%s",
+				   100 * shares[side], most);
+	else if (shares[second] > WORTH_A_WORD)
+		v->because = draft_text(texts, "in %.0f %% of a step %s%s; %s %.0f %%%s",
+					100 * shares[side], sides[side].says, gpu ? "" : most,
+					sides[second].name, 100 * shares[second], gpu ? most : "");
+	else
+		v->because = draft_text(texts, "in %.0f %% of a step %s%s", 100 * shares[side],
+					sides[side].says, gpu ? "" : most);
+	return v->because ? 0 : -1;
 }
 
 int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct metrics *m)

@@ -80,7 +80,7 @@ static void the_verdict_is_whole(void **state)
 	judge_it(m);
 	show(m, 80);
 	assert_non_null(
-		strstr(shown, "nothing for the step, most of it CPU preprocessing; in 40 %"));
+		strstr(shown, "nothing for the step, most of it CPU preprocessing; the GPU 40 %"));
 	forget(m);
 }
 
