@@ -130,7 +130,7 @@ GENERATORS = """
     def squares(n):
         return sum(x * x for x in numbers(n))
     def round():
-        squares(2000); busy(0.2)
+        squares(2000); busy(2)
     end = time.perf_counter() + 0.8
     while time.perf_counter() < end:
         round()
@@ -197,10 +197,11 @@ def test_what_was_left_out_is_looked_at_again(auto):
         end = time.perf_counter() + 3
         while time.perf_counter() < end: fib(1); tick()
     phases()
-    """)
+    """, env={"INFERSCOPE_MAX_OVERHEAD": "20"})  # on a busy machine the recorder takes all of 1 %
     found = check_sound(report)
     assert found["fib"]["left_out"]
-    late = [c for c in recording.calls("fib") if c["start_us"] > recording.head["wall_us"] - 500000]
+    phases, = recording.calls("phases")  # a busy machine takes its time to end the program, too
+    late = [c for c in recording.calls("fib") if c["start_us"] > phases["end_us"] - 500000]
     assert len(late) > 10
 
 
