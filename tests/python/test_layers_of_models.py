@@ -350,14 +350,14 @@ def test_before_3_12_pytorch_has_no_hooks_of_ours_within_a_budget(layers, python
     if version >= (3, 12):
         pytest.skip("there are none at all")
     found = layers(python, """
-    import sys, time, torch.utils.data.dataloader
+    import sys, torch.utils.data.dataloader
     model = Model()
-    for _ in range(40):
+    for _ in range(100):
         model(1)
-        time.sleep(0.02)
+        sum(range(400000))  # C code pays nothing, and earns
     module = sys.modules["torch.nn.modules.module"]
     assert not [name for name in vars(module) if name.startswith("_global") and vars(module)[name]]
-    """, cpu=cpu, overhead="5", notes=None)
+    """, cpu=cpu, overhead="30", notes=None)
     if version == (3, 11) and cpu == "auto":  # layers are known where calls are recorded
         trace = layers.trace
         events = [event for thread in trace.threads.values() for event in thread.events]
