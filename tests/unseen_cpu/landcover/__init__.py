@@ -1,0 +1,1 @@
+"""Land cover from satellite scenes: stages that are put together to a pipeline."""
