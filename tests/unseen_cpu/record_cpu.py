@@ -170,7 +170,8 @@ def yes(value):
 def table(rows):
     lines = [
         "| program | planted | first finding | place | id | line | verdict | sure and wrong "
-        "| saving true | said | inside | steps true | said | own ms | said ms | overhead said | seen | unchanged |",
+        "| saving true | said | inside | steps true | said | own ms | said ms "
+        "| overhead said | seen | unchanged |",
         "|" + "---|" * 18,
     ]
     for row in rows:
