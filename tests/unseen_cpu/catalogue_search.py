@@ -79,7 +79,7 @@ def catalogue():
             "price": rng.randrange(10000) / 100,
             "tags": [f"t{rng.randrange(500)}", f"s{number % 50}"],
         }
-        for number in range(250_000)
+        for number in range(100_000)
     ]
 
 
@@ -108,7 +108,7 @@ def main():
     catalogue()
     network()
     generator = torch.Generator().manual_seed(8)
-    queries = torch.randn(70, 256, generator=generator)
+    queries = torch.randn(50, 256, generator=generator)
     total = 0.0
     began = time.perf_counter()
     for query in queries:

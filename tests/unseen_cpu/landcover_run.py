@@ -23,7 +23,7 @@ def scenes(count, bands=4, side=2304):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fixed", action="store_true")
-    parser.add_argument("--scenes", type=int, default=50)
+    parser.add_argument("--scenes", type=int, default=24)
     args = parser.parse_args()
     torch.manual_seed(6)
     torch.set_num_threads(1)

@@ -55,7 +55,7 @@ class Recommender:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fixed", action="store_true")
-    parser.add_argument("--users", type=int, default=300)
+    parser.add_argument("--users", type=int, default=450)
     args = parser.parse_args()
     torch.manual_seed(12)
     torch.set_num_threads(1)

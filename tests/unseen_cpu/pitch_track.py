@@ -66,7 +66,7 @@ def classify(model, signal, correlate):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--fixed", action="store_true")
-    parser.add_argument("--clips", type=int, default=150)
+    parser.add_argument("--clips", type=int, default=300)
     args = parser.parse_args()
     torch.manual_seed(5)
     torch.set_num_threads(1)

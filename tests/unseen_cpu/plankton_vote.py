@@ -38,7 +38,7 @@ class Ensemble(nn.Module):
 def main():
     torch.manual_seed(14)
     model = Ensemble([small(24), small(32), small(40)]).eval()
-    plates = torch.rand(16, 3, 96, 96)
+    plates = torch.rand(8, 3, 96, 96)
     agreement, counts, steps = 0.0, torch.zeros(12, dtype=torch.long), 30
     began = time.perf_counter()
     with torch.inference_mode():

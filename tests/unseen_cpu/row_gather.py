@@ -14,7 +14,7 @@ import torch
 ROW = 1024  # floats
 ROWS = 24_000
 PER_STEP = 40
-STEPS = 150
+STEPS = 250
 
 
 def write_table(path):

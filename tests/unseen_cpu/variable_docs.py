@@ -30,7 +30,7 @@ class Grader(torch.nn.Module):
 def documents(count):
     rng = random.Random(13)
     for _ in range(count):
-        yield [rng.randrange(2000) for _ in range(rng.randrange(40, 400, 12))]
+        yield [rng.randrange(2000) for _ in range(rng.randrange(40, 400, 24))]
 
 
 def grade_all(model, docs):
@@ -46,7 +46,7 @@ def main():
     torch.manual_seed(13)
     torch.set_num_threads(1)
     model = torch.compile(Grader().eval(), backend="aot_eager", dynamic=True if fixed else False)
-    docs = list(documents(160))
+    docs = list(documents(120))
     began = time.perf_counter()
     with torch.inference_mode():
         grades = grade_all(model, docs)
