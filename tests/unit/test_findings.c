@@ -121,11 +121,30 @@ static void some_need_no_gpu(void **state)
 	}
 }
 
+static void collections_that_are_asked_for_are_told_apart(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		struct made *m = make(false);
+		const struct analysis_finding *f;
+
+		tell_gc(m, 30);
+		m->a->gc.by_generation[GC_GENERATIONS - 1] = asked ? 11 : 10; /* of 40 younger */
+		judge_it(m);
+		f = found(m, "gc-pause");
+		assert_non_null(f);
+		assert_int_equal(strstr(f->suggestions[0], "Take gc.collect() out of ") != NULL,
+				 asked);
+		forget(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_fire_above_their_bound_and_not_below),
 		cmocka_unit_test(what_is_clear_is_sure_and_has_its_place),
+		cmocka_unit_test(collections_that_are_asked_for_are_told_apart),
 		cmocka_unit_test(some_need_no_gpu),
 	};
 

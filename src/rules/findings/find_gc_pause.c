@@ -16,6 +16,18 @@ static double collecting_ms(const struct draft *d)
 }
 
 /*
+ * Do full collections come from gc.collect()?  By itself the collector makes one for ten of the
+ * generation before, unless its thresholds were changed; twice as many are not its own.
+ */
+static bool are_asked_for(const struct analysis_gc *gc)
+{
+	uint64_t full = gc->by_generation[GC_GENERATIONS - 1];
+	uint64_t younger = gc->by_generation[GC_GENERATIONS - 2];
+
+	return full > 2 * (younger / 10 + 1);
+}
+
+/*
  * In the mean 5 %; or, of rare long ones, a fifth of the steps that they hit, and of what makes
  * these slow.
  */
@@ -48,6 +60,11 @@ static bool look(struct draft *d)
 	draft_evidence_idle(d);
 	draft_claim(d, TIME_GC, ms);
 	draft_saving(d, ms, ms / 2, ms);
+	if (are_asked_for(gc))
+		draft_suggest(d,
+			      "Take gc.collect() out of %s: there are more full collections than "
+			      "the collector makes by itself, somebody asks for them",
+			      name);
 	draft_suggest(d, "Call gc.freeze() after the model is loaded, so that collections do not "
 			 "look at its objects again");
 	draft_suggest(d,
