@@ -56,6 +56,7 @@ test: build venv ## every test but the long ones
 .PHONY: test-long
 test-long: test test-cpython check-model check-arm64 ## the tests that take minutes as well
 	@$(call pytest,build,-m long)
+	.venv/bin/python tests/unseen_cpu/record_cpu.py --bin build/stage/bin/inferscope --pairs 1 --out build/unseen_cpu
 	@INFERSCOPE_RACE_MS=60000 && export INFERSCOPE_RACE_MS && $(call ctest,build) -R test_drain_race
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
@@ -102,7 +103,7 @@ TRACES ?= build-gpu/examples
 .PHONY: accuracy
 accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES, which are not in the repository
 	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
-		--traces $(TRACES) $(if $(UNSEEN),--unseen $(UNSEEN)) --write docs/ACCURACY.md
+		--traces $(TRACES) $(if $(UNSEEN),--unseen $(UNSEEN)) $(if $(UNSEEN_CPU),--unseen-cpu $(UNSEEN_CPU)) --write docs/ACCURACY.md
 
 .PHONY: stage-gpu
 stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)

@@ -5,7 +5,10 @@
 Each program is run as it is and with --fixed, plain, N times in turn: what fixing it really brings,
 by the program's own clock. Then both are recorded with default settings. OUT/PROGRAM.json has the
 report, .txt the summary as its owner sees it, .isc the trace, and PROGRAM.fixed.* the same of the
-mended one; OUT/judged.md is the table. --judge only judges what lies in OUT.
+mended one; OUT/judged.md is the table. --judge only judges what lies in OUT, from reports made anew
+of the traces. The status is 1 where a program's output or status was changed by recording, or a
+finding is sure and wrong; a bottleneck that is not found is in the table and no more: what a busy
+machine shows of a program differs from run to run.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -107,11 +111,21 @@ def true_counts(truth, counted):
     }
 
 
-def judge(name, out):
+def analyze(binary, trace):
+    """The report that the present program makes of a trace."""
+    with tempfile.TemporaryDirectory(prefix="inferscope-unseen-") as folder:
+        path = Path(folder) / "report.json"
+        subprocess.run(
+            [binary, "analyze", "--quiet", f"--report={path}", trace],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        return json.loads(path.read_text())
+
+
+def judge(name, report, runs):
     """Everything that can be said of one program, as a row of the table."""
     truth = TRUTH[name]
-    runs = json.loads((out / f"{name}.runs.json").read_text())
-    report = json.loads((out / f"{name}.json").read_text())
     slow = runs[name]
     sure = [finding for finding in report["findings"] if finding["confidence"] >= SURE]
     first = report["findings"][0] if report["findings"] else None
@@ -214,14 +228,17 @@ def main():
     parser.add_argument("programs", nargs="*", default=list(TRUTH))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
+    out = args.out.resolve()
     rows = []
     for name in args.programs or list(TRUTH):
         if not args.judge:
-            record(args.bin, args.python, name, args.pairs, args.out.resolve())
-        rows.append(judge(name, args.out))
+            record(args.bin, args.python, name, args.pairs, out)
+        runs = json.loads((out / f"{name}.runs.json").read_text())
+        rows.append(judge(name, analyze(args.bin, out / f"{name}.isc"), runs))
         print(json.dumps(rows[-1]), flush=True)
-    (args.out / "judged.md").write_text(table(rows))
+    (out / "judged.md").write_text(table(rows))
+    return 1 if any(row["sure and wrong"] or not row["unchanged"] for row in rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
