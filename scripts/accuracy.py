@@ -83,7 +83,8 @@ programs that wait were called bound by the CPU. No number of steps was: only th
 bursts are counted. Of the healthy ones that nothing was said of, two had no steps either. Nothing
 that the programs say, and no exit status, was changed by recording. What was mended then: the
 advice for collections that the program asks for. Open: the window of an asyncio batcher is not in
-its step (ticket_api), compilation before CPython 3.12 (variable_docs).
+its step (ticket_api), compilation before CPython 3.12 (variable_docs), many small operators that
+the program calls itself, which are taken for its work (movie_nights, recorded again with steps).
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")

@@ -1,4 +1,4 @@
-"""Records the programs of this folder and judges what was said about them against truth.json.
+"""Records the programs of this folder and judges what was said about them against unseen_cpu_truth.json.
 
     record_cpu.py --bin INFERSCOPE [--python PYTHON] --out FOLDER [--pairs N] [--judge] [PROGRAM...]
 
@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TRUTH = json.loads((HERE / "truth.json").read_text())["programs"]
+TRUTH = json.loads((HERE / "unseen_cpu_truth.json").read_text())["programs"]
 OWN_CLOCK = re.compile(r"^(\d+) \w+ of ([\d.]+) ms: ([\d.]+) steps/s$", re.M)
 SURE = 0.8
 
