@@ -1,4 +1,4 @@
-"""Records the programs of this folder and judges what was said about them against unseen_cpu_truth.json.
+"""Records the programs of this folder, and judges what was said of them by unseen_cpu_truth.json.
 
     record_cpu.py --bin INFERSCOPE [--python PYTHON] --out FOLDER [--pairs N] [--judge] [PROGRAM...]
 
