@@ -252,7 +252,6 @@ static void use_gap(struct user *u, int64_t idle_ns, const struct gpu_activity *
 		add_gap(u, &u->out->after_wait, USE_AFTER_WAIT, wait->stack, ns);
 	} else if (a->start_ns - idle_ns <= USE_SHORT_GAP_NS) {
 		add_gap(u, &u->out->short_late, USE_SHORT_LATE, launch->stack, ns);
-		use_tops_add(&u->tops, USE_LATE_INSIDE, launch->stack, ns, 0);
 	} else {
 		add_gap(u, &u->out->long_late, USE_LONG_LATE, launch->stack, ns);
 	}

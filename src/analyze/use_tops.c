@@ -189,11 +189,32 @@ static size_t take_function(const struct row *rows, size_t i, size_t count, stru
 	return end;
 }
 
+/* Gaps are many, their stacks are few: what is told of them in two ways is counted once. */
+static void copy_role(struct use_tops *t, enum use_role from, enum use_role to)
+{
+	for (size_t i = 0, n = t->rows.count; i < n; i++) {
+		const struct row copy = ((struct row *)t->rows.items)[i];
+		struct row *r;
+
+		if (copy.role != from)
+			continue;
+		r = gpu_tally_at(&t->rows, to, copy.stack);
+		if (!r) {
+			t->failed = true;
+			return;
+		}
+		*r = copy;
+		r->role = to;
+	}
+}
+
 void use_tops_find(struct use_tops *t, const struct gpu_timeline *g, struct use_top *tops)
 {
 	int64_t most_ns[USE_ROLES] = { 0 };
-	struct row *rows = t->rows.items;
+	struct row *rows;
 
+	copy_role(t, USE_SHORT_LATE, USE_LATE_INSIDE);
+	rows = t->rows.items;
 	memset(tops, 0, USE_ROLES * sizeof(*tops));
 	for (size_t i = 0; i < t->rows.count; i++)
 		place(&rows[i], g);

@@ -18,7 +18,7 @@ enum use_role {
 	USE_FREE,
 	USE_AFTER_WAIT,
 	USE_SHORT_LATE,
-	USE_LATE_INSIDE, /* the same */
+	USE_LATE_INSIDE, /* the same; use_tops_find() copies them */
 	USE_LONG_LATE,
 	USE_ROLES
 };
