@@ -114,6 +114,14 @@ static uint64_t follow(struct chunk_look *k, uint64_t at, struct step *found, un
 	return at;
 }
 
+uint64_t apart_caller(struct chunk_look *k, uint64_t previous)
+{
+	struct step found[BETWEEN_MAX];
+	unsigned count;
+
+	return follow(k, previous, found, &count);
+}
+
 static void push_outermost_first(struct chunk_look *k, const struct step *found, unsigned count)
 {
 	while (count-- > 0)

@@ -283,6 +283,25 @@ static bool link_to_last(struct chunk_look *k, const struct step *s)
 	return apart_link(k, previous, last.at, frame_runs(l, s->copy));
 }
 
+/*
+ * Behind the last frame that there was room for in a chunk lie old ones, and one of them may be
+ * what that frame has called before.  The first one of the next chunk is in use as long as there is
+ * that chunk, and knows who called it.
+ */
+static void drop_old_ones(struct chunk_look *k, const struct step *first)
+{
+	struct py_reader *r = k->reader;
+	uint64_t caller = apart_caller(k, frame_previous(k->layout, first->copy));
+	unsigned count = r->step_count;
+
+	while (count && r->steps[count - 1].at != caller)
+		count--;
+	if (!count)
+		return;
+	r->step_count = count;
+	k->live = k->live < count ? k->live : count;
+}
+
 /* From the beginning of the oldest chunk, as long as one frame follows the other. */
 static void scan(struct chunk_look *k)
 {
@@ -296,9 +315,11 @@ static void scan(struct chunk_look *k)
 		/* The first word of the first chunk is not used. */
 		uint64_t at =
 			c->at + PY_CHUNK_DATA + (remote_word(c->copy, PY_CHUNK_PREVIOUS) ? 0 : 8);
+		struct step s;
 
+		if (r->step_count && look_in_chunks(k, at, &s))
+			drop_old_ones(k, &s);
 		for (;;) {
-			struct step s;
 			uint64_t size;
 
 			if (!look_in_chunks(k, at, &s))

@@ -149,6 +149,9 @@ void look_push(struct chunk_look *k, const struct step *s);
 /* Those in no chunk; see py_frame_apart.c. */
 bool apart_add(struct chunk_look *k);
 bool apart_link(struct chunk_look *k, uint64_t from, uint64_t to, bool in_use);
+
+/* The frame in a chunk that this link of another one leads to, over those apart; 0: none. */
+uint64_t apart_caller(struct chunk_look *k, uint64_t previous);
 void apart_end(struct chunk_look *k);
 void apart_fade(struct py_thread *t);
 

@@ -296,31 +296,41 @@ static void at_once(void)
 	puts("done");
 }
 
+static int64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* Steps of a millisecond that are full of ranges as short as can be. */
 static void storm(int milliseconds)
 {
 	for (int i = 0; i < milliseconds; i++) {
-		struct timespec begun, now;
+		int64_t end_ns;
 
 		nvtxRangePushA("step");
-		clock_gettime(CLOCK_MONOTONIC, &begun);
+		end_ns = monotonic_ns() + 1000000;
 		do {
 			nvtxRangePushA("short");
 			nvtxRangePop();
 			nvtxRangeEnd(nvtxRangeStartA("short request"));
 			nvtxMarkA("often");
-			clock_gettime(CLOCK_MONOTONIC, &now);
-		} while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec <
-			 1000000);
+		} while (monotonic_ns() < end_ns);
 		nvtxRangePop();
 	}
 }
 
+/* At work: what waits earns nothing that could be spent on ranges again. */
 static void pairs(int milliseconds)
 {
 	for (int i = 0; i < milliseconds; i++) {
+		int64_t end_ns = monotonic_ns() + 1000000;
+
 		nvtxRangePushA("pair");
-		usleep(1000);
+		while (monotonic_ns() < end_ns)
+			;
 		nvtxRangePop();
 	}
 }

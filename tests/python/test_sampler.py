@@ -171,6 +171,41 @@ def test_stacks_of_code_that_only_calls_are_possible_ones(python, sample, cores)
         assert sampled.looks("work", function), function
 
 
+# Frames lie in chunks of 16 kB.  Where small() still had room in one and large() has not, what is
+# left of small() lies where large() would be looked for.
+CHUNKS = """
+import time
+class Through:
+    def __getattr__(self, name): return small()
+    def __call__(self): return large()
+through = Through()
+def small(): return 1
+def large():
+    %s = range(120)
+    end = time.perf_counter() + 0.02
+    while time.perf_counter() < end: pass
+def calls():
+    small()
+    large()
+def calls_through_c():
+    through.nothing
+    through(*())
+def below(n, what): return below(n - 1, what) if n else what()
+def main():
+    for n in range(40, 220, 2): below(n, WHAT)
+main()
+""" % ", ".join("v%d" % i for i in range(120))
+
+
+@pytest.mark.parametrize("what", ["calls", "calls_through_c"])
+def test_what_a_function_called_before_hides_nothing_in_the_next_chunk(python, sample, what):
+    sampled = sample(python, CHUNKS.replace("WHAT", what))
+    looks = sampled.looks(what)
+    assert looks > 200
+    assert sampled.self_looks("large") > 0.95 * looks
+    assert sampled.looks("small", "large") < 0.01 * looks
+
+
 def test_every_thread_is_looked_at(python, sample):
     sampled = sample(python, SPIN + """
 import threading
