@@ -326,9 +326,10 @@ static void storm(int milliseconds)
 static void pairs(int milliseconds)
 {
 	for (int i = 0; i < milliseconds; i++) {
-		int64_t end_ns = monotonic_ns() + 1000000;
+		int64_t end_ns;
 
 		nvtxRangePushA("pair");
+		end_ns = monotonic_ns() + 1000000;
 		while (monotonic_ns() < end_ns)
 			;
 		nvtxRangePop();

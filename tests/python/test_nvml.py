@@ -184,11 +184,13 @@ def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, wo
     assert len(found["gpu_memory_used_bytes", 0, 1]) >= 3
 
 
+@pytest.mark.measures
 def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
     """20 ms would be 100 s of rest: what was seen when CUDA began would stand for the whole run."""
-    record_gpu(sys.executable, WORK.replace("0.8", "4.5"), env={**env, "SLOW": "1"})
+    record_gpu(sys.executable, WORK.replace("0.8", "9"), env={**env, "SLOW": "1"})
     _, found = series(work / "t.isc")
-    assert 3 <= len(found["gpu_busy_percent", 0, 1]) <= 5
+    # Each 2 s where CPUs are idle, more seldom where they are not.
+    assert 3 <= len(found["gpu_busy_percent", 0, 1]) <= 7
 
 
 @pytest.mark.measures
