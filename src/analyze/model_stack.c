@@ -28,7 +28,8 @@ static bool is_within(const struct gpu_place *p, const struct gpu_place *functio
 	static const char inside[] = ".<locals>.";
 	size_t n = strlen(function->function);
 
-	if (strcmp(p->file, function->file) != 0 || strncmp(p->function, function->function, n))
+	if (strcmp(p->file, function->file) != 0 ||
+	    strncmp(p->function, function->function, n) != 0)
 		return false;
 	return !p->function[n] || !strncmp(p->function + n, inside, sizeof(inside) - 1);
 }

@@ -319,8 +319,10 @@ int own_waits_find(struct own_waits *w, const struct own_waits_sources *from, st
 	int rc = 0;
 
 	*w = (struct own_waits){ calloc(n + 1, sizeof(*w->threads)), n };
-	if (!done || !w->threads)
-		rc = err_set(err, "out of memory");
+	if (!done || !w->threads) {
+		free(done);
+		return err_set(err, "out of memory");
+	}
 	for (size_t i = 0; !rc && i < n; i++) {
 		uint32_t process = trace_thread(from->trace, i)->process;
 		bool *looked_at = &done[process_position(from->trace, process)];
