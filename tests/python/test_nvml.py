@@ -187,10 +187,10 @@ def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, wo
 @pytest.mark.measures
 def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
     """20 ms would be 100 s of rest: what was seen when CUDA began would stand for the whole run."""
-    record_gpu(sys.executable, WORK.replace("0.8", "9"), env={**env, "SLOW": "1"})
+    record_gpu(sys.executable, WORK.replace("0.8", "11"), env={**env, "SLOW": "1"})
     _, found = series(work / "t.isc")
-    # Each 2 s where CPUs are idle, more seldom where they are not.
-    assert 3 <= len(found["gpu_busy_percent", 0, 1]) <= 7
+    # Each 2 s where CPUs are idle, each 10 where they are not.
+    assert 2 <= len(found["gpu_busy_percent", 0, 1]) <= 7
 
 
 @pytest.mark.measures
