@@ -38,6 +38,19 @@ static void add_where(struct screen *s, const struct analysis *a, const char *fu
 	buf_release(&place);
 }
 
+/* The line above a table; `titles` of its columns behind the first end with NULL. */
+static void add_titles(struct screen *s, const char *table, size_t columns,
+		       const char *const *titles)
+{
+	buf_add_str(&s->out, "\n  ");
+	screen_colour(s, DIM);
+	screen_left(s, table, columns);
+	for (; *titles; titles++)
+		screen_right(s, *titles, COLUMN);
+	screen_plain(s);
+	buf_add_byte(&s->out, '\n');
+}
+
 static void add_function(struct screen *s, const struct analysis *a, size_t i, size_t columns,
 			 double all_ns)
 {
@@ -60,20 +73,14 @@ static void add_function(struct screen *s, const struct analysis *a, size_t i, s
 /* Those of the steps: their calls are not known by the time. */
 static void add_step_functions(struct screen *s, const struct analysis *a, size_t limit)
 {
+	static const char *const titles[] = { "self", "share", "total", NULL };
 	size_t rows = at_most(a->in_steps.count, limit);
 	size_t columns = s->width - 2 - 3 * COLUMN;
 	char f[TEXT_FIGURE];
 
 	if (!rows)
 		return;
-	buf_add_str(&s->out, "\n  ");
-	screen_colour(s, DIM);
-	screen_left(s, "hottest functions while steps ran", columns);
-	screen_right(s, "self", COLUMN);
-	screen_right(s, "share", COLUMN);
-	screen_right(s, "total", COLUMN);
-	screen_plain(s);
-	buf_add_byte(&s->out, '\n');
+	add_titles(s, "hottest functions while steps ran", columns, titles);
 	for (size_t i = 0; i < rows; i++) {
 		const struct step_function *fn = &a->in_steps.items[i];
 
@@ -89,6 +96,7 @@ static void add_step_functions(struct screen *s, const struct analysis *a, size_
 /* Those of the whole run. */
 static void add_all_functions(struct screen *s, const struct analysis *a, size_t limit)
 {
+	static const char *const titles[] = { "calls", "self", "share", "total", NULL };
 	size_t rows = at_most(a->working_count, limit);
 	size_t columns = s->width - 2 - 4 * COLUMN;
 	double all_ns = 0;
@@ -97,15 +105,7 @@ static void add_all_functions(struct screen *s, const struct analysis *a, size_t
 		return;
 	for (size_t i = 0; i < a->working_count; i++)
 		all_ns += (double)a->functions[i].self_ns;
-	buf_add_str(&s->out, "\n  ");
-	screen_colour(s, DIM);
-	screen_left(s, "hottest functions", columns);
-	screen_right(s, "calls", COLUMN);
-	screen_right(s, "self", COLUMN);
-	screen_right(s, "share", COLUMN);
-	screen_right(s, "total", COLUMN);
-	screen_plain(s);
-	buf_add_byte(&s->out, '\n');
+	add_titles(s, "hottest functions", columns, titles);
 	for (size_t i = 0; i < rows; i++)
 		add_function(s, a, i, columns, all_ns);
 }
@@ -187,8 +187,10 @@ static double all_layers_ns(const struct analysis_layers *l, bool gpu)
 
 static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
 {
-	static const char *const titles[2][5] = { { "calls", "CPU", "share", "self" },
-						  { "calls", "kernels", "GPU", "share", "CPU" } };
+	static const char *const titles[2][6] = {
+		{ "calls", "CPU", "share", "self", NULL },
+		{ "calls", "kernels", "GPU", "share", "CPU", NULL },
+	};
 	bool outside = a->layers.outside_gpu_ns > 0;
 	struct layer_rows rows;
 	size_t columns;
@@ -203,13 +205,7 @@ static void add_layers(struct screen *s, const struct analysis *a, size_t limit)
 	}
 	columns = s->width - 2 - (rows.by_gpu ? 5 : 4) * COLUMN;
 	all_ns = all_layers_ns(&a->layers, rows.by_gpu);
-	buf_add_str(&s->out, "\n  ");
-	screen_colour(s, DIM);
-	screen_left(s, "layers", columns);
-	for (size_t i = 0; i < 5 && titles[rows.by_gpu][i]; i++)
-		screen_right(s, titles[rows.by_gpu][i], COLUMN);
-	screen_plain(s);
-	buf_add_byte(&s->out, '\n');
+	add_titles(s, "layers", columns, titles[rows.by_gpu]);
 	for (size_t i = 0; i < rows.count; i++) {
 		if (rows.items[i].shown)
 			add_layer(s, &rows, i, columns, all_ns);

@@ -2,12 +2,13 @@
 #ifndef TESTS_FAKE_ROOT_H
 #define TESTS_FAKE_ROOT_H
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "remove_tree.h"
 
 static char root[64];
 
@@ -18,18 +19,10 @@ static int make_root(void **state)
 	return mkdtemp(root) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int remove_root(void **state)
 {
 	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(root);
 }
 
 /* Writes root/path, with the folders on the way. */

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "capture/frameworks.h"
 #include "format/record.h"
+#include "remove_tree.h"
 #include "trace_sample.h"
 
 static char packages[64];
@@ -32,20 +32,12 @@ static int enter(void **state)
 	return mkdir(packages, 0777);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
 static int leave(void **state)
 {
 	(void)state;
 	frameworks_release(&found);
 	*strrchr(packages, '/') = '\0';
-	return nftw(packages, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(packages);
 }
 
 static void install(const char *entry)

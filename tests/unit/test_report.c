@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/plain_text.h"
 #include "report/report.h"
+#include "remove_tree.h"
 #include "story.h"
 
 static char directory[32];
@@ -34,18 +34,10 @@ static int enter(void **state)
 	return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
 static int leave(void **state)
 {
 	(void)state;
-	return nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return remove_tree(directory);
 }
 
 static void the_name_decides_the_format(void **state)

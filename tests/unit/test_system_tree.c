@@ -73,7 +73,7 @@ static void vanish(int pid)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/proc/%d", root, pid);
-	assert_int_equal(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(remove_tree(path), 0);
 }
 
 /* A pass, whether it is due or not, and what comes of it. */
