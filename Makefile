@@ -20,10 +20,14 @@ define cmake
 @$(STEP) build-$(1) "building $(1)" cmake --build $(1)
 endef
 
+# How many tests run at a time (tests/lanes.py): they wait as well as work, so one more than there
+# are cores; no more than four, for what nproc counts may not be all ours.
+LANES ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
+
 # $(call pytest,BUILD DIRECTORY,ARGUMENTS[,PYTHONS]): the tests that run the real program.
 pytest = INFERSCOPE_BIN=$(CURDIR)/$(1)/stage/bin/inferscope \
 	INFERSCOPE_PYTHONS=$$($(or $(3),.venv/bin/python scripts/find_pythons.py)) \
-	.venv/bin/python -m pytest -q $(2)
+	.venv/bin/python -m pytest -q -n $(LANES) $(2)
 
 ctest = cd $(1) && ctest --output-on-failure
 

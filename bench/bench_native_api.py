@@ -26,8 +26,8 @@ def main():
              if not name.startswith("INFERSCOPE_")}
     for name, before, more, recording, goals in WAYS:
         with tempfile.TemporaryDirectory() as folder:
-            words = subprocess.run(before + [PROGRAM], stdout=subprocess.PIPE, check=True, text=True,
-                                   cwd=folder, env={**plain, **more}).stdout.split()
+            words = subprocess.run(before + [PROGRAM], cwd=folder, env={**plain, **more},
+                                   stdout=subprocess.PIPE, text=True, check=True).stdout.split()
         if words[0] != recording:
             raise SystemExit("the measurement was not made as meant: %s" % words)
         for call, value in zip(("counter", "mark", "scope"), words[1:]):

@@ -27,8 +27,8 @@ def main():
     alone = None
     for name, before, listens, goals in WAYS:
         with tempfile.TemporaryDirectory() as folder:
-            words = subprocess.run(before + [PROGRAM], stdout=subprocess.PIPE, check=True, text=True,
-                                   cwd=folder, env=env).stdout.split()
+            words = subprocess.run(before + [PROGRAM], cwd=folder, env=env, check=True,
+                                   stdout=subprocess.PIPE, text=True).stdout.split()
         if words[0] != listens:
             raise SystemExit("the measurement was not made as meant: %s" % words)
         values = [float(word) for word in words[1:]]

@@ -1,4 +1,4 @@
-"""The program of bench_launch.py: launches from many places of a deep stack; prints the ns of each."""
+"""The program of bench_launch.py: launches from many places of a deep stack; the ns of each."""
 
 import ctypes
 import os

@@ -44,7 +44,7 @@ about programs that were not.
 
 UNSEEN = """## Programs that the rules' authors had not seen
 
-`tests/gpu/unseen` and `unseen2`: written by somebody who knew the list of ids, but neither the
+`tests/gpu/unseen`, `unseen2` and `unseen3`: written by somebody who knew the list of ids, but neither the
 rules nor the programs above; recorded once (`tests/gpu/record_unseen.py`), and judged as they are.
 Where two ids are as right, the truth that came with them names both; findings that it calls true
 besides count as right below.
@@ -63,9 +63,12 @@ even if its own forward() does it all (speech_rnn), or inside of it although all
 captured one is called where it is replayed (graph_rows); a batch that is gathered until a time is
 over counted as no load (window_batcher), moving tensors inside the GPU as work that has to be
 (kv_concat). Not mended: the huge pages of hashed_features, whose memory was looked at too rarely to
-see them.
+see them. Of the third, whose truth was not touched after the recording, 13
+of 14 first ids (all 11 causes that were planted), 11 of 11 lines, 18 of 20 sure findings and 8 of 9
+ranges; mended since: of two waits in a request the one that is over at once was said to hold it up,
+and a GPU that nobody asks for anything to be idle (calm_server).
 """
-UNSEEN_SETS = ["unseen", "unseen2"]
+UNSEEN_SETS = ["unseen", "unseen2", "unseen3"]
 
 UNSEEN_CPU = """## Programs without a GPU that the rules' authors had not seen
 
@@ -73,8 +76,8 @@ UNSEEN_CPU = """## Programs without a GPU that the rules' authors had not seen
 hand and nothing else; what is true of them was written down before the first was recorded
 (`tests/unseen_cpu/record_cpu.py`). Recorded on two cores that other programs kept busy: most had
 no CPU for 24 to 85 % of the time in which they could have run. *Actual* is of two plain runs there,
-and rough. Of programs that got so little, calls are hardly recorded before CPython 3.12, steps are
-not found, and without steps nothing is said.
+and rough. Of programs that got so little, calls are hardly recorded before CPython 3.12, and steps
+are not found.
 
 The table tells of the present rules. As first seen: 6 of 12 first ids were right, and with them 6
 lines and 5 of 6 ranges; the other 6 had no finding at all. 4 of the 5 that had a CPU for at least
@@ -84,10 +87,15 @@ bursts are counted. Of the healthy ones that nothing was said of, two had no ste
 that the programs say, and no exit status, was changed by recording. What was mended then: the
 advice for collections that the program asks for. The six that had no finding, recorded again with
 CPython 3.12 and the program as it was then, as busy: three first ids and lines are right
-(row_gather, token_stream, variable_docs), and their steps are counted exactly. Open there, too: the
-window of an asyncio batcher is not in its step (ticket_api); many small operators that the program
-calls itself are taken for its work (movie_nights); calls with one row each that follow each other
-in a request are not told (sentence_cache).
+(row_gather, token_stream, variable_docs), and their steps are counted exactly.
+
+Since then, with these recordings at hand, so that the table below is no proof of anything unseen:
+without steps nothing was said, and now the time from the model's first call to its last is judged
+by samples; the nap of an asyncio batcher is a part of its step (ticket_api); native samples tell
+small operators (movie_nights) and small calls of a model that follow each other (sentence_cache).
+Samples of CPython 3.11 ended where `torch.compile` begins to compile, as they do in these
+recordings (variable_docs). The page faults of sketch_loader and scan_pages had not been foreseen,
+and are true: the allocator gives memory back after each step.
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")
@@ -196,7 +204,7 @@ def healthy_table(reports):
     for program, report in reports:
         wrong = [claim.id for claim in claims(program, "slow", report) if not claim.right]
         verdict = (report.get("verdict") or {}).get("bound", "–")
-        right = program.verdict in (None, verdict)
+        right = program.verdicts == [None] or verdict in program.verdicts
         cells.append([program.name, verdict, mark(right),
                       ", ".join("`%s`" % each for each in wrong) or "none"])
     return table(["program", "verdict", "right", "findings that are not true of it"], cells)
@@ -348,7 +356,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--traces", required=True, metavar="FOLDER")
     parser.add_argument("--unseen", metavar="FOLDER",
-                        help="recordings of tests/gpu/unseen and unseen2")
+                        help="recordings of tests/gpu/unseen, unseen2 and unseen3")
     parser.add_argument("--unseen-cpu", metavar="FOLDER",
                         help="recordings of tests/unseen_cpu")
     parser.add_argument("--write", metavar="FILE", help="the page; without it it is printed")

@@ -16,6 +16,21 @@ tracked() {
 	git ls-files --cached --others --exclude-standard -- "$@"
 }
 
+# Prints the command; Debian has no package of it, so it comes from PyPI where that can be had.
+find_ruff() {
+	if "$python" -m ruff --version >/dev/null 2>&1; then
+		echo "$python -m ruff"
+	else
+		command -v ruff
+	fi
+}
+
+get_ruff() {
+	find_ruff >/dev/null || INFERSCOPE_LOG_LINES=2 scripts/step.sh pip-ruff \
+		'installing ruff from PyPI' "$python" -m pip install --disable-pip-version-check \
+		--no-input --retries 1 --timeout 30 'ruff>=0.4,<1'
+}
+
 # The lists below are words without spaces: file names of this tree.
 # shellcheck disable=SC2046
 {
@@ -26,12 +41,10 @@ tracked() {
 	check tidy 'clang-tidy' xargs -a "$build/tidy-files" -n 4 -P "$(nproc)" \
 		clang-tidy --quiet -p "$build"
 	check compileall 'Python syntax' "$python" -m compileall -q -f $(tracked '*.py')
-	if "$python" -m ruff --version >/dev/null 2>&1; then
-		check ruff 'ruff' "$python" -m ruff check $(tracked '*.py')
-	elif command -v ruff >/dev/null 2>&1; then
-		check ruff 'ruff' ruff check $(tracked '*.py')
+	if get_ruff; then
+		check ruff 'ruff' $(find_ruff) check $(tracked '*.py')
 	else
-		echo 'ruff ... skipped: not installed'
+		echo 'ruff ... SKIPPED: it is not installed, and pip cannot get it'
 	fi
 	check shellcheck 'shellcheck' shellcheck $(tracked '*.sh') .ci/run
 	check layers 'layers and tree rules' "$python" -m pytest -q tests/test_layers.py

@@ -55,6 +55,7 @@ group_pytools() {
 	need python3 has_module sys
 	need python3-venv has_module ensurepip
 	need python3-pytest has_module pytest
+	need python3-pytest-xdist has_module xdist
 	need python3-jsonschema has_module jsonschema
 	need python3-zstandard has_module zstandard
 }

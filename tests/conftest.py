@@ -5,9 +5,15 @@ import subprocess
 
 import pytest
 
-from measured_again import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401, the hooks
+import lanes
+import measured_again
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def pytest_configure(config):
+    for hooks in lanes, measured_again:
+        config.pluginmanager.register(hooks)
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +27,18 @@ def binary():
     if not os.access(path, os.X_OK):
         pytest.fail("no program at %s: build it, or set INFERSCOPE_BIN" % path)
     return os.path.abspath(path)
+
+
+@pytest.fixture(scope="session")
+def let_all_in(tmp_path_factory):
+    """Makes a folder, and pytest's own on the way to it, such that every user may go there."""
+    base = tmp_path_factory.getbasetemp()
+
+    def open_up(path):
+        for folder in [path, *path.parents]:
+            if base in [folder, *folder.parents] or folder.name.startswith("pytest-"):
+                folder.chmod(folder.stat().st_mode | 0o755)
+    return open_up
 
 
 @pytest.fixture
@@ -49,6 +67,6 @@ def inferscope(binary, clean_env, work):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run([binary] + [str(arg) for arg in args], env={**clean_env, **(env or {})},
-                              cwd=str(cwd), universal_newlines=text, timeout=timeout, **more)
+        return subprocess.run([binary] + [str(arg) for arg in args], cwd=str(cwd), timeout=timeout,
+                              env={**clean_env, **(env or {})}, universal_newlines=text, **more)
     return run

@@ -7,7 +7,7 @@ failed first, so that a test which needs its second chance too often is seen.
 import pytest
 from _pytest.runner import runtestprotocol
 
-FIRST_FAILURES = pytest.StashKey()
+FIRST = "failed first"  # a property of the report: lanes hand those over to who sums up
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -18,9 +18,9 @@ def pytest_runtest_protocol(item, nextitem):
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     failed = [report for report in reports if report.failed]
     if failed:
-        item.config.stash.setdefault(FIRST_FAILURES, []).append(failed[0])
         item._initrequest()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        reports[-1].user_properties.append((FIRST, first_line(failed[0])))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -32,9 +32,11 @@ def first_line(report):
     return (crash.message if crash else report.longreprtext).splitlines()[0]
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    failures = config.stash.get(FIRST_FAILURES, [])
-    if failures:
+def pytest_terminal_summary(terminalreporter):
+    lines = ["%s - %s" % (report.nodeid, value) for reports in terminalreporter.stats.values()
+             for report in reports for name, value in getattr(report, "user_properties", ())
+             if name == FIRST]
+    if lines:
         terminalreporter.section("measured again")
-    for report in failures:
-        terminalreporter.line("%s - %s" % (report.nodeid, first_line(report)))
+    for line in lines:
+        terminalreporter.line(line)

@@ -304,7 +304,8 @@ def test_variants_take_turns_in_blocks_of_work(capsys, monkeypatch):
 
 
 def test_a_variant_tells_its_account_as_a_share_of_its_work():
-    rounds = [([{"plain": (1.0, 1.0), "auto": (1.03, 1.01)}] * 4, {"plain": None, "auto": 0.02})] * 2
+    turn = {"plain": (1.0, 1.0), "auto": (1.03, 1.01)}
+    rounds = [([turn] * 4, {"plain": None, "auto": 0.02})] * 2
     lines = list(turns.show("fib", rounds))
     assert lines[1] == "turns.fib.auto 1.0300 times"
     assert "CPU time 1.0100 (1.0100 .. 1.0100), account 1.0200; rounds 1.0300 1.0300" in lines[2]

@@ -26,9 +26,10 @@ def names(programs):
 
 def run(program, *more):
     """What each variant says of itself; they run side by side."""
-    running = [subprocess.Popen([sys.executable, *program.command(variant, "--device", "cpu", *more)],
-                                text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE) for variant in program.variants]
+    commands = [program.command(variant, "--device", "cpu", *more) for variant in program.variants]
+    running = [subprocess.Popen([sys.executable, *command], text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+               for command in commands]
     outputs = [each.communicate(timeout=120) for each in running]
     assert [(each.returncode, stderr) for each, (_, stderr) in zip(running, outputs)] \
         == [(0, "")] * len(running)

@@ -34,16 +34,17 @@ def outcome(tmp_path):
                 assert len(runs) == {runs}
         """).format(marker=marker, fails=fails, runs=min(fails + 1, 2 if marker else 1)))
         return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                               "--basetemp", str(tmp_path / "base"), "test_it.py"], cwd=str(tmp_path),
-                              env={"PYTHONPATH": ROOT_OF_TESTS}, stdout=subprocess.PIPE,
-                              universal_newlines=True)
+                               "--basetemp", str(tmp_path / "base"), "test_it.py"],
+                              cwd=str(tmp_path), env={"PYTHONPATH": ROOT_OF_TESTS},
+                              stdout=subprocess.PIPE, universal_newlines=True)
     return run
 
 
 def test_a_second_measurement_counts_and_the_first_is_told(outcome):
     done = outcome(1, "@pytest.mark.measures")
     assert done.returncode == 0 and "2 passed" in done.stdout
-    assert "measured again" in done.stdout and "test_it.py::test_it - AssertionError: too slow" in done.stdout
+    assert "measured again" in done.stdout
+    assert "test_it.py::test_it - AssertionError: too slow" in done.stdout
 
 
 @pytest.mark.parametrize("fails, marker", [(2, "@pytest.mark.measures"), (1, "")])

@@ -53,3 +53,15 @@ def test_what_is_wrong_is_called_so():
     assert not row["unchanged"] and row["sure and wrong"] == ["io-wait 0.90"]
     unsure = record_cpu.judge("pitch_track", report("io-wait", 40, 0.79), runs(10, 9))
     assert unsure["unchanged"] and not unsure["sure and wrong"]
+
+
+def healthy_runs():
+    ran = {"exit": 0, "output": "60 pages of 50.00 ms: 20.00 steps/s\n"}
+    return {"scan_pages": {"plain": [ran], "recorded": ran}}
+
+
+def test_of_healthy_programs_only_what_is_known_to_be_true_may_be_sure():
+    row = record_cpu.judge("scan_pages", report("page-faults", 38), healthy_runs())
+    assert row["id right"] and not row["sure and wrong"]
+    row = record_cpu.judge("scan_pages", report("io-wait", 38), healthy_runs())
+    assert not row["id right"] and row["sure and wrong"] == ["io-wait 0.90"]

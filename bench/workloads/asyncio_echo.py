@@ -1,4 +1,4 @@
-"""An asyncio server and its clients over loopback in one process: many short steps of coroutines."""
+"""An asyncio server and its clients in one process, over loopback: short steps of coroutines."""
 
 import asyncio
 import hashlib

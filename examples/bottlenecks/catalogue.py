@@ -30,7 +30,7 @@ class Program:
         self.finding = truth["finding"]
         self.also = truth.get("also", [])
         self.argued = truth.get("argued", {})
-        self.verdict = truth.get("verdict")
+        self.verdicts = truth.get("verdicts") or [truth.get("verdict")]
         self.on_cpu = truth.get("cpu", False)
         self.same_answers = truth.get("same_answers", True)
         self.places = marked(self.path)

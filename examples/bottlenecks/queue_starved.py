@@ -36,7 +36,7 @@ class Unpackers:
     def __init__(self, archive, threads, depth=8):
         self.archive = archive
         self.ready = queue.Queue(maxsize=depth)
-        self.next = 0
+        self.next, self.ended = 0, False
         self.lock = threading.Lock()
         for number in range(threads):
             threading.Thread(target=self.run, name="unpack-%d" % number, daemon=True).start()
@@ -47,7 +47,7 @@ class Unpackers:
             return self.next - 1
 
     def run(self):
-        while True:
+        while not self.ended:
             number = self.take_number()
             self.ready.put((number, self.archive.unpack(number)))
 
@@ -77,6 +77,17 @@ def main():
         if clock.step(None):
             break
     clock.finish()
+    end(unpackers)
+
+
+def end(unpackers):
+    """A thread that is in PyTorch when the interpreter ends would abort the process."""
+    unpackers.ended = True
+    while threading.active_count() > 1:
+        try:
+            unpackers.ready.get(timeout=0.01)
+        except queue.Empty:
+            pass
 
 
 if __name__ == "__main__":

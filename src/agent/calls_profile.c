@@ -24,13 +24,12 @@
 #include "agent/bursts.h"
 #include "agent/calibration.h"
 #include "agent/calls.h"
+#include "agent/first_thread.h"
 #include "agent/text.h"
 #include "agent/torch_hooks.h"
 #include "agent/torch_memory.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define LOOK_EVERY 1024u /* events of one thread between looks at what no event tells */
 
@@ -341,7 +340,7 @@ static int on_audit(const char *event, PyObject *args, void *data)
 		return 0;
 	record_displaced();
 	/* What replaces nothing hears nothing of its installation. */
-	if (ours && called && !deafened && syscall(SYS_gettid) == getpid()) {
+	if (ours && called && !deafened && is_first_thread()) {
 		deafened = t;
 		++*busy(t);
 	}

@@ -90,6 +90,8 @@ int cupti_load(char *text, size_t bytes)
 			 cupti.version);
 		return -1;
 	}
+	if (cupti.version >= CUPTI_VERSION_LEAVES)
+		*(void **)&cupti.Finalize = dlsym(library, "cuptiFinalize");
 	/*
 	 * Seen on an H200 under a CUDA 13 driver: with any launch of the driver API enabled CUPTI
 	 * 11.8 gives all calls the same number and crashes in PyTorch's; without, all is well.

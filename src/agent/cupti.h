@@ -47,7 +47,9 @@ enum cupti_resource {
 enum cupti_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
 #define CUPTI_FLUSH_FORCED 1u
-#define CUPTI_VERSION_MIN 18u /* cuptiGetVersion() of 11.8 */
+/* By cuptiGetVersion(): 11.8; and 13.0, the first that was seen to survive it (gpu_leave.c). */
+#define CUPTI_VERSION_MIN 18u
+#define CUPTI_VERSION_LEAVES 130000u
 
 struct cupti_activity {
 	uint32_t kind;
@@ -194,6 +196,8 @@ struct cupti {
 	int (*GetStreamId)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
 	/* Optional: the number of a graph's node, as activities have it. */
 	int (*GetGraphNodeId)(void *node, uint64_t *id);
+	/* Optional, and NULL where it is not to be trusted: see gpu_leave.c. */
+	int (*Finalize)(void);
 	uint32_t version;
 	bool tells_driver_calls; /* false: those must not be enabled, only the runtime's */
 };

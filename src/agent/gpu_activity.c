@@ -267,6 +267,10 @@ static size_t next_buffer_bytes(void)
 	return n;
 }
 
+static _Atomic unsigned out;     /* buffers that CUPTI has */
+static _Atomic unsigned in_hand; /* ... that are being read */
+static _Atomic bool by_force;
+
 static void on_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
 	size_t n = next_buffer_bytes();
@@ -274,13 +278,30 @@ static void on_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 	*buffer = NULL;
 	*max_records = 0;
 	*bytes = posix_memalign((void **)buffer, 8, n) ? 0 : n;
+	if (*bytes)
+		atomic_fetch_add(&out, 1);
 }
 
-static _Atomic unsigned in_hand; /* buffers that are being read */
+bool gpu_activity_is_fetched(void)
+{
+	return !atomic_load(&out) && !gpu_activity_in_hand();
+}
 
 bool gpu_activity_in_hand(void)
 {
 	return atomic_load(&in_hand) != 0;
+}
+
+int gpu_activity_fetch(bool all)
+{
+	int result = cupti.FlushAll(0);
+
+	if (!all || gpu_activity_is_fetched())
+		return result;
+	atomic_store(&by_force, true);
+	result = cupti.FlushAll(CUPTI_FLUSH_FORCED);
+	atomic_store(&by_force, false);
+	return result;
 }
 
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
@@ -293,6 +314,7 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 
 	(void)bytes;
 	atomic_fetch_add(&in_hand, 1);
+	atomic_fetch_sub(&out, 1);
 	r = session_ring();
 	if (r)
 		session_name_thread(r, "CUPTI");
@@ -305,7 +327,8 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 		gpu_stop_for("the GPU recording ends here: CUPTI's records cannot be read", result);
 	if (r && !cupti.GetDropped(context, stream, &dropped) && dropped)
 		ring_push(r, RECORD_GPU_DROPPED, (uint32_t)dropped);
-	free(buffer);
+	if (!atomic_load(&by_force))
+		free(buffer);
 	atomic_fetch_sub(&in_hand, 1);
 }
 

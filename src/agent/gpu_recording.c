@@ -23,7 +23,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 
 #define END_FLUSH_MS 2000 /* at most, at the end of the process */
 #define FLUSH_EVERY_MS 200
-#define LAST_WORK_MS 50      /* what was started before a pause is done by then, or not recorded */
+#define LAST_WORK_MS 10 /* until the next look whether what was started before a pause is done */
 #define FLUSH_QUIET_TURNS 3u /* every third time where no call was made */
 
 enum gpu_phase { GPU_OFF, GPU_ON, GPU_PAUSED };
@@ -143,11 +143,10 @@ static int start(void)
 
 #define FLUSHING (-1)
 
-/* What the device has done so far is fetched; unfinished work is not waited for. */
+/* Unfinished work is not waited for. */
 static void *flush(void *result)
 {
-	cupti.FlushAll(0);
-	atomic_store((_Atomic int *)result, cupti.FlushAll(CUPTI_FLUSH_FORCED));
+	atomic_store((_Atomic int *)result, gpu_activity_fetch(true));
 	return NULL;
 }
 
@@ -180,6 +179,28 @@ static int flush_until(uint64_t until_ns)
 	return gpu_activity_in_hand() ? FLUSHING : atomic_load(&result);
 }
 
+/* Work that was started is waited for.  False: it is not done within 2 s, or the process ends. */
+static bool fetch_what_was_started(void)
+{
+	const struct timespec pause = { 0, LAST_WORK_MS * 1000000L };
+
+	for (int ms = 0; ms < END_FLUSH_MS && !atomic_load(&ends); ms += LAST_WORK_MS) {
+		nanosleep(&pause, NULL);
+		if (gpu_activity_fetch(false))
+			return false;
+		if (gpu_activity_is_fetched())
+			return true;
+	}
+	return false;
+}
+
+/* From here on we are either in or out, and know which. */
+static void end_leave(void)
+{
+	if (gpu_leave_settle())
+		gpu_callbacks_left();
+}
+
 /*
  * CUPTI keeps a buffer until it is full.  A process that is killed must not take
  * with it what its device finished long ago, so finished work is fetched now and
@@ -190,6 +211,7 @@ static void *flush_now_and_then(void *unused)
 {
 	struct timespec pause = { 0, FLUSH_EVERY_MS * 1000000L };
 	unsigned quiet = 0;
+	bool may_leave = false;
 	int was;
 
 	(void)unused;
@@ -200,7 +222,7 @@ static void *flush_now_and_then(void *unused)
 		quiet = atomic_exchange_explicit(&unflushed, 0, memory_order_relaxed) ? 0
 										      : quiet + 1;
 		if (gpu_is_on() && quiet % FLUSH_QUIET_TURNS == 0)
-			cupti.FlushAll(0);
+			gpu_activity_fetch(false);
 		gpu_windows_turn();
 		end_turn();
 	}
@@ -208,9 +230,13 @@ static void *flush_now_and_then(void *unused)
 	if (atomic_load(&owner) != getpid() || !begin_turn())
 		return NULL;
 	was = atomic_exchange(&phase, GPU_OFF);
-	if (was == GPU_ON)
+	end_leave();
+	if (was == GPU_ON) {
 		gpu_activity_stop();
-	if (was != GPU_OFF)
+		gpu_callbacks_rest();
+		may_leave = fetch_what_was_started();
+	}
+	if (was != GPU_OFF && !(may_leave && gpu_callbacks_leave()))
 		gpu_callbacks_stop();
 	end_turn();
 	return NULL;
@@ -250,7 +276,9 @@ void gpu_end(void)
 		      atomic_load_explicit(&unflushed, memory_order_relaxed) < GPU_NEWS_WORK))
 		return;
 	atomic_store_explicit(&unflushed, 0, memory_order_relaxed);
+	gpu_leave_never();
 	wait_for_turn(until_ns);
+	end_leave();
 	fetch_last(until_ns);
 }
 
@@ -301,24 +329,36 @@ static void begin_change(void)
 		nanosleep(&pause, NULL);
 }
 
-/* What was started so far is fetched as far as it is done. */
+/* The other tool waits for it: what was started so far is fetched as far as it is done. */
+static void let_go_for_tool(void)
+{
+	gpu_callbacks_stop();
+	atomic_store(&changes, false);
+	flush_until(end_of_patience());
+}
+
+static bool let_go_for_budget(void)
+{
+	gpu_callbacks_rest();
+	atomic_store(&changes, false);
+	return fetch_what_was_started();
+}
+
 static void let_go(enum gpu_pause_reason reason, const char *text)
 {
-	struct timespec pause = { 0, LAST_WORK_MS * 1000000L };
 	int on = GPU_ON;
+	bool may_leave = false;
 
 	begin_to_ignore();
 	gpu_activity_stop();
 	if (reason == GPU_PAUSE_BUDGET)
-		gpu_callbacks_rest();
+		may_leave = let_go_for_budget();
 	else
-		gpu_callbacks_stop();
-	atomic_store(&changes, false);
-	if (reason == GPU_PAUSE_BUDGET) /* nobody waits for it */
-		nanosleep(&pause, NULL);
-	flush_until(end_of_patience());
+		let_go_for_tool();
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
 		say(GPU_STATE_PAUSED, text);
+	if (may_leave)
+		gpu_callbacks_leave();
 }
 
 void gpu_pause(enum gpu_pause_reason reason, const char *text)
@@ -326,17 +366,24 @@ void gpu_pause(enum gpu_pause_reason reason, const char *text)
 	if (atomic_load(&owner) != getpid())
 		return;
 	begin_change();
-	if (!atomic_fetch_or(&reasons, reason) && gpu_is_on())
+	if (reason == GPU_PAUSE_TOOL)
+		gpu_leave_never(); /* it would be out with us */
+	if (!atomic_fetch_or(&reasons, reason) && gpu_is_on()) {
 		let_go(reason, text);
-	else if (reason == GPU_PAUSE_TOOL)
-		gpu_callbacks_stop(); /* which a pause for the budget had kept */
+	} else if (reason == GPU_PAUSE_TOOL) {
+		end_leave();
+		gpu_callbacks_stop(); /* which a pause for the budget may have kept */
+	}
 	atomic_flag_clear(&changing);
 }
 
-static void take_again(void)
+/* tool: the other one is done with CUPTI. */
+static void take_again(bool tool)
 {
+	uint64_t began_ns = stamp_monotonic();
 	int paused = GPU_PAUSED, result;
 
+	end_leave();
 	begin_to_ignore();
 	if (!atomic_compare_exchange_strong(&phase, &paused, GPU_ON)) {
 		atomic_store(&changes, false);
@@ -344,7 +391,8 @@ static void take_again(void)
 	}
 	result = start();
 	atomic_store(&changes, false);
-	if (result == CUPTI_TAKEN && !gpu_activity_start()) {
+	gpu_windows_spent(stamp_monotonic() - began_ns);
+	if (tool && result == CUPTI_TAKEN && !gpu_activity_start()) {
 		/* A profiler that has run once keeps its subscription. */
 		say(GPU_STATE_RECORDING,
 		    "\nthe other tool keeps CUPTI's callbacks: from here on "
@@ -363,7 +411,7 @@ void gpu_resume(enum gpu_pause_reason reason)
 		return;
 	begin_change();
 	if (atomic_fetch_and(&reasons, ~(unsigned)reason) == reason)
-		take_again();
+		take_again(reason == GPU_PAUSE_TOOL);
 	atomic_flag_clear(&changing);
 }
 
@@ -391,6 +439,7 @@ static void begin_recording(void)
 		return;
 	}
 	atomic_store(&owner, getpid());
+	end_leave(); /* for which an earlier recording has asked */
 	atomic_store(&phase, GPU_ON);
 	result = start();
 	if (result) {

@@ -59,19 +59,38 @@ void gpu_resume(enum gpu_pause_reason reason);
  * long, one stream's beside another's; and what to do about it, now and then.
  */
 void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns);
+void gpu_windows_spent(uint64_t ns); /* the program lost so much besides */
 void gpu_windows_turn(void);
+
+/*
+ * gpu_leave.c: out of CUPTI altogether, for what it costs those who have subscribed once.  Asked
+ * for in a pause, done at the end of whatever CUDA call is heard next.
+ */
+bool gpu_leave_ask(void); /* false: we must stay */
+bool gpu_leave_is_asked(void);
+void gpu_leave_here(void);   /* at the end of a call */
+bool gpu_leave_settle(void); /* asked no longer; true: we are out, since the last one */
+void gpu_leave_never(void);  /* any more, in this process */
 
 /* gpu_activity.c: registers the buffers and enables the kinds.  0 or an enum cupti_result. */
 int gpu_activity_start(void);
 void gpu_activity_stop(void);
-bool gpu_activity_in_hand(void); /* a buffer is being read now, by whatever thread */
+/*
+ * What the device has done so far, or all: what it is still to do then comes without times, and
+ * CUPTI may write to it later, so those buffers are never freed.
+ */
+int gpu_activity_fetch(bool all);
+bool gpu_activity_is_fetched(void); /* CUPTI has no buffer of ours, and none is being read ... */
+bool gpu_activity_in_hand(void);    /* ... now, by whatever thread */
 
 /*
- * gpu_callbacks.c.  At rest no call is heard of, and none costs anything; the subscription is
- * kept, and graphs that are captured meanwhile are known when they run later.
+ * gpu_callbacks.c.  At rest no call is heard of; the subscription is kept, and graphs that are
+ * captured meanwhile are known when they run later.  What launches cost all the same: gpu_leave.c.
  */
 int gpu_callbacks_start(void);
 void gpu_callbacks_rest(void);
 void gpu_callbacks_stop(void);
+bool gpu_callbacks_leave(void); /* from rest; see gpu_leave_ask() */
+void gpu_callbacks_left(void);
 
 #endif

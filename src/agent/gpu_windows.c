@@ -34,12 +34,11 @@
 #define NODE_NS 1200u
 
 #define WINDOW_NS 500000000 /* at least so long: many steps of a model */
-/* Of work: what it earns is kept at most, so that a program's start pays for its first window; and
- * is waited for at most before the next one. */
-#define KEEP_NS 3000000000u
-#define WAIT_NS 1000000000u
+/* Of work: what it earns is kept at most, so that a program's start pays for its first window, and
+ * waited for at most before the next one.  Few and long ones: to take CUPTI again costs 10 ms. */
+#define KEEP_NS 5000000000u
 
-static _Atomic uint64_t counted, counted_nodes, counted_device_ns;
+static _Atomic uint64_t counted, counted_nodes, counted_device_ns, spent_ns;
 /* Of the thread that takes the turns, as all below. */
 static uint64_t charged, charged_nodes, since_ns, paid_until_ns;
 static uint64_t turned_ns, turned_cpu_ns; /* at the latest turn */
@@ -53,6 +52,11 @@ void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns)
 	atomic_fetch_add_explicit(&counted_device_ns, device_ns, memory_order_relaxed);
 	atomic_fetch_add_explicit(&counted, activities, memory_order_relaxed);
 	atomic_fetch_add_explicit(&counted_nodes, nodes, memory_order_relaxed);
+}
+
+void gpu_windows_spent(uint64_t ns)
+{
+	atomic_fetch_add_explicit(&spent_ns, ns, memory_order_relaxed);
 }
 
 /* How much of the time since the latest turn the process has worked. */
@@ -120,7 +124,8 @@ void gpu_windows_turn(void)
 	uint64_t now_ns = stamp_monotonic();
 	uint64_t others = atomic_load_explicit(&counted, memory_order_relaxed) - charged;
 	uint64_t nodes = atomic_load_explicit(&counted_nodes, memory_order_relaxed) - charged_nodes;
-	uint64_t cost_ns = budget_note_ns(others * ACTIVITY_NS + nodes * NODE_NS);
+	uint64_t besides_ns = atomic_exchange_explicit(&spent_ns, 0, memory_order_relaxed);
+	uint64_t cost_ns = budget_note_ns(others * ACTIVITY_NS + nodes * NODE_NS + besides_ns);
 
 	charged += others;
 	charged_nodes += nodes;
@@ -136,6 +141,6 @@ void gpu_windows_turn(void)
 	}
 	if (!waiting && cost_ns && credit_ns < 0)
 		wait_for_credit(now_ns);
-	else if (waiting && (credit_ns >= window_ns || credit_ns >= worth_ns(WAIT_NS)))
+	else if (waiting && (credit_ns >= window_ns || credit_ns >= worth_ns(KEEP_NS)))
 		begin_window(now_ns);
 }

@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/calls.h"
+#include "agent/first_thread.h"
 #include "agent/frames.h"
 #include "agent/gc_pauses.h"
 #include "agent/gpu_recording.h"
@@ -218,7 +217,7 @@ static PyObject *fork_ends(PyObject *module, PyObject *unused)
 	(void)module;
 	(void)unused;
 	/* Where another thread forks there are several, whatever we do. */
-	if (threads_are_due && (py.version < 0x030c0000 || syscall(SYS_gettid) != getpid()))
+	if (threads_are_due && (py.version < 0x030c0000 || !is_first_thread()))
 		bring_threads_back();
 	else if (threads_are_due)
 		py.PendingCall_Add(look_whether_forked, NULL);

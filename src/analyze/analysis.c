@@ -170,7 +170,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct series_table series = { 0 };
 	struct cuda_memory_calls calls = { 0 };
 	struct memory_sources memory = { &series, &calls, NULL };
-	const struct step_sources from = { &gpu_steps, &memory };
+	struct async_naps naps = { 0 };
+	const struct step_sources from = { &gpu_steps, &memory, &naps };
 	struct census census;
 	int rc = -1;
 
@@ -184,21 +185,21 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	visitor = census_visitor(&census, tl);
 	if (timeline_walk(tl, &visitor, err) ||
 	    sample_census_take(&samples, t, tl, NULL, census.functions, census.function_cap, err) ||
-	    series_table_read(&series, t, err))
+	    series_table_read(&series, t, err) || async_naps_find(&naps, tl, t, err))
 		goto out;
 	err_set(err, "out of memory");
 	if (gpu_steps_init(&gpu_steps, &a->gpu, tl) ||
 	    cuda_memory_calls_init(&calls, a->gpu.timeline))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
-	    collect_threads(a, tl, &samples, t) || thread_states_collect(a, t, err) ||
-	    census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &census.finder, &from, t, &items) || step_use_collect(a, &items) ||
+	    collect_threads(a, tl, &samples, t) || census_finish(&census, a, tl, &samples, t) ||
+	    steps_collect(a, tl, &census.finder, &from, t, &items, err) ||
+	    thread_states_collect(a, t, err) || step_use_collect(a, &items) ||
 	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series) ||
 	    nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
-	    partition_collect(a, tl, &items, &samples, t, err) ||
+	    partition_collect(a, tl, &items, &samples, &naps, t, err) ||
 	    step_functions_collect(&a->in_steps, a, t, tl, &samples, err))
 		goto out;
 	a->verdict = not_judged;
@@ -209,6 +210,7 @@ out:
 	census_release(&census);
 	gpu_steps_release(&gpu_steps);
 	free(items.items);
+	async_naps_release(&naps);
 	cuda_memory_calls_release(&calls);
 	series_table_release(&series);
 	sample_census_release(&samples);

@@ -105,7 +105,7 @@ struct analysis_line {
 
 enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN };
 
-/* The scopes or NVTX ranges of one name in one process; or, without any, the whole run. */
+/* The scopes or NVTX ranges of one name in one process; or, without any, a part of the run. */
 struct analysis_step {
 	const char *name;
 	const char *domain; /* of NVTX, "": the default one; NULL: it is none of NVTX's */
@@ -116,6 +116,10 @@ struct analysis_step {
 	uint32_t call_of; /* a found one begins with a call of this function: index + 1; 0: of none
 			   */
 	uint32_t loop_of; /* ... that this one makes: index + 1; 0: none does, or unknown */
+	/* Without steps: a model was seen in so many of STRETCH_PARTS of it, model_stretch.h; 0:
+	 * none
+	 */
+	unsigned model_parts;
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */

@@ -20,6 +20,19 @@ static const struct {
 	{ "/torch/utils/cpp_extension.py", "load_inline", CODE_COMPILES },
 	{ "/triton/compiler/compiler.py", "compile", CODE_COMPILES },
 	{ "/torch/utils/data/dataloader.py", "_get_data", CODE_LOADS },
+	{ "<frozen importlib._bootstrap>", "_find_and_load", CODE_IMPORTS },
+};
+
+/* Functions around the work of every model, or of every layer of one. */
+static const struct {
+	const char *file; /* how it ends, in a build of one's own too */
+	const char *name; /* a part of the qualified name */
+} callers[] = {
+	{ "/torch/nn/modules/module.py", "_call_impl" },
+	{ "/onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run" },
+	{ "/keras/src/layers/layer.py", "Layer.__call__" },
+	{ "/tensorflow/python/eager/polymorphic_function/polymorphic_function.py",
+	  "Function.__call__" },
 };
 
 /* Packages, as folders of the place where packages are installed. */
@@ -54,6 +67,47 @@ static const char *const preparing[] = {
 	"/image_utils",       "/feature_extraction_", "/audio_utils",       "/processing_",
 };
 
+/*
+ * Packages for arrays, images, sound, text and tables.  Outside of models every package counts as
+ * one of these; inside, one that is missing here counts as a part of the model.
+ */
+static const char *const for_data[] = {
+	"/numpy/",
+	"/scipy/",
+	"/pandas/",
+	"/polars/",
+	"/pyarrow/",
+	"/sklearn/",
+	"/PIL/",
+	"/cv2/",
+	"/skimage/",
+	"/imageio/",
+	"/torchvision/transforms/",
+	"/torchvision/io/",
+	"/albumentations/",
+	"/kornia/augmentation/",
+	"/av/",
+	"/decord/",
+	"/torchcodec/",
+	"/librosa/",
+	"/soundfile",
+	"/resampy/",
+	"/torchaudio/transforms/",
+	"/torchaudio/functional/",
+	"/tokenizers/",
+	"/sentencepiece/",
+	"/tiktoken/",
+	"/regex/",
+	"/ftfy/",
+	"/nltk/",
+	"/spacy/",
+	"/jieba/",
+	"/bs4/",
+	"/lxml/",
+	"/yaml/",
+	"/datasets/",
+};
+
 static const char *const installed[] = { "/site-packages", "/dist-packages" };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -77,14 +131,30 @@ static const char *package_of(const char *file)
 	return NULL;
 }
 
-static bool is_framework(const char *package)
+static bool is_in(const char *package, const char *const *folders, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strncmp(package, folders[i], strlen(folders[i])))
+			return true;
+	}
+	return false;
+}
+
+static enum code_kind package_kind(const char *package)
 {
 	for (size_t i = 0; i < COUNT(preparing); i++) {
 		if (strstr(package, preparing[i]))
-			return false;
+			return CODE_PREPARES;
 	}
-	for (size_t i = 0; i < COUNT(frameworks); i++) {
-		if (!strncmp(package, frameworks[i], strlen(frameworks[i])))
+	if (is_in(package, frameworks, COUNT(frameworks)))
+		return CODE_FRAMEWORK;
+	return is_in(package, for_data, COUNT(for_data)) ? CODE_PREPARES : CODE_LIBRARY;
+}
+
+bool code_calls_module(const char *name, const char *file)
+{
+	for (size_t i = 0; i < COUNT(callers); i++) {
+		if (ends_with(file, callers[i].file) && strstr(name, callers[i].name))
 			return true;
 	}
 	return false;
@@ -99,6 +169,8 @@ enum code_kind code_kind(const char *name, const char *file)
 		if (!strcmp(last, purposes[i].name) && ends_with(file, purposes[i].file))
 			return purposes[i].kind;
 	}
+	if (code_calls_module(name, file))
+		return CODE_MODULE;
 	if (function_waits(name, file))
 		return CODE_WAITS;
 	if (!*file)
@@ -107,7 +179,7 @@ enum code_kind code_kind(const char *name, const char *file)
 		return CODE_USER;
 	package = package_of(file);
 	if (package)
-		return is_framework(package) ? CODE_FRAMEWORK : CODE_LIBRARY;
+		return package_kind(package);
 	/* A build of one's own, and code that is generated while the program runs. */
 	return strstr(file, "/torch/") || strstr(file, "/torchinductor_") ||
 			       strstr(file, "<eval_with_key>")

@@ -193,6 +193,32 @@ static void measure_cuda(const struct memory_sources *m, uint32_t process,
 		cuda_memory_calls_sum(m->calls, process, spans->room, n, &out->cuda);
 }
 
+/* Of all processes: what one waits for another may be at. */
+static void measure_cores(const struct memory_sources *m, uint32_t process,
+			  const struct spans *spans, struct memory_step_figures *out)
+{
+	double covered_ns = 0, cpu_us = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < spans->count; i++)
+		n = join(spans->room, n, &spans->steps[i]);
+	for (size_t i = 0; i < n; i++)
+		covered_ns += (double)(spans->room[i].end_ns - spans->room[i].start_ns);
+	for (size_t i = 0; i < m->series->count; i++) {
+		const struct series *s = &m->series->items[i];
+		struct series_rise rise;
+
+		if (s->kind != SERIES_CPU_USER && s->kind != SERIES_CPU_SYSTEM)
+			continue;
+		series_rise(s, spans->room, n, &rise);
+		cpu_us += rise.sum;
+	}
+	if (covered_ns <= 0 || !series_find(m->series, process, SERIES_CPU_USER, 0))
+		return;
+	out->cores_known = true;
+	out->cores = cpu_us * 1e3 / covered_ns;
+}
+
 static void measure(const struct memory_sources *m, uint32_t process, const struct spans *spans,
 		    struct memory_step_figures *out)
 {
@@ -214,6 +240,7 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
 		measure_total(series_find(m->series, process, totals[i].kind, 0), spans,
 			      totals[i].figure);
+	measure_cores(m, process, spans, out);
 	measure_cuda(m, process, spans, out);
 }
 
@@ -234,15 +261,18 @@ int memory_steps_measure(const struct memory_sources *m, const struct step_scope
 	return rc;
 }
 
-void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
-			      struct memory_step_figures *out)
+void memory_steps_measure_run(const struct memory_sources *m, uint32_t process, int64_t start_ns,
+			      int64_t end_ns, struct memory_step_figures *out)
 {
 	const struct series *rss = series_find(m->series, process, SERIES_RSS, 0);
-	struct series_span all = { 0 }, room;
+	struct series_span span = { start_ns, end_ns }, room;
 
-	if (rss)
-		all = (struct series_span){ series_first_ns(rss), series_last_ns(rss) };
-	measure(m, process, &(struct spans){ &all, &room, rss != NULL }, out);
+	if (rss && series_first_ns(rss) > start_ns)
+		span.start_ns = series_first_ns(rss);
+	if (rss && series_last_ns(rss) < end_ns)
+		span.end_ns = series_last_ns(rss);
+	measure(m, process, &(struct spans){ &span, &room, rss && span.start_ns <= span.end_ns },
+		out);
 }
 
 void memory_trend_over_time(const struct series *s, double error, struct trend *out)

@@ -24,9 +24,9 @@ struct memory_sources {
 int memory_steps_measure(const struct memory_sources *m, const struct step_scope *series, size_t n,
 			 size_t skip, struct memory_step_figures *out);
 
-/* Of a process that has no steps: all that was looked at is one. */
-void memory_steps_measure_run(const struct memory_sources *m, uint32_t process,
-			      struct memory_step_figures *out);
+/* Of a process that has no steps: what was looked at of a stretch of time is one. */
+void memory_steps_measure_run(const struct memory_sources *m, uint32_t process, int64_t start_ns,
+			      int64_t end_ns, struct memory_step_figures *out);
 
 /*
  * How a level went, in what it counts for each second; a change of less than `error` is one of the

@@ -2,19 +2,15 @@
 
 #include <string.h>
 
+#include "analyze/code_kind.h"
 #include "timeline/user_code.h"
 
 /* A function that is called less often than the model by this much calls it in a loop. */
 #define IN_A_LOOP 1.5
 
-/* PyTorch's functions around the forward() of every module. */
 static bool calls_a_module(const struct gpu_place *p)
 {
-	static const char file[] = "/torch/nn/modules/module.py";
-	size_t n = p->file ? strlen(p->file) : 0;
-
-	return n >= sizeof(file) - 1 && !strcmp(p->file + n - (sizeof(file) - 1), file) &&
-	       p->function && strstr(p->function, "_call_impl");
+	return p->file && p->function && code_calls_module(p->function, p->file);
 }
 
 static bool is_users(const struct gpu_place *p)
@@ -56,6 +52,29 @@ static void find_forward(struct model_stack *m, const struct gpu_timeline *g, ui
 		m->forward = p;
 }
 
+/* Are both methods of one class? */
+static bool is_same_class(const struct gpu_place *a, const struct gpu_place *b)
+{
+	const char *dot = a->function ? strrchr(a->function, '.') : NULL;
+	size_t n = dot ? (size_t)(dot + 1 - a->function) : 0;
+
+	return n && a->file && b->function && b->file && !strcmp(a->file, b->file) &&
+	       !strncmp(a->function, b->function, n) && !strchr(b->function + n, '.');
+}
+
+/* The outermost module is called in frame `module`. */
+static bool is_generated(const struct gpu_timeline *g, uint32_t stack, size_t module)
+{
+	struct gpu_place caller, forward = { 0 };
+
+	if (!gpu_stack_frame(g, stack, module + 1, &caller) || !is_users(&caller))
+		return true;
+	for (size_t i = module; i-- && gpu_stack_frame(g, stack, i, &forward);)
+		if (!calls_a_module(&forward))
+			break;
+	return is_same_class(&forward, &caller);
+}
+
 void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack)
 {
 	size_t outermost = SIZE_MAX;
@@ -71,6 +90,7 @@ void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint3
 		if (is_users(&p)) {
 			m->caller = p;
 			find_forward(m, g, stack, outermost);
+			m->generates = is_generated(g, stack, outermost);
 			return;
 		}
 	}

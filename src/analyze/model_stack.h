@@ -1,5 +1,6 @@
 /*
- * A model in the stack of what it started on the GPU: who calls it, and its own forward().
+ * A model in a stack, of what it started on the GPU or of a look at it: who calls it, and its own
+ * forward().
  *
  * What is to be done about a model as a whole is done where it is called.  But where its
  * forward() starts the work by itself, not by other modules of the user's inside it, that is the
@@ -21,6 +22,11 @@ struct model_stack {
 	 * of the user's inside it started this; function NULL: it is not so.
 	 */
 	struct gpu_place forward;
+	/*
+	 * A method of the model itself calls it, or a library does: a generate(), which hands each
+	 * call what the one before it returned.
+	 */
+	bool generates;
 };
 
 void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack);

@@ -9,9 +9,11 @@
 
 #define NAME_MAX_BYTES 4096 /* C++ can make longer ones, but nobody can read them */
 
-void native_code_init(struct native_code *n)
+void native_code_init(struct native_code *n, int64_t from_ns, int64_t until_ns)
 {
 	memset(n, 0, sizeof(*n));
+	n->from_ns = from_ns;
+	n->until_ns = until_ns;
 	pair_map_init(&n->at);
 }
 
@@ -47,9 +49,10 @@ int native_code_add(struct native_code *n, const struct native_sample_at *l,
 		at = n->count;
 		if (pair_map_put(&n->at, l->place, code, at))
 			return -1;
-		grown[n->count++] = (struct native_tally){ l->place, code, 0 };
+		grown[n->count++] = (struct native_tally){ .place = l->place, .code = code };
 	}
 	n->items[at].samples++;
+	n->items[at].in_steps += l->time_ns >= n->from_ns && l->time_ns < n->until_ns;
 	return 0;
 }
 
@@ -104,7 +107,7 @@ static struct analysis_native_row row_of(const struct native_tally *n, const str
 {
 	const struct trace_native *place = trace_native(t, n->place);
 	const struct trace_code *code = trace_code(t, n->code);
-	struct analysis_native_row row = { .samples = n->samples };
+	struct analysis_native_row row = { .samples = n->samples, .in_steps = n->in_steps };
 
 	if (place) {
 		row.symbol = trace_string(t, place->symbol);
@@ -159,10 +162,12 @@ int native_code_finish(const struct native_code *n, const struct trace *t,
 	/* Many places are one function. */
 	qsort(out->rows, n->count, sizeof(*out->rows), by_names);
 	for (size_t i = 0; i < n->count; i++) {
-		if (rows && !by_names(&out->rows[rows - 1], &out->rows[i]))
+		if (rows && !by_names(&out->rows[rows - 1], &out->rows[i])) {
 			out->rows[rows - 1].samples += out->rows[i].samples;
-		else
+			out->rows[rows - 1].in_steps += out->rows[i].in_steps;
+		} else {
 			out->rows[rows++] = out->rows[i];
+		}
 	}
 	out->count = rows;
 	find_tops(out);

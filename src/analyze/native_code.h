@@ -10,16 +10,18 @@
 struct native_tally {
 	uint32_t place; /* id of a DEF_NATIVE */
 	uint32_t code;  /* the innermost Python function; 0: none, or unknown */
-	uint64_t samples;
+	uint64_t samples, in_steps;
 };
 
 struct native_code {
+	int64_t from_ns, until_ns; /* the steps last */
 	struct native_tally *items;
 	size_t count, cap;
 	struct pair_map at;
 };
 
-void native_code_init(struct native_code *n);
+/* The steps of the first kind last from one time to the other, without warm-up. */
+void native_code_init(struct native_code *n, int64_t from_ns, int64_t until_ns);
 void native_code_release(struct native_code *n);
 
 /* `window`: sorted, of the sample's process and time.  -1: no memory. */

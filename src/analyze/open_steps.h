@@ -8,6 +8,7 @@
 /* Time of each class up to some moment. */
 struct class_sums {
 	int64_t ns[TIME_CLASSES], sampled_ns[TIME_CLASSES];
+	int64_t alone_ns;
 };
 
 struct open_step {

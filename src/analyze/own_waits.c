@@ -312,13 +312,78 @@ static bool has_waits(const struct own_waits_sources *from, size_t thread)
 	return false;
 }
 
+/* Does it go to sleep there?  Sets *inside: the functions inside of sleep(). */
+static bool goes_to_sleep(const struct own_waits_sources *from, uint32_t stack,
+			  const struct async_nap *nap, size_t *inside)
+{
+	size_t count;
+	const struct trace_frame *frames = trace_stack(from->trace, stack, &count);
+
+	for (size_t i = 0; i + 1 < count; i++) {
+		*inside = i;
+		if (timeline_function_of(from->timeline, frames[i].code) == nap->sleep)
+			return timeline_function_of(from->timeline, frames[i + 1].code) ==
+			       nap->function;
+	}
+	return false;
+}
+
+/*
+ * A look that found the coroutine on its way to sleep knows the line, best in sleep() itself.  A
+ * program has few of them, if any: it takes microseconds.
+ */
+static uint32_t nap_stack(const struct own_waits_sources *from, const struct async_nap *nap)
+{
+	const struct track *looks = &from->looks->threads[nap->thread];
+	size_t inside, best_inside = SIZE_MAX;
+	uint32_t best = 0, last = 0;
+
+	for (size_t i = 0; i < looks->count && best_inside; i++) {
+		uint32_t stack = looks->items[i].id;
+
+		if (stack == last)
+			continue;
+		last = stack;
+		if (goes_to_sleep(from, stack, nap, &inside) && inside < best_inside) {
+			best = stack;
+			best_inside = inside;
+		}
+	}
+	return best;
+}
+
+static int add_naps(struct own_waits *w, const struct own_waits_sources *from, struct err *err)
+{
+	const struct async_naps *n = from->naps;
+	const struct async_nap *last = NULL;
+	uint32_t stack = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		const struct async_nap *nap = &n->items[i];
+		struct piece p = { nap->start_ns, nap->end_ns, nap->function + 1, 0 };
+
+		if (!nap->leads)
+			continue;
+		if (!last || last->function != nap->function || last->thread != nap->thread)
+			stack = nap_stack(from, nap);
+		last = nap;
+		p.more = stack;
+		w->sleep = nap->sleep;
+		if (track_put(&w->threads[nap->thread], &p))
+			return err_set(err, "out of memory");
+	}
+	for (size_t i = 0; n->count && i < w->thread_count; i++)
+		track_sort(&w->threads[i]);
+	return 0;
+}
+
 int own_waits_find(struct own_waits *w, const struct own_waits_sources *from, struct err *err)
 {
 	size_t n = trace_thread_count(from->trace);
 	bool *done = calloc(trace_process_count(from->trace) + 1, sizeof(*done));
 	int rc = 0;
 
-	*w = (struct own_waits){ calloc(n + 1, sizeof(*w->threads)), n };
+	*w = (struct own_waits){ .threads = calloc(n + 1, sizeof(*w->threads)), .thread_count = n };
 	if (!done || !w->threads) {
 		free(done);
 		return err_set(err, "out of memory");
@@ -333,7 +398,7 @@ int own_waits_find(struct own_waits *w, const struct own_waits_sources *from, st
 		rc = find_in_process(w, from, process, err);
 	}
 	free(done);
-	return rc;
+	return rc || add_naps(w, from, err) ? -1 : 0;
 }
 
 void own_waits_release(struct own_waits *w)

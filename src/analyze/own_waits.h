@@ -7,18 +7,26 @@
  * but of threads that wait themselves.  So where no other thread did anything just before, the time
  * was over; and if the thread then goes to work, instead of waiting again, what it works on had
  * been there: it gathered a batch, say.  One that polls an empty queue waits again.
+ *
+ * So have coroutines that sleep before a step (async_naps.h), while their event loop waits.
  */
 #ifndef ANALYZE_OWN_WAITS_H
 #define ANALYZE_OWN_WAITS_H
 
 #include "analyze/analysis.h"
+#include "analyze/async_naps.h"
 #include "analyze/stack_class.h"
 #include "analyze/step_items.h"
 #include "analyze/thread_tracks.h"
 
 struct own_waits {
-	struct track *threads; /* by position */
+	/*
+	 * By position.  id of a piece: the function of the coroutine that slept, + 1, and more a
+	 * stack that has it on its way to sleep (0: none was seen); id 0: none did.
+	 */
+	struct track *threads;
 	size_t thread_count;
+	uint32_t sleep; /* what coroutines sleep in: a function */
 };
 
 /* All are borrowed. */
@@ -29,6 +37,7 @@ struct own_waits_sources {
 	const struct look_tracks *looks;
 	struct stack_classes *classes;
 	const struct step_items *items; /* by thread, then by start */
+	const struct async_naps *naps;
 };
 
 /*

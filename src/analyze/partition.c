@@ -36,6 +36,11 @@ const char *time_class_title(enum time_class c)
 	return classes[c].title;
 }
 
+bool time_class_is_wait(enum time_class c)
+{
+	return c == TIME_LOCK_WAIT || c == TIME_IO_WAIT || c == TIME_SLEEP;
+}
+
 void step_breakdown_release(struct step_breakdown *b)
 {
 	free(b->causes);

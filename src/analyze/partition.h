@@ -50,6 +50,8 @@ enum time_class {
 const char *time_class_name(enum time_class c);
 /* "GPU compute": for people. */
 const char *time_class_title(enum time_class c);
+/* Is it waiting for something that neither the CPU nor the device does? */
+bool time_class_is_wait(enum time_class c);
 
 struct time_part {
 	int64_t ns; /* of all steps that are counted */
@@ -97,6 +99,8 @@ struct step_breakdown {
 	size_t steps;
 	int64_t total_ns; /* of them: the sum of all parts */
 	struct time_part parts[TIME_CLASSES];
+	/* Of it waiting (locks, I/O, sleep), but not for the work of another recorded thread. */
+	int64_t alone_ns;
 	/*
 	 * Steps of several asyncio tasks interleave on a thread: what others did meanwhile is in
 	 * these figures too.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/fault_parts.h"
+#include "analyze/model_callers.h"
 #include "analyze/own_waits.h"
 #include "analyze/stats.h"
 #include "analyze/step_sweep.h"
@@ -21,6 +22,7 @@ struct job {
 	struct timeline *timeline;
 	const struct trace *trace;
 	struct step_items *items;
+	const struct async_naps *naps;
 	double look_ns; /* that a look stands for; 0: there are none */
 	struct kind_sum kinds[KINDS];
 	size_t kind_count;
@@ -278,6 +280,7 @@ static void finish_parts(const struct job *j, struct analysis_step *s, const str
 
 	b->steps = s->item_count;
 	memcpy(b->parts, kind->parts, sizeof(b->parts));
+	b->alone_ns = kind->alone_ns;
 	for (size_t i = 0; i < TIME_CLASSES; i++) {
 		b->total_ns = stats_add(b->total_ns, b->parts[i].ns);
 		sampled_ns = stats_add(sampled_ns, b->parts[i].sampled_ns);
@@ -392,6 +395,8 @@ static int finish(struct job *j)
 		if (k < PLACED_KINDS && finish_causes(j, &s->breakdown, &j->kinds[k]))
 			return -1;
 	}
+	if (j->kind_count && model_callers_find(j->analysis, &j->kinds[0], &j->places))
+		return -1;
 	return idle_gaps_finish(&j->gaps, j->analysis, &j->places, j->timeline);
 }
 
@@ -416,19 +421,22 @@ static int find_own_waits(struct job *j, struct err *err)
 		.looks = &j->looks,
 		.classes = &j->classes,
 		.items = j->items,
+		.naps = j->naps,
 	};
 
 	return own_waits_find(&j->own_waits, &from, err);
 }
 
 int partition_collect(struct analysis *a, struct timeline *tl, struct step_items *items,
-		      const struct sample_census *samples, const struct trace *t, struct err *err)
+		      const struct sample_census *samples, const struct async_naps *naps,
+		      const struct trace *t, struct err *err)
 {
 	struct job j = {
 		.analysis = a,
 		.timeline = tl,
 		.trace = t,
 		.items = items,
+		.naps = naps,
 		.look_ns = samples->looks ? (double)samples->all_ns / (double)samples->looks : 0,
 		.kind_count = a->step_count < KINDS ? a->step_count : KINDS,
 		.wanted = calloc(trace_thread_count(t) + 1, sizeof(*j.wanted)),

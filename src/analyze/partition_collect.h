@@ -3,6 +3,7 @@
 #define ANALYZE_PARTITION_COLLECT_H
 
 #include "analyze/analysis.h"
+#include "analyze/async_naps.h"
 #include "analyze/sample_census.h"
 #include "analyze/step_items.h"
 #include "timeline/timeline.h"
@@ -13,6 +14,7 @@
  * notes of the analysis.  -1: text set.
  */
 int partition_collect(struct analysis *a, struct timeline *tl, struct step_items *items,
-		      const struct sample_census *samples, const struct trace *t, struct err *err);
+		      const struct sample_census *samples, const struct async_naps *naps,
+		      const struct trace *t, struct err *err);
 
 #endif

@@ -51,12 +51,15 @@ static enum code_kind kind_of(struct stack_classes *c, uint32_t function)
 static const struct {
 	enum time_class what;
 	bool inherits; /* the class of its caller, if there is one */
-	bool whole, users, waits;
+	bool whole, users, models, waits;
 } effects[] = {
-	[CODE_USER] = { TIME_CPU_PREPROCESSING, .users = true },
-	[CODE_LIBRARY] = { TIME_CPU_PREPROCESSING },
+	[CODE_USER] = { TIME_CPU_PREPROCESSING, .users = true, .models = true },
+	[CODE_LIBRARY] = { TIME_CPU_PREPROCESSING, .models = true },
+	[CODE_PREPARES] = { TIME_CPU_PREPROCESSING },
 	[CODE_STANDARD] = { TIME_CPU_PREPROCESSING, .inherits = true },
+	[CODE_IMPORTS] = { TIME_CPU_PREPROCESSING, .inherits = true },
 	[CODE_FRAMEWORK] = { TIME_FRAMEWORK },
+	[CODE_MODULE] = { TIME_FRAMEWORK },
 	[CODE_COMPILES] = { TIME_COMPILE, .whole = true },
 	[CODE_LOADS] = { TIME_IO_WAIT, .whole = true },
 	[CODE_WAITS] = { TIME_LOCK_WAIT, .waits = true },
@@ -74,10 +77,12 @@ struct stack_class stack_classes_push(struct stack_classes *c, const struct stac
 	if (function == NO_FUNCTION) {
 		s.what = TIME_GC;
 		s.whole = true;
-		s.users = s.waits = false;
+		s.users = s.models = s.waits = false;
 		return s;
 	}
 	kind = kind_of(c, function);
+	s.in_module |= kind == CODE_MODULE;
+	s.imports |= kind == CODE_IMPORTS;
 	if (effects[kind].users && !s.whole)
 		s.user = function;
 	if (s.whole)
@@ -88,6 +93,7 @@ struct stack_class stack_classes_push(struct stack_classes *c, const struct stac
 	s.what = effects[kind].what;
 	s.whole = effects[kind].whole;
 	s.users = effects[kind].users;
+	s.models = effects[kind].models;
 	s.waits = effects[kind].waits;
 	return s;
 }

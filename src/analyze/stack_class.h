@@ -1,6 +1,8 @@
 /*
  * What a thread is at, by the functions on its stack: the innermost one decides, but
  * the standard library works for its caller, and all that a compilation calls is a part of it.
+ * Whose a library is that nobody knows depends on where it is called: inside of a model it is the
+ * model's, ultralytics' layers and the helpers of anybody's; outside it prepares data.
  */
 #ifndef ANALYZE_STACK_CLASS_H
 #define ANALYZE_STACK_CLASS_H
@@ -13,9 +15,12 @@
 
 struct stack_class {
 	enum time_class what : 8; /* TIME_UNATTRIBUTED: it is empty */
-	bool whole;               /* what is called from here is the same */
-	bool users;               /* it is the user's own code */
-	bool waits;               /* for something else to happen */
+	bool whole : 1;           /* what is called from here is the same */
+	bool users : 1;           /* it is the user's own code */
+	bool models : 1;          /* it is a model's, if it is inside of one: no library for data */
+	bool in_module : 1;       /* a model or a layer is called further out */
+	bool imports : 1;         /* ... a module imported */
+	bool waits : 1;           /* for something else to happen */
 	uint32_t user, inner;     /* innermost functions: of the user's, of all; NO_FUNCTION */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/code_kind.h"
 #include "analyze/sample_census.h"
 #include "analyze/stats.h"
 #include "analyze/waits.h"
@@ -23,7 +24,6 @@ static int most_self_first(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* All imports of modules that are not there yet go through one function, in every version. */
 static int64_t importing_ns(const struct sample_census *c, const struct timeline *tl)
 {
 	int64_t ns = 0;
@@ -34,8 +34,7 @@ static int64_t importing_ns(const struct sample_census *c, const struct timeline
 		if (!c->functions[i].total_ns)
 			continue;
 		f = timeline_function(tl, (uint32_t)i);
-		if (!strcmp(f->name, "_find_and_load") &&
-		    !strcmp(f->file, "<frozen importlib._bootstrap>"))
+		if (code_kind(f->name, f->file) == CODE_IMPORTS)
 			ns = stats_add(ns, c->functions[i].total_ns);
 	}
 	return ns;
@@ -82,7 +81,8 @@ int step_functions_collect(struct step_functions *out, const struct analysis *a,
 	struct sample_census c = { 0 };
 	int rc = -1;
 
-	if (!whole->looks || first->source == STEP_WHOLE_RUN || first->until_ns <= first->begin_ns)
+	if (!whole->looks || first->until_ns <= first->begin_ns ||
+	    (first->source == STEP_WHOLE_RUN && !first->begin_ns))
 		return 0;
 	if (sample_census_take(&c, t, tl, &stretch, NULL, 0, err))
 		goto out;

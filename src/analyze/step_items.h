@@ -20,4 +20,7 @@ struct step_items {
 	size_t count, cap;
 };
 
+/* A step of no kind and group yet.  -1: no memory. */
+int step_items_add(struct step_items *items, int64_t start_ns, int64_t end_ns, uint32_t thread);
+
 #endif

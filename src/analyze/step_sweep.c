@@ -69,9 +69,7 @@ static bool is_no_load(const struct sweep *w)
 		return !w->covered || !w->section->marked;
 	if (what == TIME_SLEEP && w->own_wait)
 		return false; /* its work was there */
-	return !w->covered &&
-	       (what == TIME_IO_WAIT || what == TIME_LOCK_WAIT || what == TIME_SLEEP) &&
-	       !sweep_busy_stack(w);
+	return !w->covered && time_class_is_wait(what) && !sweep_busy_stack(w);
 }
 
 static void add_gap(struct sweep *w, int64_t ns)
@@ -101,6 +99,8 @@ static void spend(struct sweep *w, int64_t until_ns)
 		w->sums.ns[w->moment->what] += ns;
 		if (w->moment->sampled)
 			w->sums.sampled_ns[w->moment->what] += ns;
+		if (w->moment->alone)
+			w->sums.alone_ns += ns;
 		add_places(w, ns);
 		count_faults(w, until_ns);
 	}
@@ -129,13 +129,15 @@ static void begin_step(struct sweep *w, const struct step_item *item)
 static void end_step(struct sweep *w)
 {
 	const struct open_step *o = open_steps_first(&w->open);
-	struct time_part *parts = w->s->kinds[o->item->kind].parts;
+	struct kind_sum *kind = &w->s->kinds[o->item->kind];
+	struct time_part *parts = kind->parts;
 
 	for (size_t i = 0; i < TIME_CLASSES; i++) {
 		parts[i].ns = stats_add(parts[i].ns, w->sums.ns[i] - o->sums.ns[i]);
 		parts[i].sampled_ns = stats_add(parts[i].sampled_ns,
 						w->sums.sampled_ns[i] - o->sums.sampled_ns[i]);
 	}
+	kind->alone_ns = stats_add(kind->alone_ns, w->sums.alone_ns - o->sums.alone_ns);
 	count_open(w, o->item, (size_t)-1);
 	open_steps_pop(&w->open);
 }

@@ -27,6 +27,7 @@ struct place_sum {
 
 struct kind_sum {
 	struct time_part parts[TIME_CLASSES];
+	int64_t alone_ns; /* step_breakdown */
 	size_t open[STEP_GROUPS];
 	struct place_sum *places; /* by number */
 	size_t place_cap;

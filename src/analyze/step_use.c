@@ -167,6 +167,8 @@ static void use_copy(struct user *u, const struct gpu_activity *a, int64_t ns, u
 			call_ns = gpu_length(call->start_ns, call->end_ns);
 	}
 	c->call_ns = stats_add(c->call_ns, call_ns);
+	if (!up)
+		wait_lengths_add(&u->out->wait_lengths, call_ns - ns);
 	use_tops_add(&u->tops, up ? USE_H2D : USE_D2H, stack, ns > call_ns ? ns : call_ns,
 		     a->bytes);
 }
@@ -330,6 +332,7 @@ static void use_calls(struct user *u)
 			add(&out->calls[c->what], ns, c->bytes);
 		if (gpu_call_waits(c->what)) {
 			add(&out->waits, ns, 0);
+			wait_lengths_add(&out->wait_lengths, ns);
 			use_tops_add(&u->tops, USE_MODEL_WAIT, c->stack, ns, 0);
 		}
 		if (is_for_memory(c->what))
@@ -338,8 +341,7 @@ static void use_calls(struct user *u)
 	}
 }
 
-/* How often the run called its model: by a layer, or by a launch of what was captured. */
-static double model_calls(const struct analysis *a)
+double step_use_model_calls(const struct analysis *a)
 {
 	double calls = (double)a->use.calls[CUDA_CALL_GRAPH_LAUNCH].count;
 
@@ -366,7 +368,7 @@ static void take_tops(struct user *u, const struct analysis *a)
 	out->launch_top = tops[USE_LAUNCH];
 	out->model_top = tops[USE_MODEL];
 	out->model_top.where = model_stack_loop(a, u->gpu, out->model_top.stack,
-						&out->model_top.where, model_calls(a));
+						&out->model_top.where, step_use_model_calls(a));
 	out->model_waits = tops[USE_MODEL_WAIT];
 	out->alloc_top = tops[USE_ALLOC];
 	out->free_top = tops[USE_FREE];

@@ -16,6 +16,7 @@
 
 #include "analyze/step_items.h"
 #include "analyze/wait_figures.h"
+#include "analyze/wait_lengths.h"
 #include "format/record.h"
 
 struct use_sum {
@@ -73,6 +74,7 @@ struct step_use {
 	struct use_copies h2d, d2h;
 	struct use_sum calls[CUDA_CALL_GRAPH_BUILD + 1]; /* by enum cuda_call */
 	struct use_sum waits;                            /* calls that wait, together */
+	struct wait_lengths wait_lengths;                /* theirs, and of copies to the host */
 	/* Began while the thread waited for the device: what followed could not be ahead. */
 	struct use_gaps after_wait;
 	/*
@@ -89,6 +91,7 @@ struct step_use {
 	/*
 	 * ... where the model is called: outside of all layers; of a captured one where it is
 	 * replayed.  In the loop that calls it, if functions in between do nothing but that.
+	 * Without a GPU: by samples (model_callers.h), unless it is a generate() that calls it.
 	 */
 	struct use_top model_top;
 	struct use_top alloc_top, free_top; /* most time in calls for memory */
@@ -101,6 +104,9 @@ struct step_use {
 #define USE_SHORT_GAP_NS 100000
 
 struct analysis;
+
+/* How often the run called its model: by a layer, or by a launch of what was captured. */
+double step_use_model_calls(const struct analysis *a);
 
 /* Fills in a->use; needs a->steps, whose items these are, and a->gpu.  -1: out of memory. */
 int step_use_collect(struct analysis *a, const struct step_items *items);

@@ -6,7 +6,9 @@
 
 #include "analyze/compare_texts.h"
 #include "analyze/gpu_busy.h"
+#include "analyze/model_stretch.h"
 #include "analyze/stats.h"
+#include "analyze/whole_run.h"
 #include "base/array.h"
 #include "format/torch_scopes.h"
 #include "timeline/process_position.h"
@@ -177,18 +179,6 @@ static bool step_of_series(struct analysis_step *s, const struct step_scope *sco
 	return true;
 }
 
-static int add_item(struct step_items *items, int64_t start_ns, int64_t end_ns, uint32_t thread)
-{
-	struct step_item *grown =
-		array_grow(items->items, &items->cap, items->count + 1, sizeof(*grown));
-
-	if (!grown)
-		return -1;
-	items->items = grown;
-	grown[items->count++] = (struct step_item){ start_ns, end_ns, thread, 0, STEPS_ALL };
-	return 0;
-}
-
 /* Those of which all is known, without warm-up. */
 static int add_items(struct analysis_step *s, const struct step_scope *scopes, size_t n,
 		     const struct gpu_steps *gpu, struct step_items *items)
@@ -211,7 +201,7 @@ static int add_items(struct analysis_step *s, const struct step_scope *scopes, s
 		if (section && gpu_paused_between(section, scope->start_ns, scope->end_ns))
 			continue;
 		s->breakdown.shared |= gpu_steps_interleaved(gpu, scope);
-		if (add_item(items, scope->start_ns, scope->end_ns, scope->thread))
+		if (step_items_add(items, scope->start_ns, scope->end_ns, scope->thread))
 			return -1;
 	}
 	s->item_count = items->count - s->first_item;
@@ -246,59 +236,6 @@ static int collect_series(struct analysis *a, const struct step_scope *scopes, s
 		a->step_count++;
 	}
 	return 0;
-}
-
-/* It is one step, of the first thread. */
-static int add_whole_run(struct analysis_step *s, const struct trace *t, struct step_items *items)
-{
-	uint32_t process = trace_process(t, 0)->id;
-
-	s->first_item = items->count;
-	for (size_t i = 0; i < trace_thread_count(t); i++) {
-		if (trace_thread(t, i)->process != process)
-			continue;
-		s->item_count = 1;
-		return add_item(items, s->begin_ns, s->until_ns, (uint32_t)i);
-	}
-	return 0;
-}
-
-/* The imports before the device's first work, and what follows its last, are no part of it. */
-static void judge_from_work_to_work(struct analysis_step *s, const struct gpu_section *section)
-{
-	if (!section || section->first_ns < 0 || section->first_ns >= section->last_ns)
-		return;
-	s->name = "from the GPU's first work to its last";
-	s->begin_ns = section->first_ns;
-	s->until_ns = section->last_ns;
-}
-
-static int whole_run(struct analysis *a, const struct step_sources *from, const struct trace *t,
-		     struct step_items *items)
-{
-	struct analysis_step *s = array_grow(a->steps, &(size_t){ 0 }, 1, sizeof(*s));
-
-	if (!s)
-		return -1;
-	a->steps = s;
-	a->step_count = 1;
-	*s = (struct analysis_step){
-		.name = "whole run",
-		.source = STEP_WHOLE_RUN,
-		.pid = a->process_count ? a->processes[0].pid : 0,
-		.count = 1,
-		.until_ns = a->run.wall_ns,
-	};
-	if (a->process_count)
-		judge_from_work_to_work(s, gpu_section_find(&a->gpu, trace_process(t, 0)->id));
-	s->total_ns = s->p50_ns = s->p95_ns = s->p99_ns = s->max_ns = s->until_ns - s->begin_ns;
-	s->mean_ns = (double)s->total_ns;
-	if (!a->process_count)
-		return 0;
-	gpu_steps_measure_run(from->gpu, trace_process(t, 0)->id, s->begin_ns, s->until_ns,
-			      &s->gpu);
-	memory_steps_measure_run(from->memory, trace_process(t, 0)->id, &s->memory);
-	return add_whole_run(s, t, items);
 }
 
 /* What the agent tells about a framework is a part of steps, and none. */
@@ -416,6 +353,7 @@ static int collect_found(struct analysis *a, struct timeline *tl, struct step_fi
 
 	if (find_steps(finder, tl, from->gpu->gpu, &found) || workbench_init(&w, found.count))
 		goto out;
+	async_naps_stretch(from->naps, &found);
 	for (size_t i = 0; i < found.count; i++)
 		w.scopes[i].scope = &found.items[i];
 	qsort(w.scopes, found.count, sizeof(*w.scopes), by_series);
@@ -485,8 +423,51 @@ static void prefer_later(struct analysis *a)
 	}
 }
 
+/*
+ * Found in bursts of calls, and like no other perhaps, while samples saw models at work for far
+ * longer?  They are few, or all of them lie in one part of that time.
+ */
+static bool are_too_few(const struct analysis *a, const struct model_stretch *stretch)
+{
+	const struct analysis_step *s = &a->steps[0];
+	double length_ns = (double)stretch->end_ns - (double)stretch->begin_ns;
+	double reach_ns = (double)s->until_ns - (double)s->begin_ns;
+
+	return stretch->parts && (double)s->total_ns < MATTERS * length_ns &&
+	       (s->count < WARMUP_SERIES || reach_ns < length_ns / 2);
+}
+
+/* Were calls recorded in bursts, in which steps may have been missed? */
+static bool has_pauses(const struct timeline *tl, const struct trace *t)
+{
+	for (size_t i = 0; i < trace_thread_count(t); i++)
+		if (timeline_thread(tl, i)->pauses)
+			return true;
+	return false;
+}
+
+/* What is judged where nothing repeats, or too little of it was seen to do so. */
+static int judge_run(struct analysis *a, struct timeline *tl, const struct step_sources *from,
+		     const struct trace *t, struct step_items *items, struct err *err)
+{
+	struct model_stretch stretch = { 0 };
+
+	if (!a->gpu.section_count && model_stretch_find(&stretch, t, tl, err))
+		return -1;
+	if (a->step_count && !are_too_few(a, &stretch))
+		return 0;
+	items->count = 0;
+	return whole_run_collect(a, &stretch, from, t, items);
+}
+
+static bool is_found(enum step_source source)
+{
+	return source == STEP_LOOP || source == STEP_MODULE;
+}
+
 int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
-		  const struct step_sources *from, const struct trace *t, struct step_items *items)
+		  const struct step_sources *from, const struct trace *t, struct step_items *items,
+		  struct err *err)
 {
 	if (collect_marked(a, tl, false, from, t, items))
 		return -1;
@@ -495,10 +476,11 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 	/* Better than nothing: a program may call NVTX around native code, without a binding. */
 	if (!a->step_count && collect_marked(a, tl, true, from, t, items))
 		return -1;
-	if (!a->step_count)
-		return whole_run(a, from, t, items);
-	qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
+	if (a->step_count)
+		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
 	prefer_later(a);
 	prefer_outer(a);
+	if (!a->step_count || (is_found(a->steps[0].source) && has_pauses(tl, t)))
+		return judge_run(a, tl, from, t, items, err);
 	return 0;
 }

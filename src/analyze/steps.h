@@ -1,8 +1,7 @@
 /*
  * Steps: what the user waits for, once per request or batch.  Here the scopes,
  * or NVTX's ranges of a domain, of one name in one process, but for those that a library opens;
- * where there are none, what repeats (step_finder.h), or else one part of the run: from the GPU's
- * first work to its last, or the whole of it.
+ * where there are none, what repeats (step_finder.h), or else one part of the run (whole_run.h).
  *
  * The first is the one of most time without its warm-up; what is over before another one begins
  * that comes more often is set-up.
@@ -17,23 +16,17 @@
 #define ANALYZE_STEPS_H
 
 #include "analyze/analysis.h"
-#include "analyze/gpu_steps.h"
-#include "analyze/memory_steps.h"
 #include "analyze/step_finder.h"
 #include "analyze/step_items.h"
+#include "analyze/step_sources.h"
 #include "timeline/timeline.h"
-
-/* What is measured in each of them. */
-struct step_sources {
-	const struct gpu_steps *gpu;
-	const struct memory_sources *memory;
-};
 
 /*
  * Fills in a->steps but for what they spent their time on, and tells which steps those
  * figures are to be made of; needs a->run and a->processes.  -1: out of memory.
  */
 int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
-		  const struct step_sources *from, const struct trace *t, struct step_items *items);
+		  const struct step_sources *from, const struct trace *t, struct step_items *items,
+		  struct err *err);
 
 #endif

@@ -72,10 +72,21 @@ static bool is_pause(const struct sweep *w)
 	return false;
 }
 
+/*
+ * An operator on a CPU is done by several threads, and the one that called it waits for the others
+ * to finish: a lock for the kernel, none that anybody holds.  Locks of Python's that a framework
+ * takes are known by their functions.
+ */
+static bool waits_for_own_threads(const struct sweep *w)
+{
+	return !w->has_gpu && w->look_class.what == TIME_FRAMEWORK;
+}
+
 /* It waits, by the look at it; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
 	const struct stack_class *in = &w->look_class;
+	struct stack_class slept = stack_class_empty;
 	uint32_t waited_for = 0;
 
 	m->sampled = true;
@@ -85,7 +96,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 		waited_for = gil_holder(w);
 		break;
 	case SAMPLE_LOCK_WAIT:
-		m->what = TIME_LOCK_WAIT;
+		m->what = waits_for_own_threads(w) ? TIME_CPU_COMPUTE : TIME_LOCK_WAIT;
 		break;
 	case SAMPLE_IO_WAIT:
 	case SAMPLE_OFF_CPU:
@@ -100,12 +111,21 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	/* For something to happen: by somebody's work, or from outside; or for a time to pass. */
 	if (in->waits && m->what != TIME_GIL_WAIT && w->own_wait) {
 		m->what = TIME_SLEEP;
+		if (w->own_wait->id) {
+			/* A coroutine sleeps: it is not on the stack. */
+			slept.user = w->own_wait->id - 1;
+			slept.inner = w->s->own_waits->sleep;
+			m->place = place_of(w, m->what, w->own_wait->more, &slept, 0);
+			return true;
+		}
 	} else if (in->waits && m->what != TIME_GIL_WAIT) {
 		waited_for = sweep_busy_stack(w);
 		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
 	} else if (in->whole && m->what != TIME_GIL_WAIT) {
 		m->what = in->what; /* a compilation or a DataLoader waits for its workers */
+		waited_for = sweep_busy_stack(w);
 	}
+	m->alone = time_class_is_wait(m->what) && !waited_for;
 	m->place = place_of(w, m->what, w->look->id, in, waited_for);
 	return true;
 }
@@ -118,7 +138,8 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 		return TIME_CPU_PREPROCESSING;
 	if (at->waits && runs) /* just before it waits, or after */
 		what = TIME_CPU_PREPROCESSING;
-	if (w->layers && (at->users || what == TIME_UNATTRIBUTED))
+	/* Layers that are folded are seen on the stack still, unless calls are left out as well. */
+	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
 		what = TIME_FRAMEWORK;
 	if (w->way && at->users && at->user == w->way_class.user)
 		what = TIME_FRAMEWORK;
@@ -167,7 +188,7 @@ static void decide_host(struct sweep *w)
 	struct moment *m = &w->host;
 	const struct stack_class *calls = top_frame(w);
 
-	*m = (struct moment){ TIME_UNATTRIBUTED, false, SIZE_MAX };
+	*m = (struct moment){ .what = TIME_UNATTRIBUTED, .place = SIZE_MAX };
 	if (calls->what == TIME_GC && !(w->at_work && w->at_work->more == TIME_COMPILE)) {
 		m->what = TIME_GC;
 		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
@@ -176,6 +197,7 @@ static void decide_host(struct sweep *w)
 		m->place = place_of(w, m->what, w->call->id, &stack_class_empty, 0);
 	} else if (w->at_work) {
 		m->what = (enum time_class)w->at_work->more;
+		m->alone = time_class_is_wait(m->what) && !sweep_busy_stack(w);
 		m->place = place_of(w, m->what, line_of_look(w, calls), calls, 0);
 	} else if (!w->look || !decide_wait(w, m)) {
 		decide_code(w, m);

@@ -9,6 +9,7 @@
 struct moment {
 	enum time_class what;
 	bool sampled;
+	bool alone;   /* it waits, and not for somebody's work */
 	size_t place; /* SIZE_MAX: not asked for */
 };
 

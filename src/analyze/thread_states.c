@@ -43,7 +43,7 @@ static void collector_init(struct collector *c, struct analysis *a, const struct
 	idmap_init(&c->window_of);
 	wait_pairs_init(&c->gil);
 	wait_pairs_init(&c->locks);
-	native_code_init(&c->native);
+	native_code_init(&c->native, a->steps[0].begin_ns, a->steps[0].until_ns);
 	fault_lines_init(&c->fault_lines);
 }
 

@@ -7,7 +7,7 @@
 
 #include "analyze/analysis.h"
 
-/* Fills in the states of a->threads, a->gil, a->locks and a->native. */
+/* Fills in the states of a->threads, a->gil, a->locks and a->native; needs a->steps. */
 int thread_states_collect(struct analysis *a, const struct trace *t, struct err *err);
 
 #endif

@@ -56,6 +56,7 @@ struct analysis_native_row {
 	const char *library;          /* file; NULL: unknown */
 	struct analysis_place python; /* the innermost function around it */
 	uint64_t samples;
+	uint64_t in_steps; /* of them, from the first step of the first kind to its last */
 };
 
 #define NATIVE_TOPS 3u

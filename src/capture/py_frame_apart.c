@@ -226,7 +226,7 @@ static bool has_stayed(const struct chunk_look *k, const struct step *s)
 	if (offset >= again->bytes || again->bytes - offset < frame_bytes(k->layout))
 		return false;
 	copy = again->copy + offset;
-	return frame_runs(k->layout, copy) &&
+	return frame_runs(k->layout, copy) == frame_runs(k->layout, s->copy) &&
 	       frame_code(k->layout, copy) == frame_code(k->layout, s->copy) &&
 	       frame_previous(k->layout, copy) == frame_previous(k->layout, s->copy) &&
 	       remote_word(copy, k->layout->instruction) ==
@@ -237,12 +237,13 @@ static bool has_stayed(const struct chunk_look *k, const struct step *s)
 void apart_end(struct chunk_look *k)
 {
 	struct py_reader *r = k->reader;
-	struct step found[BETWEEN_MAX], last;
-	unsigned count = 0;
+	struct step found[BETWEEN_MAX], base, last;
+	unsigned count = 0, inner = 0;
 
 	if (!r->step_count)
 		return;
-	for (last = r->steps[r->step_count - 1]; count < BETWEEN_MAX; count++) {
+	base = r->steps[r->step_count - 1];
+	for (last = base; count < BETWEEN_MAX; count++) {
 		if (look_place(k, last.copy) != PLACE_RESUMES ||
 		    !generator_run_by(k, &last, &found[0]))
 			break;
@@ -250,8 +251,12 @@ void apart_end(struct chunk_look *k)
 		look_push(k, &last);
 		k->certain = true;
 	}
-	if (count || !frame_runs(k->layout, last.copy))
+	if (!frame_runs(k->layout, last.copy) || follow(k, k->top, found, &count) != base.at ||
+	    !has_stayed(k, &base))
 		return;
-	if (follow(k, k->top, found, &count) == last.at && has_stayed(k, &last))
-		push_outermost_first(k, found, count);
+	/* Up to the last one: a generator that runs may have called C code that runs another. */
+	while (inner < count && found[inner].at != last.at)
+		inner++;
+	if (inner < count || last.at == base.at)
+		push_outermost_first(k, found, inner);
 }

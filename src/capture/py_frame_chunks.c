@@ -302,6 +302,35 @@ static void drop_old_ones(struct chunk_look *k, const struct step *first)
 	k->live = k->live < count ? k->live : count;
 }
 
+/* It has been made, and has run no instruction. */
+static bool is_new(const struct py_layout *l, const uint8_t *frame)
+{
+	return (int64_t)(remote_word(frame, l->instruction) - frame_code(l, frame) - l->bytecode) <=
+	       0;
+}
+
+/*
+ * A frame evaluation function that is not CPython's own (torch.compile's) is given a frame that
+ * nobody has begun: it has no caller yet, and may never run.  What that function calls meanwhile,
+ * to compile it or instead of it, lies behind, and was called by the frame before.  Is it so here?
+ * Then *s becomes the one behind.
+ */
+static bool skip_unbegun(struct chunk_look *k, struct step *s, uint64_t *size)
+{
+	struct step behind;
+	uint64_t bytes;
+
+	if (!k->reader->step_count || !is_new(k->layout, s->copy) ||
+	    !look_in_chunks(k, s->at + *size, &behind))
+		return false;
+	bytes = look_frame_size(k, frame_code(k->layout, behind.copy));
+	if (!bytes || !link_to_last(k, &behind))
+		return false;
+	*s = behind;
+	*size = bytes;
+	return true;
+}
+
 /* From the beginning of the oldest chunk, as long as one frame follows the other. */
 static void scan(struct chunk_look *k)
 {
@@ -325,7 +354,7 @@ static void scan(struct chunk_look *k)
 			if (!look_in_chunks(k, at, &s))
 				break; /* the end of what was copied: on to the next chunk */
 			size = look_frame_size(k, frame_code(k->layout, s.copy));
-			if (!size || !link_to_last(k, &s)) {
+			if (!size || (!link_to_last(k, &s) && !skip_unbegun(k, &s, &size))) {
 				if (!chunk)
 					return;
 				break;
@@ -333,16 +362,9 @@ static void scan(struct chunk_look *k)
 			look_push(k, &s);
 			if (frame_runs(k->layout, s.copy))
 				k->live = r->step_count;
-			at += size;
+			at = s.at + size;
 		}
 	}
-}
-
-/* It has been made, and has run no instruction. */
-static bool is_new(const struct py_layout *l, const uint8_t *frame)
-{
-	return (int64_t)(remote_word(frame, l->instruction) - frame_code(l, frame) - l->bytecode) <=
-	       0;
 }
 
 /*

@@ -11,17 +11,18 @@ static void add_where(struct buf *out, const struct analysis_place *p, const cha
 	markdown_place(out, p->file, p->line, root);
 }
 
-static void add_saving(struct buf *out, const struct analysis_finding *f)
+static void add_saving(struct buf *out, const struct analysis_finding *f, const struct analysis *a)
 {
+	const char *of = a->steps[0].source == STEP_WHOLE_RUN ? "the run" : "each step";
 	char t[3][TEXT_FIGURE], share[TEXT_FIGURE];
 
 	if (f->saving_ns > 0)
-		buf_printf(out, "%s of each step (%s; %s to %s)", text_duration(t[0], f->saving_ns),
+		buf_printf(out, "%s of %s (%s; %s to %s)", text_duration(t[0], f->saving_ns), of,
 			   text_share(share, f->saving_share, 1),
 			   text_duration(t[1], f->saving_low_ns),
 			   text_duration(t[2], f->saving_high_ns));
 	else if (f->saving_high_ns > 0)
-		buf_printf(out, "up to %s of each step", text_duration(t[0], f->saving_high_ns));
+		buf_printf(out, "up to %s of %s", text_duration(t[0], f->saving_high_ns), of);
 	else
 		buf_add_str(out, "unknown");
 }
@@ -36,18 +37,18 @@ static void add_texts(struct buf *out, const char *mark, const char *const *text
 }
 
 static void add_finding(struct buf *out, size_t number, const struct analysis_finding *f,
-			const char *root)
+			const struct analysis *a)
 {
 	buf_printf(out, "\n### %zu. ", number);
 	markdown_escaped(out, f->title);
 	buf_add_str(out, " (");
 	markdown_code(out, f->id, false);
 	buf_add_str(out, ")\n\n- Saving: ");
-	add_saving(out, f);
+	add_saving(out, f, a);
 	buf_printf(out, "\n- Confidence: %.2f\n", f->confidence);
 	if (f->where.name) {
 		buf_add_str(out, "- Where: ");
-		add_where(out, &f->where, root);
+		add_where(out, &f->where, a->run.root);
 		buf_add_byte(out, '\n');
 	}
 	buf_add_str(out, "- Because:\n");
@@ -94,7 +95,8 @@ void markdown_findings(struct buf *out, const struct analysis *a, enum report_de
 {
 	const struct analysis_findings *all = &a->findings;
 
-	if (!all->count && a->steps[0].source == STEP_WHOLE_RUN)
+	/* Of a run in which no model was seen there is nothing to fix, and nothing that is not. */
+	if (!all->count && a->steps[0].source == STEP_WHOLE_RUN && !a->steps[0].model_parts)
 		return;
 	buf_add_str(out, "\n## Fix first\n");
 	if (!all->count)
@@ -102,6 +104,6 @@ void markdown_findings(struct buf *out, const struct analysis *a, enum report_de
 	else if (!all->sure_count)
 		buf_add_str(out, "\nNothing that was found is sure enough to stand here.\n");
 	for (size_t i = 0; i < all->sure_count; i++)
-		add_finding(out, i + 1, &all->items[i], a->run.root);
+		add_finding(out, i + 1, &all->items[i], a);
 	add_rows(out, a, detail);
 }

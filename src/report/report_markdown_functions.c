@@ -91,10 +91,16 @@ static void say_stretch(struct buf *out, const struct analysis *a)
 	int64_t took_ns = s->until_ns - s->from_ns, left_ns = a->run.wall_ns - took_ns;
 	char f[2][TEXT_FIGURE];
 
-	buf_add_str(out, "From the first ");
-	markdown_code(out, a->steps[0].name, false);
-	buf_printf(out, "%s to the end of the last: %s of %s, all threads, by %" PRIu64 " samples.",
-		   a->steps[0].warmup ? " after warm-up" : "", text_duration(f[0], (double)took_ns),
+	if (a->steps[0].source == STEP_WHOLE_RUN) {
+		buf_printf(out, "In the time %s", a->steps[0].name);
+	} else {
+		buf_add_str(out, "From the first ");
+		markdown_code(out, a->steps[0].name, false);
+		buf_printf(out, "%s to the end of the last",
+			   a->steps[0].warmup ? " after warm-up" : "");
+	}
+	buf_printf(out, ": %s of %s, all threads, by %" PRIu64 " samples.",
+		   text_duration(f[0], (double)took_ns),
 		   text_duration(f[1], (double)a->run.wall_ns), s->samples);
 	if (left_ns > 0)
 		buf_printf(out, " Left out: the %s before and after",

@@ -270,6 +270,25 @@ static void say_gc(struct buf *out, const struct analysis *a, size_t columns)
 			   text_duration(f[2], (double)a->gc.longest_ns));
 }
 
+/* A run without steps is judged by a part of it: where that is the smaller one, what became of the
+ * rest is what its owner waits for. */
+static void say_rest(struct buf *out, const struct analysis *a, size_t columns)
+{
+	const struct step_functions *s = &a->in_steps;
+	int64_t judged_ns = s->until_ns - s->from_ns, rest_ns = a->run.wall_ns - judged_ns;
+	char f[3][TEXT_FIGURE];
+
+	(void)columns;
+	if (!a->step_count || a->steps[0].source != STEP_WHOLE_RUN || judged_ns <= 0 ||
+	    rest_ns <= judged_ns)
+		return;
+	buf_printf(out, "%s of %s before and after that", text_duration(f[0], (double)rest_ns),
+		   text_duration(f[1], (double)a->run.wall_ns));
+	if (s->importing_ns > 0)
+		buf_printf(out, ", %s of it importing modules",
+			   text_duration(f[2], (double)s->importing_ns));
+}
+
 /* In the order in which they are shown; the greater the weight, the longer it stays. */
 static const struct {
 	const char *label;
@@ -277,13 +296,21 @@ static const struct {
 	unsigned weight;
 	size_t lines; /* at most */
 } facts[] = {
-	{ "gpu", say_gpu, 15, 1 },         { "idle", say_idle, 14, IDLE_LINES },
-	{ "kernels", say_kernels, 6, 1 },  { "copies", say_copies, 4, 1 },
-	{ "line", say_line, 3, 1 },        { "waiting", say_waiting, 1, 1 },
-	{ "gil", say_gil, 11, 2 },         { "locks", say_locks, 10, 2 },
-	{ "loading", say_loaders, 13, 1 }, { "compile", say_compiler, 12, 1 },
-	{ "native", say_native, 2, 1 },    { "memory", say_memory, 9, 2 },
-	{ "limits", say_limits, 8, 2 },    { "gc", say_gc, 5, 1 },
+	{ "rest", say_rest, 16, 2 },
+	{ "gpu", say_gpu, 15, 1 },
+	{ "idle", say_idle, 14, IDLE_LINES },
+	{ "kernels", say_kernels, 6, 1 },
+	{ "copies", say_copies, 4, 1 },
+	{ "line", say_line, 3, 1 },
+	{ "waiting", say_waiting, 1, 1 },
+	{ "gil", say_gil, 11, 2 },
+	{ "locks", say_locks, 10, 2 },
+	{ "loading", say_loaders, 13, 1 },
+	{ "compile", say_compiler, 12, 1 },
+	{ "native", say_native, 2, 1 },
+	{ "memory", say_memory, 9, 2 },
+	{ "limits", say_limits, 8, 2 },
+	{ "gc", say_gc, 5, 1 },
 };
 
 #define FACTS (sizeof(facts) / sizeof(*facts))

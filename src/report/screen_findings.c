@@ -16,23 +16,24 @@ static size_t shown(const struct analysis *a)
 }
 
 /* "saves 4.25 ms of a step (58.9 %), keep_likely detections.py:30" */
-static void say_gain(struct buf *text, const struct analysis_finding *f, const char *root,
+static void say_gain(struct buf *text, const struct analysis_finding *f, const struct analysis *a,
 		     size_t columns)
 {
 	char t[TEXT_FIGURE], share[TEXT_FIGURE];
 
 	if (f->saving_ns > 0)
-		buf_printf(text, "saves %s of a step (%s)", text_duration(t, f->saving_ns),
+		buf_printf(text, "saves %s of %s (%s)", text_duration(t, f->saving_ns),
+			   a->steps[0].source == STEP_WHOLE_RUN ? "the run" : "a step",
 			   text_share(share, f->saving_share, 1));
 	if (!f->where.name)
 		return;
 	if (text->len)
 		buf_add_str(text, ", ");
-	screen_place(text, &f->where, root, columns);
+	screen_place(text, &f->where, a->run.root, columns);
 }
 
-static void add_finding(struct screen *s, const struct analysis_finding *f, const char *root,
-			bool first)
+static void add_finding(struct screen *s, const struct analysis_finding *f,
+			const struct analysis *a, bool first)
 {
 	struct buf text;
 
@@ -42,7 +43,7 @@ static void add_finding(struct screen *s, const struct analysis_finding *f, cons
 		buf_printf(&text, ": %s", f->title);
 	screen_say(s, first ? "fix" : "", buf_string(&text), LINES, BOLD);
 	buf_clear(&text);
-	say_gain(&text, f, root, s->width - LABEL);
+	say_gain(&text, f, a, s->width - LABEL);
 	if (text.len)
 		screen_say(s, "", buf_string(&text), LINES, NULL);
 	screen_say(s, "", f->suggestions[0], ADVICE_LINES, NULL);
@@ -61,7 +62,7 @@ void screen_findings(struct screen *s, const struct analysis *a)
 	buf_add_byte(&s->out, '\n');
 	screen_say(s, "bound", buf_string(&text), LINES, NULL);
 	for (size_t i = 0; i < shown(a); i++)
-		add_finding(s, &a->findings.items[i], a->run.root, !i);
+		add_finding(s, &a->findings.items[i], a, !i);
 	if (!shown(a))
 		screen_say(s, "fix",
 			   a->findings.count ? "nothing that is sure; the report has what was seen"

@@ -80,7 +80,10 @@ static void add_step_functions(struct screen *s, const struct analysis *a, size_
 
 	if (!rows)
 		return;
-	add_titles(s, "hottest functions while steps ran", columns, titles);
+	add_titles(s,
+		   a->steps[0].source == STEP_WHOLE_RUN ? "hottest functions of that time"
+							: "hottest functions while steps ran",
+		   columns, titles);
 	for (size_t i = 0; i < rows; i++) {
 		const struct step_function *fn = &a->in_steps.items[i];
 

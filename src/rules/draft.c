@@ -12,6 +12,8 @@
 #define ONE_KIND_MOST 0.75
 /* Nothing that is inferred is certain. */
 #define CONFIDENCE_MOST 0.97
+/* Where no step is known from its begin to its end: samples tell shares, not what repeats. */
+#define WITHOUT_STEPS 0.9
 
 /* Severities: 10 % of a step is what people notice, 5 % what they can measure. */
 #define HIGH_SHARE 0.10
@@ -77,10 +79,18 @@ static void put(struct draft *d, const char **list, size_t *count, size_t most, 
 		d->failed = true;
 }
 
+/* Are its times by samples alone? */
+static bool is_sampled(const struct draft *d)
+{
+	return d->step->model_parts > 0;
+}
+
 void draft_evidence(struct draft *d, enum evidence_kind kind, double strength, const char *fmt, ...)
 {
 	va_list ap;
 
+	if (kind == FROM_TIMES && is_sampled(d))
+		kind = FROM_STATES; /* the same records */
 	if (strength > d->strengths[kind])
 		d->strengths[kind] = strength;
 	va_start(ap, fmt);
@@ -283,9 +293,27 @@ const char *draft_meanwhile(const struct draft *d)
 	return d->use->gpu ? " in which the GPU does nothing for it" : "";
 }
 
+const char *draft_of_step(struct draft *d)
+{
+	if (d->step->source != STEP_WHOLE_RUN)
+		return "of a step";
+	return kept(d, draft_text(d->texts, "of the run's %s", draft_ms(d, d->m->total_time)));
+}
+
+const char *draft_a_step(const struct draft *d)
+{
+	return d->step->source == STEP_WHOLE_RUN ? "in all" : "a step";
+}
+
+const char *draft_thread(const struct draft *d)
+{
+	return is_sampled(d) ? "the thread that calls the model" : "the thread of the steps";
+}
+
 bool draft_is_inference(const struct draft *d)
 {
-	return d->use->gpu || d->a->layers.count || d->step->source != STEP_WHOLE_RUN;
+	return d->use->gpu || d->a->layers.count || d->step->model_parts ||
+	       d->step->source != STEP_WHOLE_RUN;
 }
 
 void draft_evidence_idle(struct draft *d)
@@ -307,22 +335,43 @@ static const struct analysis_thread *step_thread(const struct draft *d)
 void draft_evidence_off_cpu(struct draft *d, double ms)
 {
 	const struct analysis_thread *t = step_thread(d);
-	double lived_ns, away;
+	double lived_ns, away, claimed;
 
 	if (!t || !t->timed || t->end_ns <= t->start_ns)
 		return;
 	lived_ns = (double)(t->end_ns - t->start_ns);
 	away = 1 - ((double)t->on_cpu_ns + (double)t->queued_ns) / lived_ns;
-	/* It must have been away for at least half of what is claimed. */
-	if (away > draft_share(d, ms) / 2)
+	/* What is claimed of one stretch of its life may all be there; of steps it is a share. */
+	claimed = is_sampled(d) ? ms * 1e6 / lived_ns : draft_share(d, ms);
+	/* It must have been away for at least half of that. */
+	if (away > claimed / 2)
 		draft_evidence(d, FROM_KERNEL_TIMES, 0.5,
-			       "by the kernel's account the thread of the steps had no use for a "
-			       "CPU in %.0f %% of its life",
-			       100 * away);
+			       "by the kernel's account %s had no use for a CPU in %.0f %% of its "
+			       "life",
+			       draft_thread(d), 100 * away);
+}
+
+/* The kernel's samples of CPU time, whose native code this function of Python's called or is. */
+static void evidence_native(struct draft *d, const struct analysis_place *p)
+{
+	const struct analysis_native *n = &d->a->native;
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < n->count; i++)
+		if (place_same_function(&n->rows[i].python, p))
+			found += n->rows[i].samples;
+	if (found)
+		draft_evidence(d, FROM_NATIVE, draft_strength((double)found, 10),
+			       "%" PRIu64 " of the kernel's samples of CPU time found it in %s",
+			       found, p->name);
 }
 
 void draft_evidence_samples(struct draft *d, const struct analysis_place *p)
 {
+	if (p && is_sampled(d)) {
+		evidence_native(d, p);
+		return;
+	}
 	for (size_t i = 0; p && p->name && i < d->a->function_count; i++) {
 		const struct analysis_function *f = &d->a->functions[i];
 
@@ -339,10 +388,14 @@ void draft_evidence_samples(struct draft *d, const struct analysis_place *p)
 
 double draft_quality(const struct analysis *a, const struct metrics *m)
 {
+	unsigned parts = a->steps[0].model_parts;
 	double steps = within(m->steps, 1, 1e9), quality;
 
-	/* One step may be like no other; with ten of them a stray one counts for little. */
-	quality = 1 - 0.5 / steps;
+	/*
+	 * One step may be like no other; with ten of them a stray one counts for little.  So it is
+	 * with parts of a run in which models were seen at work.
+	 */
+	quality = parts ? WITHOUT_STEPS * (1 - 0.5 / parts) : 1 - 0.5 / steps;
 	/* Where one step takes as long as all others, means say little of any of them. */
 	if (steps > 1 && m->longest_share > 0.5)
 		quality *= 2 * (1 - m->longest_share);

@@ -7,6 +7,9 @@
  * 1 - (1 - a)(1 - b).  Evidence of a single kind never makes a finding sure.  The result
  * falls with the share of lost events, the clocks' error, few steps, steps that are not
  * alike, and the share of the step that nothing explains; and where the saving is small.
+ *
+ * A run without steps is judged as one, by samples (whole_run.h): texts say so, calls are no
+ * evidence of its times, and how sure it is depends on how evenly models were seen in it.
  */
 #ifndef RULES_DRAFT_H
 #define RULES_DRAFT_H
@@ -131,6 +134,14 @@ const char *draft_number(struct draft *d, double n); /* "1.5", "230" */
 /* "37 %" of the mean step. */
 const char *draft_percent(struct draft *d, double ms);
 
+/*
+ * "of a step", "a step" and "the thread of the steps"; without steps "of the run's 4.2 s",
+ * "in all" and "the thread that calls the model".
+ */
+const char *draft_of_step(struct draft *d);
+const char *draft_a_step(const struct draft *d);
+const char *draft_thread(const struct draft *d);
+
 /* " in which the GPU does nothing for it"; "" where there is no GPU. */
 const char *draft_meanwhile(const struct draft *d);
 
@@ -141,8 +152,9 @@ bool draft_is_inference(const struct draft *d);
 void draft_evidence_idle(struct draft *d);
 
 /*
- * That a thread had no CPU for about so long, as the kernel says, or, as samples of it
- * say, that it ran in this function: the second witness where there is no GPU.
+ * That a thread had no CPU for about so long, as the kernel says, or that it ran in this function,
+ * as samples of it say (the kernel's, where times are by those of its stacks): the second witness
+ * where there is no GPU.
  */
 void draft_evidence_off_cpu(struct draft *d, double ms);
 void draft_evidence_samples(struct draft *d, const struct analysis_place *p);

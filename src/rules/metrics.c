@@ -142,7 +142,8 @@ static void measure_copies(struct metrics *m, const struct step_use *u)
 /*
  * With waits a step takes the host's own time and the waits; without them the longer of the
  * host's and the device's.  One wait is needed: for the result of a step, or, of a loop
- * inside a step, for that of the whole loop.
+ * inside a step, for that of the whole loop.  It is the longest: what waits for little, as a copy
+ * from pageable memory at the beginning does, holds up nobody.
  */
 static double avoidable_ms(const struct metrics *m, const struct step_use *u)
 {
@@ -152,7 +153,10 @@ static double avoidable_ms(const struct metrics *m, const struct step_use *u)
 	double idle_ms = m->idle_share * m->total_time - fmax(m->idle_time, 0);
 	double needed = 1 / m->steps_per_outer, count = m->sync_count_per_step;
 
-	return count > needed ? fmax(0, fmin(waits_ms, idle_ms)) * (1 - needed / count) : 0;
+	if (count <= needed)
+		return 0;
+	return fmax(0, fmin(waits_ms, idle_ms)) *
+	       (1 - wait_lengths_longest(&u->wait_lengths, needed * (double)u->steps));
 }
 
 static void measure_gpu(struct metrics *m, const struct step_use *u)
@@ -269,6 +273,8 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 	const struct memory_machine *machine = &a->memory.machine;
 	const struct memory_process *p = process_of(a, a->steps[0].pid);
 
+	if (s->cores_known)
+		m->step_cores_used = s->cores;
 	if (s->steps) {
 		m->minor_faults_per_step = mean_of(&s->minor_faults);
 		m->major_faults_per_step = mean_of(&s->major_faults);

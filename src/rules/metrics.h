@@ -76,6 +76,7 @@
 	M(gc_share, "", "garbage collection, share of the wall time") \
 	M(gc_longest, "ms", "longest garbage collection") \
 	M(cpu_cores_used, "", "CPU time of all threads by the wall time") \
+	M(step_cores_used, "", "CPU time of all processes while steps lasted, by that time") \
 	M(queued_share, "", "share of the threads' CPU time that they had to wait for a CPU") \
 	M(rss_peak_bytes, "B", "largest resident memory of a process") \
 	M(rss_growth_per_step, "B", "growth of resident memory") \

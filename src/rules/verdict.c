@@ -19,6 +19,9 @@
 /* Below, the step mostly waits for work: nothing bounds it. */
 #define LEADS_FROM 0.35
 
+/* CPUs that are used by whoever is at work for a step: below, it is not the host that is busy. */
+#define CORES_OF_WORK 0.5
+
 enum side { SIDE_GPU, SIDE_CPU, SIDE_MEMORY, SIDES };
 
 static const struct {
@@ -97,6 +100,55 @@ static const char *most_text(struct analysis *a, enum side side)
 			  time_class_title(largest(&a->steps[0].breakdown, side)));
 }
 
+/* "a step", or what stands for it. */
+static const char *judged(const struct analysis *a)
+{
+	return a->steps[0].source == STEP_WHOLE_RUN ? "the run" : "a step";
+}
+
+/* In which the thread of a step waits, but not for somebody who is at work for it. */
+static double waits_share(const struct step_breakdown *b)
+{
+	return (double)b->alone_ns / (double)b->total_ns;
+}
+
+static enum time_class largest_wait(const struct step_breakdown *b)
+{
+	enum time_class best = TIME_LOCK_WAIT;
+
+	for (enum time_class c = 0; c < TIME_CLASSES; c++)
+		if (time_class_is_wait(c) && b->parts[c].ns > b->parts[best].ns)
+			best = c;
+	return best;
+}
+
+/*
+ * Without a GPU all of a step is the host's.  One that waits for most of it, for nobody's work that
+ * samples see, while by the kernel's account its processes hardly use a CPU is bound by what it
+ * waits for, which is none of the sides.
+ */
+static bool mostly_waits(const struct analysis *a, const struct metrics *m, double host)
+{
+	return !a->use.gpu && m->step_cores_used < CORES_OF_WORK &&
+	       waits_share(&a->steps[0].breakdown) > host / 2;
+}
+
+static int say_waits(struct analysis_verdict *v, struct analysis *a, const struct metrics *m,
+		     double quality)
+{
+	const struct step_breakdown *b = &a->steps[0].breakdown;
+	double share = waits_share(b);
+
+	v->bound = "unknown";
+	v->confidence = quality * share;
+	v->because = draft_text(&a->findings.texts,
+				"no GPU was used, and the CPUs hardly (%.2f of one): %.0f %% of %s "
+				"is waiting, most of it %s",
+				m->step_cores_used, 100 * share, judged(a),
+				time_class_title(largest_wait(b)));
+	return v->because ? 0 : -1;
+}
+
 static int say_bound(struct analysis_verdict *v, struct analysis *a, const double *shares,
 		     enum side side, enum side second, double quality)
 {
@@ -111,16 +163,16 @@ static int say_bound(struct analysis_verdict *v, struct analysis *a, const doubl
 	if (!most)
 		return -1;
 	if (!a->use.gpu)
-		v->because =
-			draft_text(texts, "no GPU was used: the host takes %.0f %% of a step%s",
-				   100 * shares[side], most);
+		v->because = draft_text(texts, "no GPU was used: the host takes %.0f %% of %s%s",
+					100 * shares[side], judged(a), most);
 	else if (shares[second] > WORTH_A_WORD)
-		v->because = draft_text(texts, "in %.0f %% of a step %s%s; %s %.0f %%%s",
-					100 * shares[side], sides[side].says, gpu ? "" : most,
-					sides[second].name, 100 * shares[second], gpu ? most : "");
+		v->because =
+			draft_text(texts, "in %.0f %% of %s %s%s; %s %.0f %%%s", 100 * shares[side],
+				   judged(a), sides[side].says, gpu ? "" : most, sides[second].name,
+				   100 * shares[second], gpu ? most : "");
 	else
-		v->because = draft_text(texts, "in %.0f %% of a step %s%s", 100 * shares[side],
-					sides[side].says, gpu ? "" : most);
+		v->because = draft_text(texts, "in %.0f %% of %s %s%s", 100 * shares[side],
+					judged(a), sides[side].says, gpu ? "" : most);
 	return v->because ? 0 : -1;
 }
 
@@ -148,6 +200,8 @@ int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct me
 	if (quality < WORTH_SAYING)
 		return say_unknown(v, "the steps are too few or too unlike each other, or too much "
 				      "of them is not known");
+	if (mostly_waits(a, m, shares[SIDE_CPU]))
+		return say_waits(v, a, m, quality);
 	if (shares[second] > BALANCE * shares[top])
 		return say_balanced(v, a, shares, shares[second] / shares[top], quality);
 	return say_bound(v, a, shares, top, second, quality);

@@ -39,7 +39,8 @@ class Chromium:
         os.close(replies)
         self.number, self.rest, self.session = 0, b"", None
         self.errors, self.requests, self.loaded = [], [], False
-        target = next(t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        targets = self.ask("Target.getTargets")["targetInfos"]
+        target = next(target for target in targets if target["type"] == "page")
         self.session = self.ask("Target.attachToTarget", targetId=target["targetId"],
                                 flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

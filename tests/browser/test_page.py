@@ -11,7 +11,8 @@ import pytest
 
 from chromium import Chromium, find
 
-pytestmark = pytest.mark.skipif(not find(), reason="there is no Chromium (scripts/packages.sh browser)")
+pytestmark = pytest.mark.skipif(not find(),
+                                reason="there is no Chromium (scripts/packages.sh browser)")
 
 TRACES = ["h200_gpt2_decode", "h200_resnet50"]
 
@@ -99,8 +100,9 @@ def test_sorted_layers_stay_in_the_layers_around_them(page, browser):
             ("b1", 1, 100), ("outside", 0, 2)]
     body = "".join("<tr><td>%s<code>%s</code></td><td class=\"n\">%d</td></tr>"
                    % ("&emsp;" * depth, name, calls) for name, depth, calls in rows)
-    table = ("<section id=\"layers\"><table><thead><tr><th>layer</th><th class=\"n\">calls</th></tr>"
-             "</thead><tbody>%s</tbody></table></section>" % body)
+    table = ("<section id=\"layers\"><table>"
+             "<thead><tr><th>layer</th><th class=\"n\">calls</th></tr></thead>"
+             "<tbody>%s</tbody></table></section>" % body)
     page("h200_two_streams", lambda source: source.replace("<main>", "<main>" + table))
     before, down, up, again = (browser.value(TREE.replace("CLICKS", clicks)) for clicks in "0111")
     assert [name.strip() for name in down] == ["B", "b1", "A", "a2", "a1", "a12", "a11", "outside"]
@@ -135,8 +137,10 @@ def test_all_chapters_can_be_seen_and_reached(page, browser, width):
     })()""")
     assert cut == 0 and len(ids) >= 9
     assert ids == browser.value("[...document.querySelectorAll('section')].map(s => s.id)")
-    nav = browser.value("""(() => { const n = document.querySelector('nav');
-                                    return [n.scrollWidth <= n.clientWidth, n.offsetHeight]; })()""")
+    nav = browser.value("""(() => {
+        const n = document.querySelector('nav');
+        return [n.scrollWidth <= n.clientWidth, n.offsetHeight];
+    })()""")
     assert nav[0]
     # Beside the text where there is room; above it as few lines as need be.
     assert nav[1] < 200 or width in (400, 1400, 1920)

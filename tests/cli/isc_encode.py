@@ -105,7 +105,8 @@ def layer(id, root, class_name, name=""):
 
 
 def string(id, value):
-    return entries(DEFS, b"\x81" + varint(id) + (value if isinstance(value, bytes) else value.encode()))
+    data = value if isinstance(value, bytes) else value.encode()
+    return entries(DEFS, b"\x81" + varint(id) + data)
 
 
 def end(wall_ns, exit_status=0):

@@ -279,7 +279,8 @@ def test_a_full_disk_is_said_and_the_other_reports_are_written(inferscope, story
     assert (work / "r.md").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may write anywhere")
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"),
+                    reason="root may write anywhere")
 def test_a_directory_without_permission(binary, clean_env, story, work):
     trace = story(SMALL)
     closed = work / "closed"

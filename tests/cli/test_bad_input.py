@@ -71,7 +71,8 @@ def test_a_script_that_is_killed(run, work, signal):
 
 @pytest.mark.parametrize("option, path, line", [
     ("--report", "gone/r.md", "cannot write 'gone/r.md': No such file or directory"),
-    ("--report", "r.txt", "cannot write 'r.txt': the name of a report must end in .md, .html or .json"),
+    ("--report", "r.txt",
+     "cannot write 'r.txt': the name of a report must end in .md, .html or .json"),
     ("--trace", "gone/t.isc", "cannot write the trace gone/t.isc: No such file or directory"),
 ])
 def test_output_that_cannot_be_is_found_out_before_the_workload_runs(refused, work, option, path,

@@ -20,10 +20,19 @@ NAMES = ["agent", "Python", "trace buffer", "memory", "memory pressure", "limits
 DRIVER = r"""
 #include <stdlib.h>
 #include <string.h>
-int cuInit(unsigned flags) { if (getenv("CRASH")) abort(); return flags + (getenv("INIT") ? 100 : 0); }
+int cuInit(unsigned flags)
+{
+	if (getenv("CRASH"))
+		abort();
+	return flags + (getenv("INIT") ? 100 : 0);
+}
 int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
 int cuDeviceGetCount(int *count) { *count = getenv("NONE") ? 0 : 2; return 0; }
-int cuDeviceGetName(char *name, int size, int device) { strncpy(name, "Double", size); return device; }
+int cuDeviceGetName(char *name, int size, int device)
+{
+	strncpy(name, "Double", size);
+	return device;
+}
 """
 
 

@@ -76,9 +76,11 @@ def test_the_run_is_described(exported, trace):
     assert run["schema"] == 1
     assert run["started"] == "2023-11-14T22:13:20.123456789Z"
     assert (run["wall_us"], run["exit_status"], run["damage"]) == (100.0, 3, None)
-    assert [fact["value"] for fact in run["info"] if fact["key"] == "command"] == ["serve.py", "--fast"]
+    command = [fact["value"] for fact in run["info"] if fact["key"] == "command"]
+    assert command == ["serve.py", "--fast"]
     assert run["notes"] == ["mind the gap"]
-    assert [(p["id"], p["pid"], p["end_us"]) for p in run["processes"]] == [(3, 4711, 90), (9, 4999, None)]
+    assert [(p["id"], p["pid"], p["end_us"]) for p in run["processes"]] == [
+        (3, 4711, 90), (9, 4999, None)]
     assert [(t["id"], t["process"], t["pid"], t["tid"], t["name"], t["produced"], t["lost"])
             for t in run["threads"]] == [(1, 3, 4711, 4711, "MainThread", 30, 20),
                                          (2, 9, 4999, 5000, "late", 8, 0)]
@@ -110,7 +112,8 @@ def test_scopes_and_marks_carry_their_metadata(exported, trace):
     result = exported(trace)
     (enter,), (leave,), (mark,) = (of_type(result, kind)
                                    for kind in ("scope_enter", "scope_exit", "instant"))
-    assert (enter["name"], enter["start_us"], enter["instance"], enter["task"]) == ("request", 1.1, 1, 5)
+    assert (enter["name"], enter["start_us"]) == ("request", 1.1)
+    assert (enter["instance"], enter["task"]) == (1, 5)
     assert enter["args"] == {"batch": 8, "x": {"type": "ndarray"}}
     assert "args_cut" not in enter
     assert (leave["name"], leave["start_us"], leave["instance"]) == ("request", 3.5, 1)
@@ -203,7 +206,8 @@ def test_the_example_of_the_format_page_is_a_trace(exported, work, root):
 def test_a_cut_trace_is_exported_up_to_there(exported, work, cut):
     (work / "cut.isc").write_bytes(whole_trace()[:cut])
     result = exported(work / "cut.isc", warning="is not complete")
-    assert re.search("ends inside a block at offset [0-9]+ of [0-9]+", result["inferscope"]["damage"])
+    assert re.search("ends inside a block at offset [0-9]+ of [0-9]+",
+                     result["inferscope"]["damage"])
     assert result["inferscope"]["wall_us"] is None
 
 

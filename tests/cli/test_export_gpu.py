@@ -40,7 +40,8 @@ def gpu_trace():
         (isc.GPU_STATE, 4, 95_000, "a second device got work \u20ac".encode()),
     ]
     work = [
-        (isc.GPU_COPY, H2D, 70_000, device(5, 10, 2) + isc.varints(4096, PAGEABLE, DEVICE, 1, 0, 0)),
+        (isc.GPU_COPY, H2D, 70_000, device(5, 10, 2)
+         + isc.varints(4096, PAGEABLE, DEVICE, 1, 0, 0)),
         (isc.GPU_KERNEL, GEMM, 70_000, device(20, 30, 3)
          + isc.varints(32, 2, 1, 256, 1, 1, 40, 1024, 2048, 0, 0)),
         (isc.GPU_MEMSET, DEVICE, 70_000, device(52, 1, 4) + isc.varints(64, 0, 1, 0, 0)),

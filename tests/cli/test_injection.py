@@ -1,7 +1,8 @@
-"""Names that would like to be something else, in every field that a trace has, through every format.
+"""Names that would like to be something else, in every field of a trace, through every format.
 
-Each output is read by a real parser: json, html.parser, and cmark-gfm, the reference of the Markdown that
-GitHub shows (scripts/packages.sh markdown).  A name must come out as the text that it was.
+Each output is read by a real parser: json, html.parser, and cmark-gfm, the reference of the
+Markdown that GitHub shows (scripts/packages.sh markdown).  A name must come out as the text that
+it was.
 """
 
 import html.parser
@@ -81,7 +82,8 @@ def trace(evil):
     return b"".join([
         isc.header(), info("command"), info("cwd"), info("python"), info("started"),
         info("framework"),
-        isc.entries(isc.NOTE, named("n")), isc.entries(isc.NOTE, evil), isc.process(1, 77, named("p"), 0, 300_000),
+        isc.entries(isc.NOTE, named("n")), isc.entries(isc.NOTE, evil),
+        isc.process(1, 77, named("p"), 0, 300_000),
         isc.thread(1, 1, 77, named("t"), 0, 300_000, produced=len(rows)),
         isc.thread(2, 1, 78, named("u"), 0, 300_000, produced=len(kernels) + 1),
         definition(0x82, CODE, isc.varint(1) + isc.text(named("f")) + named("/F")),
@@ -157,7 +159,8 @@ def test_json_has_every_name_as_it_was(reports, hostile):
     assert report["cpu"]["marks"][0]["name"] == "m" + name
     assert report["cpu"]["counters"][0]["name"] == "c" + name
     nvtx = report["nvtx"]["ranges"][0]
-    assert (nvtx["name"], nvtx["domain"], nvtx["category_name"]) == ("N" + name, "d" + name, "y" + name)
+    assert (nvtx["name"], nvtx["domain"], nvtx["category_name"]) == (
+        "N" + name, "d" + name, "y" + name)
     assert {layer["class"] for layer in report["layers"]} >= {"P" + name}
     assert "n" + name in report["trust"]["notes"]
     # Not even a terminal that is shown the file obeys a name.
@@ -191,8 +194,8 @@ def test_the_page_shows_names_and_obeys_none(reports, hostile):
 class Rendered(html.parser.HTMLParser):
     """What cmark-gfm makes of the report: only elements that the report means."""
 
-    ALLOWED = {"h1", "h2", "h3", "p", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td",
-               "a", "strong"}
+    ALLOWED = {"h1", "h2", "h3", "p", "ul", "li", "code", "table", "thead", "tbody", "tr", "th",
+               "td", "a", "strong"}
 
     def __init__(self, source):
         super().__init__(convert_charrefs=True)

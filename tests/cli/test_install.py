@@ -46,7 +46,8 @@ def test_the_tree_is_complete(staged, build, root):
     package = "lib/inferscope/python/inferscope/"
     assert {"bin/inferscope", package + "_agent.abi3.so", package + "__init__.py",
             package + "__init__.pyi", package + "py.typed", "lib/inferscope/shim/sitecustomize.py",
-            "include/inferscope.h", "share/inferscope/LICENSE", "share/inferscope/schema/report.schema.json",
+            "include/inferscope.h", "share/inferscope/LICENSE",
+            "share/inferscope/schema/report.schema.json",
             "share/inferscope/schema/events.schema.json",
             "share/inferscope/schema/doctor.schema.json"} <= found
     assert {os.path.basename(name) for name in found if name.startswith(package)} == \

@@ -1,4 +1,4 @@
-"""What the settings tell the agents, as it stands in the memory that they share (src/format/shm.h)."""
+"""What the settings tell the agents, as it stands in the memory they share (src/format/shm.h)."""
 
 import struct
 import sys

@@ -37,7 +37,8 @@ def reports(inferscope, work, schema):
 
 def traces(root):
     folder = os.path.join(root, "examples/traces")
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".isc")]
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+            if name.endswith(".isc")]
 
 
 def agree(short, whole, where="report"):

@@ -49,15 +49,12 @@ def begin(binary, clean_env):
 
 
 @pytest.fixture
-def open_folder(tmp_path):
+def open_folder(tmp_path, let_all_in):
     """A folder that all may write to, and the way to it."""
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o1777)
-    at = tmp_path
-    while at != at.parent and at.stat().st_uid == os.geteuid() and str(at) != "/tmp":
-        at.chmod(at.stat().st_mode | 0o711)
-        at = at.parent
+    let_all_in(tmp_path)
     (folder / "together.py").write_text(TOGETHER)
     return folder
 
@@ -114,7 +111,8 @@ def test_nobody_joins_the_recording_of_another_user(binary, begin, open_folder):
     probe.write_text(
         "import os, subprocess, sys\n"
         "subprocess.check_call([sys.executable, *sys.argv[1:]],\n"
-        "                      preexec_fn=lambda: (os.setgid(%d), os.setuid(%d)))\n" % (USERS[1:] * 2))
+        "                      preexec_fn=lambda: (os.setgid(%d), os.setuid(%d)))\n"
+        % (USERS[1:] * 2))
     # Root starts a program as another user inside its own recording: that one cannot join either.
     run = begin("run", "--quiet", "--report", "r.json", "--python", DISTRIBUTION_PYTHON, probe,
                 open_folder / "together.py", "b", open_folder, "1", cwd=open_folder)

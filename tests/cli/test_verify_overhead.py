@@ -39,6 +39,7 @@ def verify(inferscope, work):
     return run
 
 
+@pytest.mark.measures
 def test_a_short_program_is_run_in_five_pairs(verify):
     trust, runs = verify("0.2")
     assert "".join(run[0] for run in runs) == "rp" "pr" "rp" "pr" "rp"
@@ -49,6 +50,7 @@ def test_a_short_program_is_run_in_five_pairs(verify):
     assert float(said.group(1)) == pytest.approx(trust["verified_ratio"], abs=0.001)
 
 
+@pytest.mark.measures
 def test_a_long_one_once(verify, work):
     trust, runs = verify("1.05")
     assert [run.strip() for run in runs] == ["recorded", "plain"]

@@ -19,7 +19,8 @@ def check(inferscope, work, clean_env):
             want = subprocess.run(alone, cwd=str(work), env=clean_env, universal_newlines=True,
                                   stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with open(str(work / stdin)) as source:
-            done = inferscope("run", "--quiet", "--cpu", "trace", "--report", "r.json", *recorded, stdin=source)
+            done = inferscope("run", "--quiet", "--cpu", "trace", "--report", "r.json", *recorded,
+                              stdin=source)
         assert (done.returncode, done.stdout, done.stderr) == \
             (want.returncode, want.stdout, want.stderr)
         report = json.loads((work / "r.json").read_text())

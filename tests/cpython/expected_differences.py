@@ -17,13 +17,13 @@ FRAME_AT_EVERY_EVENT = (
 DEAD_FREE_FUNCTION = (
     "The module registers a ctypes callback as the free function of a co_extra slot and lets it die"
     " at exit. CPython calls it, with NULL, for every code object on which anybody has set any slot"
-    " since, as the recorder does where there is no PyCode_AddWatcher() yet; all tests of the module"
-    " have passed by then.")
+    " since, as the recorder does where there is no PyCode_AddWatcher() yet; all tests of the"
+    " module have passed by then.")
 
 BOUND_FOR_THE_PROFILER = (
     "The test counts on no collection between next() and put() in q.put(next(gen)). Under any"
-    " profile function CPython 3.9 and 3.10 make a bound method for the call, an allocation at which"
-    " a collection may start; sys.setprofile(lambda *event: None) fails it in the same way.")
+    " profile function CPython 3.9 and 3.10 make a bound method for the call, an allocation at"
+    " which a collection may start; sys.setprofile(lambda *event: None) fails it in the same way.")
 
 INSTRUMENTED = (
     "The test looks for specialized instructions in a disassembly. The first instruction and the"

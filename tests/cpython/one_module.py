@@ -86,7 +86,8 @@ def leave_out_a_deadlock():
     """Where the thread that feeds a process pool takes the lock under which the pool joins it.
 
     CPython's own bug (issue 125451, mended in 3.12.8 and 3.13.1), with or without a recorder: a job
-    that cannot be pickled while the pool shuts down.  One test does just that; it hangs now and then.
+    that cannot be pickled while the pool shuts down.  One test does just that; it hangs now and
+    then.
     """
     import inspect
     from concurrent.futures.process import _SafeQueue

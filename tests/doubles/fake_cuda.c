@@ -357,6 +357,20 @@ void fake_other_tool_leaves(void)
 		e->other_tool_leaves();
 }
 
+int fake_times_finalized(void)
+{
+	const struct fake_ears *e = fake_find_ears();
+
+	return e ? e->times_finalized() : -1;
+}
+
+int fake_records_kernels(void)
+{
+	const struct fake_ears *e = fake_find_ears();
+
+	return e ? e->records_kernels() : -1;
+}
+
 /* 11.8, unless FAKE_CUDA_VERSION says another, as "13000". */
 FAKE_EXPORT int cuDriverGetVersion(int *version);
 int cuDriverGetVersion(int *version)

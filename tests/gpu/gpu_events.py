@@ -179,8 +179,10 @@ class Recording:
         copies = {}
         for event in self.copies:
             add_copy(copies, copy_key(event), event["bytes"])
-        return Counts(collections.Counter(event.get("full_name", event["name"]) for event in self.kernels), copies,
-                      len(self.memsets), sum(event["bytes"] for event in self.memsets))
+        kernels = collections.Counter(event.get("full_name", event["name"])
+                                      for event in self.kernels)
+        return Counts(kernels, copies, len(self.memsets),
+                      sum(event["bytes"] for event in self.memsets))
 
     def starter(self, activity):
         """The call that started an activity; None: unknown."""

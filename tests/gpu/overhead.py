@@ -7,7 +7,7 @@ threads take turns on one core: cores of a machine that is shared differ by more
 looked for.  Blocks are short, for its speed changes within a second.  Fresh processes in every
 round keep the luck of one process (where its memory lies) from becoming the result.
 
-    tests/gpu/overhead.py [--parts] [--rounds N] [--turns N] [--out DIR] [word ...]
+    tests/gpu/overhead.py [--parts all|NAME,...] [--rounds N] [--turns N] [--out DIR] [word ...]
 
 Prints lines of the protocol of bench/README.md.
 """
@@ -164,6 +164,10 @@ def play_round(workload, variants, turns, folder):
             runner.close()
 
 
+def whole(times, name):
+    return sum(turn[name] for turn in times) / sum(turn[BASE] for turn in times)
+
+
 def summarize(workload, rounds):
     """Lines of the result; rounds = [(times, ends), ...]."""
     turns = [turn for times, _ in rounds for turn in times]
@@ -179,8 +183,15 @@ def summarize(workload, rounds):
                         for times, _ in rounds)
         yield "# overhead.%s.%s: 95 %% interval %.4f .. %.4f; rounds %s" % (
             workload.name, name, ratio.low, ratio.high, each)
+        # What is recorded in windows costs in few turns, which the trimmed mean may leave out.
+        yield "# overhead.%s.%s: all turns together %s" % (
+            workload.name, name, " ".join("%.4f" % whole(times, name) for times, _ in rounds))
     for name, ended in rounds[-1][1].items():
         yield "end.%s.%s %.2f s" % (workload.name, name, ended.seconds)
+
+
+def chosen_parts(names):
+    return [part for part in PARTS if names == "all" or part.name in names.split(",")]
 
 
 def measure(workload, args):
@@ -188,8 +199,8 @@ def measure(workload, args):
     for _ in range(args.rounds):
         folder = tempfile.mkdtemp(prefix="inferscope-overhead-")
         try:
-            rounds.append(play_round(workload, VARIANTS + (PARTS if args.parts else []),
-                                     args.turns, folder))
+            rounds.append(play_round(workload, VARIANTS + chosen_parts(args.parts), args.turns,
+                                     folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return rounds
@@ -229,7 +240,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="of fresh processes")
     parser.add_argument("--turns", type=int, default=60, help="in each round; each gives a pair")
-    parser.add_argument("--parts", action="store_true", help="with parts switched off as well")
+    parser.add_argument("--parts", default="", metavar="NAME,...",
+                        help="with parts switched off as well: all, or of %s"
+                        % ", ".join(part.name for part in PARTS))
     parser.add_argument("--out", default=os.environ.get("OUT"), help="where results are kept")
     parser.add_argument("words", nargs="*", help="only workloads whose name contains one of these")
     args = parser.parse_args()

@@ -1,12 +1,12 @@
-"""Records the programs of tests/gpu/unseen and unseen2, which were written without knowledge of the
-analyzer's rules: one after the other, default settings.  Traces, reports and logs, each compressed,
-are left in unseen-1.tar and unseen-2.tar.  unseen_truth.json and unseen2_truth.json say what is
-slow in each: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true";
-where several verdicts are right, in "verdicts"; what the author had meant otherwise before the
-recording, in "corrected".  Those of unseen2 have a fixed variant (--fixed), which is recorded after
-the slow ones: NAME_slow and NAME_fixed.
+"""Records the programs of tests/gpu/unseen, unseen2 and unseen3, which were written without
+knowledge of the analyzer's rules: one after the other, default settings.  Traces, reports and logs,
+each compressed, are left in unseen-1.tar and unseen-2.tar.  SET_truth.json says what is slow in
+each program: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true";
+where several verdicts are right, in "verdicts"; the author's reasons in "why"; what he had meant
+otherwise before the recording, in "corrected".  Those of unseen2 and unseen3 have a fixed variant
+(--fixed), which is recorded after the slow ones: NAME_slow and NAME_fixed.
 
-    record_unseen.py --set unseen2 --seconds 2
+    record_unseen.py --set unseen3 --seconds 2
     record_unseen.py --budget 200 thumbnails speech_rnn
 """
 
@@ -24,8 +24,8 @@ import record_examples
 from kit import FAIL, SKIP, Row
 from record_examples import catalogue
 
-SETS = ["unseen", "unseen2"]
-ARCHIVES = 2
+SETS = ["unseen", "unseen2", "unseen3"]
+ARCHIVES = 4
 SAID = re.compile(r"^steps=(\d+) ms_per_step=([\d.]+)$", re.MULTILINE)
 
 
@@ -73,7 +73,7 @@ def main():
                         help="begin nothing after so many seconds")
     parser.add_argument("--option", action="append", default=[], help="of inferscope run")
     parser.add_argument("--seconds", type=float, default=3, metavar="S", help="of requests")
-    parser.add_argument("--set", action="append", choices=SETS, help="of programs; default: both")
+    parser.add_argument("--set", action="append", choices=SETS, help="of programs; default: all")
     parser.add_argument("what", nargs="*", help="programs or recordings; default: all")
     args = parser.parse_args()
     known = runs(args.set or SETS)

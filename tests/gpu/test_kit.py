@@ -463,6 +463,16 @@ def test_the_second_set_has_a_fixed_variant_of_each_slow_program():
     assert fixed == slow + ["--fixed"]
 
 
+def test_the_third_set_tells_its_slow_lines_and_its_reasons():
+    programs = record_unseen.programs("unseen3")
+    assert len(programs) == 14 and sum(program.finding is None for program in programs) == 3
+    assert [p.name for p in programs if bool(p.places) != bool(p.finding)] == []
+    ids = [program.finding for program in programs if program.finding]
+    assert len(ids) == len(set(ids))
+    names = {name for name, _, _ in record_unseen.runs(["unseen3"])}
+    assert len(names) == 25 and {"spec_verify_fixed", "calm_server_slow"} <= names
+
+
 # ---- the scripts themselves
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)

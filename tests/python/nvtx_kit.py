@@ -12,6 +12,8 @@ import zipfile
 
 import pytest
 
+from lanes import locked
+
 # By version: libnvToolsExt (NVTX 2) and headers; the library and headers of NVTX 3.
 WHEELS = {"11.8": "nvidia-nvtx-cu11==11.8.86", "12.9": "nvidia-nvtx-cu12==12.9.79",
           "13.4": "nvidia-nvtx==13.4.92"}
@@ -24,22 +26,28 @@ PACKAGE_SINCE = "nvtx==0.2.16"
 def fetch(root, folder, requirement, *options):
     """Unpacks a wheel under build/nvtx, once; the test is skipped where pip cannot get it."""
     place = os.path.join(root, "build", "nvtx", folder)
-    if not os.path.exists(place + "/done"):
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
-             "--disable-pip-version-check", "--retries", "1", "--timeout", "15",
-             "--only-binary", ":all:", *options, "--dest", place + "/wheels", requirement],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            universal_newlines=True)
-        if done.returncode:
-            lines = done.stdout.strip().splitlines() or ["no reason given"]
-            pytest.skip("pip cannot get %s: %s" % (requirement, lines[-1]))
-        for wheel in glob.glob(place + "/wheels/*.whl"):
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(place)
-            os.remove(wheel)
-        open(place + "/done", "w").close()
+    os.makedirs(place, exist_ok=True)
+    with locked(place + "/lock"):
+        if not os.path.exists(place + "/done"):
+            download(place, requirement, *options)
     return place
+
+
+def download(place, requirement, *options):
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
+         "--disable-pip-version-check", "--retries", "1", "--timeout", "15",
+         "--only-binary", ":all:", *options, "--dest", place + "/wheels", requirement],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        universal_newlines=True)
+    if done.returncode:
+        lines = done.stdout.strip().splitlines() or ["no reason given"]
+        pytest.skip("pip cannot get %s: %s" % (requirement, lines[-1]))
+    for wheel in glob.glob(place + "/wheels/*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(place)
+        os.remove(wheel)
+    open(place + "/done", "w").close()
 
 
 def found(place, pattern):

@@ -155,7 +155,7 @@ def test_the_thread_state_is_laid_out_as_the_profile_hook_has_it(
 int main(void)
 {
 	printf("%%zu %%zu %%zu", offsetof(PyThreadState, c_profilefunc),
-	       offsetof(PyThreadState, tracing), offsetof(PyThreadState, %s));
+		offsetof(PyThreadState, tracing), offsetof(PyThreadState, %s));
 	return 0;
 }
 """ % ("cframe" if in_cframe == "true" else "use_tracing"), tmp_path)

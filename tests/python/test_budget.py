@@ -1,4 +1,4 @@
-"""The overhead budget on CPython 3.12 and later: which functions are left out, and what stays true."""
+"""The overhead budget on CPython 3.12 and later: who is left out, and what stays true."""
 
 import pytest
 
@@ -258,7 +258,8 @@ inferscope.start("b.json", trace="b.isc")
 fib(10)
 inferscope.stop()
 """)
-    done = plain(python, "program.py", env={"INFERSCOPE_CPU": "auto", "INFERSCOPE_MAX_OVERHEAD": "1"})
+    done = plain(python, "program.py",
+                 env={"INFERSCOPE_CPU": "auto", "INFERSCOPE_MAX_OVERHEAD": "1"})
     assert (done.returncode, done.stderr) == (0, "")
     assert 0 < len(read_trace("a.isc").calls("fib")) < 1028457
     assert len(read_trace("b.isc").calls("fib")) == 177

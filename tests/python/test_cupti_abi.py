@@ -16,6 +16,8 @@ import zipfile
 
 import pytest
 
+from lanes import locked
+
 WHEELS = {"11.8": "nvidia-cuda-cupti-cu11==11.8.87", "12.9": "nvidia-cuda-cupti-cu12==12.9.79",
           "13.0": "nvidia-cuda-cupti==13.0.85"}
 
@@ -149,23 +151,32 @@ def installed(version):
 def fetched(root, version):
     """The headers out of a wheel, kept under build/; None where pip cannot get it."""
     cache = os.path.join(root, "build", "cupti-headers", version)
-    if not glob.glob(cache + "/**/cupti_activity.h", recursive=True):
-        wheels = os.path.join(cache, "wheels")
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
-             "--disable-pip-version-check", "--retries", "1", "--timeout", "15",
-             "--only-binary", ":all:", "--platform", "manylinux_2_25_x86_64", "--platform",
-             "manylinux2014_x86_64", "--dest", wheels, WHEELS[version]],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        if done.returncode:
-            return None
-        for wheel in glob.glob(wheels + "/*.whl"):
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(cache, [name for name in archive.namelist()
-                                           if "/include/" in name])
-            os.remove(wheel)
-    found = glob.glob(cache + "/**/cupti_activity.h", recursive=True)
+    os.makedirs(cache, exist_ok=True)
+    with locked(cache + "/lock"):
+        return found_in(cache) or downloaded(cache, WHEELS[version])
+
+
+def found_in(folder):
+    found = glob.glob(folder + "/**/cupti_activity.h", recursive=True)
     return os.path.dirname(found[0]) if found else None
+
+
+def downloaded(cache, requirement):
+    wheels = os.path.join(cache, "wheels")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
+         "--disable-pip-version-check", "--retries", "1", "--timeout", "15",
+         "--only-binary", ":all:", "--platform", "manylinux_2_25_x86_64", "--platform",
+         "manylinux2014_x86_64", "--dest", wheels, requirement],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        return None
+    for wheel in glob.glob(wheels + "/*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(cache, [name for name in archive.namelist()
+                                       if "/include/" in name])
+        os.remove(wheel)
+    return found_in(cache)
 
 
 @pytest.fixture(scope="module", params=sorted(WHEELS))

@@ -33,4 +33,5 @@ def test_the_versions_of_what_was_imported_are_told(python, inferscope, work, tm
     assert "\n- Frameworks: numpy, torch 9.8.7+cpu\n" in (work / "r.md").read_text()
     assert "numpy, torch 9.8.7+cpu" in done.stderr + done.stdout
     trace = isc.load(str(work / "t.isc"))
-    assert [value for key, value in trace.info if key == "framework"] == ["numpy", "torch 9.8.7+cpu"]
+    assert [value for key, value in trace.info if key == "framework"] == [
+        "numpy", "torch 9.8.7+cpu"]

@@ -8,7 +8,7 @@ import pytest
 import gpu_trace
 from gpu_double import told
 
-# More launches than 10 % of the time pays for, for so many seconds.
+# More launches than 25 % of the time pays for: for so many seconds, or until a pause has come and gone.
 pytestmark = pytest.mark.measures
 
 MANY = """
@@ -17,15 +17,21 @@ MANY = """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             pass
+    def goes_on():
+        if sys.argv[1] != "resumed":
+            return time.monotonic() < began + float(sys.argv[1])
+        now = fake_cuda.free_gil.fake_records_kernels()
+        if seen[-1] != now:
+            seen.append(now)
+        return len(seen) < 3 and time.monotonic() < began + 60
     fake_cuda.init()
-    end = time.monotonic() + float(sys.argv[1])
-    n = 0
-    while time.monotonic() < end:
-        for _ in range(60):
+    began, n, seen = time.monotonic(), 0, [1]
+    while goes_on():
+        for _ in range(300):
             fake_cuda.launch("k")
-        n += 60
-        wait(0.002)
-    print(n)
+        n += 300
+        wait(0.0005)
+    print([n, fake_cuda.free_gil.fake_times_finalized()])
 """
 
 
@@ -48,6 +54,7 @@ CAPTURES = """
             until = time.monotonic() + 0.002
             while time.monotonic() < until:
                 pass
+    print(lib.fake_times_finalized())
 """
 
 # More nodes than 1 % of the time pays for.
@@ -66,7 +73,7 @@ REPLAYS = """
     print(json.dumps([instance, replays]))
 """
 
-BUDGET = ("--cpu", "off", "--max-overhead", "10")
+BUDGET = ("--cpu", "off", "--max-overhead", "25")
 
 
 def states(trace):
@@ -74,16 +81,16 @@ def states(trace):
 
 
 def test_what_the_budget_does_not_pay_for_is_left_out_in_windows(record_gpu, work):
-    trace = record_gpu(sys.executable, MANY, 7, options=BUDGET)
-    assert gpu_trace.PAUSED in states(trace)
+    trace = record_gpu(sys.executable, MANY, "resumed", options=BUDGET)
     assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
-    launched = int(trace.done.stdout)
+    launched, finalized = told(trace)[0]
     assert 0 < len(trace.kernels) < launched
+    assert finalized == states(trace).count(gpu_trace.PAUSED), "CUPTI costs in the pauses, too"
     # Inside a window nothing is missing.
     calls = {call.correlation for call in trace.calls}
     assert {kernel.correlation for kernel in trace.kernels} <= calls
     report = json.loads((work / "r.json").read_text())
-    assert report["trust"]["overhead_share"] < 0.12
+    assert report["trust"]["overhead_share"] < 0.28
     assert report["trust"]["unmatched_launches"] == 0
     assert any("max_overhead" in note for note in report["trust"]["notes"])
 
@@ -91,11 +98,11 @@ def test_what_the_budget_does_not_pay_for_is_left_out_in_windows(record_gpu, wor
 def test_without_a_bound_all_is_recorded(record_gpu):
     trace = record_gpu(sys.executable, MANY, 2, options=("--cpu", "off", "--max-overhead", "100"))
     assert states(trace) == [gpu_trace.RECORDING]
-    assert len(trace.kernels) == int(trace.done.stdout)
+    assert told(trace) == [[len(trace.kernels), 0]]
 
 
 def test_a_program_that_launches_seldom_is_recorded_wholly(record_gpu):
-    few = MANY.replace("range(60)", "range(1)").replace("0.002", "0.05")
+    few = MANY.replace("range(300)", "range(1)").replace("0.0005", "0.05")
     trace = record_gpu(sys.executable, few, 2)
     assert states(trace) == [gpu_trace.RECORDING]
 
@@ -127,12 +134,13 @@ def test_calls_do_not_spend_what_is_the_gpus(record_gpu):
 
 
 def test_a_graph_that_is_captured_in_a_pause_is_known_afterwards(record_gpu):
-    trace = record_gpu(sys.executable, CAPTURES, options=BUDGET)
+    trace = record_gpu(sys.executable, CAPTURES, options=("--cpu", "off", "--max-overhead", "10"))
     assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
     paused, resumed = (state.time_ns for state in trace.states[1:3])
     captures = [trace.capture(kernel) for kernel in trace.kernels if kernel.graph]
     assert captures and None not in captures
     assert any(paused < capture.time_ns < resumed for capture in captures)
+    assert told(trace) == [0], "graphs do not survive cuptiFinalize()"
 
 
 @pytest.mark.parametrize("more", [(), ("--graph-nodes",)])
@@ -161,7 +169,96 @@ TOOL = """
 """
 
 
-def test_another_tool_gets_cupti_in_a_pause_for_the_budget(record_gpu):
-    trace = record_gpu(sys.executable, TOOL, options=BUDGET)
+@pytest.mark.parametrize("cupti, results", [("12.9", [39, 0]), ("13.0", [0, 39])])
+def test_another_tool_gets_cupti_in_a_pause_for_the_budget(record_gpu, cupti, results):
+    trace = record_gpu(sys.executable, TOOL, options=BUDGET, env={"FAKE_CUPTI_VERSION": cupti})
     assert gpu_trace.PAUSED in states(trace)
-    assert told(trace) == [[39, 0]]
+    assert told(trace) == [results]
+
+
+# Somebody takes CUPTI when it is free; launches go on.
+TAKEN = """
+    import fake_cuda, time
+    lib = fake_cuda.free_gil
+    fake_cuda.init()
+    taken, end = [], time.monotonic() + 60
+    while time.monotonic() < end:
+        for _ in range(300):
+            fake_cuda.launch("k")
+        if not taken and lib.fake_times_finalized():
+            taken = [lib.fake_other_tool_subscribes()]
+            end = time.monotonic() + 12
+    print([taken, lib.fake_times_finalized()])
+"""
+
+
+def test_a_tool_that_took_cupti_in_a_pause_keeps_it(record_gpu):
+    trace = record_gpu(sys.executable, TAKEN, options=BUDGET)
+    assert told(trace) == [[[0], 1]]
+    assert states(trace) == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.UNAVAILABLE]
+    assert "another tool" in trace.states[-1].text
+
+
+# Threads that launch without a break.
+THREADS = """
+    import fake_cuda, threading, time
+    lib = fake_cuda.free_gil
+    fake_cuda.init()
+    seen, end = [1], time.monotonic() + 60
+    def work():
+        while len(seen) < 3 and time.monotonic() < end:
+            for _ in range(100):
+                fake_cuda.launch("k")
+            now = lib.fake_records_kernels()
+            if seen[-1] != now:
+                seen.append(now)
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(lib.fake_times_finalized())
+"""
+
+
+def test_cupti_is_kept_where_threads_launch(record_gpu, work):
+    trace = record_gpu(sys.executable, THREADS, options=BUDGET)
+    assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
+    assert told(trace) == [0]
+    report = json.loads((work / "r.json").read_text())
+    assert report["trust"]["unmatched_launches"] == 0
+    # Of each thread one may have been launching when CUPTI was taken.
+    assert report["trust"]["unmatched_activities"] <= 3 * states(trace).count(gpu_trace.RECORDING)
+
+
+AFTER_THE_END = """
+    import fake_cuda, time
+    fake_cuda.init()
+    end, left = time.monotonic() + 10, 0
+    while not left and time.monotonic() < end:
+        fake_cuda.launch("k")
+        time.sleep(0.002)
+        left = fake_cuda.free_gil.fake_times_finalized()
+    print(left)
+"""
+
+
+def test_after_the_recording_cupti_costs_nothing(record_gpu):
+    trace = record_gpu(sys.executable, AFTER_THE_END, options=("--duration", "1"))
+    assert told(trace) == [1]
+
+
+def test_a_cupti_that_does_not_let_go_is_kept(record_gpu):
+    """A call that fails is no reason to lose what can be recorded."""
+    trace = record_gpu(sys.executable, MANY, "resumed", options=BUDGET,
+                       env={"FAKE_CUPTI_FAIL": "cuptiFinalize:999"})
+    assert states(trace)[:3] == [gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
+    assert told(trace)[0][1] == 0
+
+
+@pytest.mark.parametrize("seconds", [1.2, 1.6, 2.0])
+def test_a_process_that_ends_in_a_pause(record_gpu, seconds):
+    """Whoever calls the double while it ends is aborted."""
+    trace = record_gpu(sys.executable, MANY, seconds, options=("--cpu", "off", "--max-overhead", "1"),
+                       env={"FAKE_CUPTI_END": "300"})
+    assert gpu_trace.PAUSED in states(trace)

@@ -71,7 +71,7 @@ def test_calls_and_their_links(python, record_gpu):
     trace = record_gpu(python, WORK)
     assert [c.correlation for c in trace.calls] == [number for _, number in told(trace)]
     assert [c.name for c in trace.calls[39:]] == [
-        "cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpyAsync",
+        "cuLaunchKernel", "cuLaunchKernel", "cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpyAsync",
         "cudaMemsetAsync", "cudaGraphLaunch", "cudaMalloc", "cudaFree", "cudaStreamSynchronize",
         "cudaDeviceSynchronize"]
     assert [c.what for c in trace.calls[39:]] == [1, 1, 3, 3, 3, 4, 2, 8, 9, 6, 5]

@@ -190,7 +190,7 @@ def test_the_programs_own_profiler_gets_cupti(python, record_gpu, work):
     assert "by the one who waited" in launched
     by_correlation = {c.correlation: c for c in trace.calls}
     for kernel in trace.kernels:
-        assert by_correlation[kernel.correlation].name == "cudaLaunchKernel"
+        assert by_correlation[kernel.correlation].name == "cuLaunchKernel"
 
 
 def test_a_late_start(python, record_gpu):

@@ -250,6 +250,7 @@ assert os.waitpid(pid, 0) == (pid, 0)
         assert seen.looks(name, "spin") > 4, (name, seen.stacks)
 
 
+@pytest.mark.measures
 def test_threads_and_what_they_wait_for(python, refuse):
     seen = refuse(python, WHAT_IS_SEEN + """
 def waits(event): event.wait()

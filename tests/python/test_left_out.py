@@ -78,8 +78,8 @@ POOL = """
 def test_a_pool_of_such_pythons_is_told_of_once(python, inferscope, gpu_env, write, work, report):
     worker = "import sys; sys.path.append(%r); import fake_cuda; fake_cuda.init()" \
         % gpu_env["PYTHONPATH"]
-    done = inferscope("run", "--quiet", "--python", python, "--report", "r.json", "--trace", "t.isc",
-                      write(POOL), worker, env=gpu_env)
+    done = inferscope("run", "--quiet", "--python", python, "--report", "r.json", "--trace",
+                      "t.isc", write(POOL), worker, env=gpu_env)
     notes = [note for note in report()["trust"]["notes"] if "did not load the agent" in note]
     assert len(notes) == 2 and done.stderr == "inferscope: %s\n" % notes[0]
     assert notes[1] == "2 more Python processes did not load the agent either"

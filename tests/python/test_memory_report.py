@@ -37,6 +37,7 @@ def concerns(found):
     return [concern["id"] for concern in found["memory"]["concerns"]]
 
 
+@pytest.mark.measures
 def test_a_leak_is_found_with_its_slope(remembered):
     found, memory = remembered("kept.append(b'x' * (1 << 20))\n")
     trend = memory["rss_trend"]
@@ -130,7 +131,7 @@ def test_memory_of_cuda_in_each_step(record_gpu, pythons, work):
 
 
 def test_pages_from_disk_are_told_with_step_and_line(record, report, pythons, inferscope, work):
-    """Each page of a file that is in no cache is a major fault; the kernel's own count is the truth."""
+    """Each page of a file that is in no cache is a major fault; the kernel's count is the truth."""
     (work / "weights.bin").write_bytes(os.urandom(MIB) * 80)
     recording = record(pythons[-1], """
         import mmap, os, resource, time

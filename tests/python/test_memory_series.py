@@ -98,6 +98,7 @@ def test_page_faults_are_counted(watch, killed):
     assert pages <= series.grown("minor_faults") < 1.02 * pages + 1000
 
 
+@pytest.mark.measures
 def test_page_faults_have_their_time(watch):
     """By the kernel's perf events, an eighth of the time; the program says when it had them."""
     series = watch("""
@@ -145,6 +146,7 @@ print(after["read_bytes"] - before["read_bytes"], after["rchar"] - before["rchar
     assert abs(series.grown("read_calls_bytes") - asked_for) < 0.05 * asked_for
 
 
+@pytest.mark.measures  # smaps_rollup is read where a CPU is idle
 def test_memory_that_is_shared_counts_once(watch):
     """What a fork shares with its child is half of each, by smaps_rollup; resident in both."""
     series = watch("""
@@ -248,6 +250,7 @@ def test_without_memory_nothing_is_read(watch):
     assert not [key for key, _ in series.trace.info if key.startswith("memory.")]
 
 
+@pytest.mark.measures
 def test_the_reading_takes_a_hundredth_of_a_core_at_most(watch):
     """Of thirty processes, too: then they are read less often."""
     series = watch("""

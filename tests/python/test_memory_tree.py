@@ -109,8 +109,9 @@ for _ in range(100): subprocess.run(["true"])
     assert not by_name(series, "true"), "none of them was there for long"
 
 
+@pytest.mark.measures
 def test_children_of_one_of_four_hundred_threads(watch, toucher):  # noqa: F811
-    """The kernel lists children by thread, and to read so many lists takes long: there is another way."""
+    """The kernel lists children by thread, and so many lists take long: there is another way."""
     series = watch("""
         import subprocess, threading
         done = threading.Event()

@@ -182,14 +182,13 @@ def test_a_static_program_is_left_alone(build, inferscope, read_trace):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a setuid program")
-def test_a_setuid_program_ignores_the_environment(build, inferscope, tmp_path):
+def test_a_setuid_program_ignores_the_environment(build, inferscope, tmp_path, let_all_in):
     if not shutil.which("setpriv"):
         pytest.skip("no setpriv")
     path = str(tmp_path / "setuid")
     shutil.copy(build("tests/native/annotated_life.c"), path)
     os.chmod(path, 0o4755)
-    for folder in tmp_path, tmp_path.parent, tmp_path.parent.parent:
-        os.chmod(str(folder), 0o755)
+    let_all_in(tmp_path)
     ask = ["setpriv", "--reuid", "65534", "--clear-groups", path]
     if subprocess.run(ask, stdout=subprocess.DEVNULL).returncode:
         pytest.skip("another user cannot run programs in %s" % tmp_path)

@@ -184,8 +184,8 @@ def test_children_are_waited_for_on_demand(python, inferscope, write, read_trace
 def test_children_are_let_go_when_the_recorder_is_asked_to_end(binary, clean_env, work):
     """Not the workload: that has ended, and its number may be another process's."""
     recorder = subprocess.Popen(
-        [binary, "run", "--quiet", "--wait-children", "--trace", "t.isc", "--report", "r.json", "--",
-         "sh", "-c", "sleep 60 & echo $! $$"], cwd=str(work), env=clean_env,
+        [binary, "run", "--quiet", "--wait-children", "--trace", "t.isc", "--report", "r.json",
+         "--", "sh", "-c", "sleep 60 & echo $! $$"], cwd=str(work), env=clean_env,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
     sleeper, shell = map(int, recorder.stdout.readline().split())
     try:
@@ -224,8 +224,9 @@ def test_a_pid_namespace(python, inferscope, write, work, read_trace):
         os.waitpid(child, 0)
         assert os.getpid() == 1
     """)
-    done = inferscope("run", "--quiet", "--cpu", "auto", "--max-overhead", "100", "--trace", "t.isc",
-                      "--report", "r.json", "--", "unshare", "--fork", "--pid", python, "program.py")
+    done = inferscope("run", "--quiet", "--cpu", "auto", "--max-overhead", "100", "--trace",
+                      "t.isc", "--report", "r.json", "--", "unshare", "--fork", "--pid", python,
+                      "program.py")
     assert (done.returncode, done.stderr) == (0, "")
     recording = read_trace("t.isc", done)
     numbers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]

@@ -164,9 +164,10 @@ def test_the_table_agrees_with_the_headers(python, version, root, tmp_path):
     if not os.access(folders[0] + "/internal/pycore_pystate.h", os.R_OK):
         pytest.skip("no internal headers of %s" % python)
     (tmp_path / "compare.c").write_text(PROGRAM)
-    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-I" + root + "/src", "-I" + folders[0],
-                    "-I" + folders[0] + "/internal", "-I" + folders[2], "-idirafter", folders[1],
-                    "compare.c", "-o", "compare"], cwd=str(tmp_path), check=True)
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-w", "-I" + root + "/src",
+                    "-I" + folders[0], "-I" + folders[0] + "/internal", "-I" + folders[2],
+                    "-idirafter", folders[1], "compare.c", "-o", "compare"],
+                   cwd=str(tmp_path), check=True)
     done = subprocess.run([str(tmp_path / "compare")], stdout=subprocess.PIPE,
                           universal_newlines=True)
     assert (done.returncode, done.stdout) == (0, "")

@@ -82,9 +82,10 @@ def test_what_pytorch_says_is_in_trace_and_report(serve, python):
     assert torch["allocated_bytes"] == dict(torch["allocated_bytes"], first=3 * GB, last=2 * GB)
     assert torch["reserved_peak_bytes"] == 13 * GB
     assert "torch-retries" in [c["id"] for c in series.report["memory"]["concerns"]]
-    assert ("12.9 GB reserved at last, 2.15 GB of it for tensors (at most 14.0 GB and 14.0 GB); the "
-            "rest: 8.59 GB in blocks that are wholly free, kept since a peak, and 2.15 GB in pieces "
-            "between tensors; its cache given back for want of memory: 2 times") in series.markdown
+    assert ("12.9 GB reserved at last, 2.15 GB of it for tensors (at most 14.0 GB and 14.0 GB);"
+            " the rest: 8.59 GB in blocks that are wholly free, kept since a peak, and 2.15 GB in"
+            " pieces between tensors; its cache given back for want of memory: 2 times"
+            ) in series.markdown
 
 
 def test_it_is_asked_once_a_second(serve, newest):

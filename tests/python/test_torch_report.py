@@ -197,7 +197,8 @@ def test_pytorch_itself(python_with, record, report):
     row, = told["compiled"]
     assert (row["function"], row["compilations"]) == ("step", 2)
     assert [reason["count"] for reason in row["reasons"]] == [1]
-    assert row["reasons"][0]["text"].startswith("tensor 'x' size mismatch at index 0. expected 4, actual 6")
+    assert row["reasons"][0]["text"].startswith(
+        "tensor 'x' size mismatch at index 0. expected 4, actual 6")
     assert os.path.basename(row["file"]) == "program.py"
     assert (told["compilations"]["count"], told["recompilations"]) == (2, 1)
     assert told["processes"][0]["compiled_graphs"]["count"] == 5
@@ -219,3 +220,22 @@ def test_a_dataloader_of_pytorch(python_with, record, report):
     told = report()["pytorch"]
     assert (told["waits"]["count"], told["loads"]["count"], told["workers"]) == (6, 6, 2)
     assert sorted(row["loads"]["count"] for row in told["processes"]) == [0, 3, 3]
+
+
+RECOMPILES = """
+import torch
+
+model = torch.compile(torch.nn.Linear(8, 8), backend="aot_eager", dynamic=False)
+for n in range(2, 8):
+    model(torch.ones(n, 8))
+"""
+
+
+@pytest.mark.long
+def test_samples_see_what_compiles(python_with, record, report):
+    """Where torch.compile evaluates a frame that has not begun, what it calls lies behind that."""
+    record(python_with("torch"), RECOMPILES, notes=None, timeout=300, env={
+        "INFERSCOPE_CPU": "sample"})
+    step = report()["steps"][0]
+    shares = {part["class"]: part["share"] for part in step["breakdown"]}
+    assert shares["compile"] > 0.5, shares

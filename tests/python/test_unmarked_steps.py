@@ -167,8 +167,8 @@ PROGRAMS = {
 
 @pytest.fixture
 def steps(record, report):
-    def run(python, text, **env):
-        recording = record(python, PRELUDE + text, env={
+    def run(python, text, notes=0, **env):
+        recording = record(python, PRELUDE + text, notes=notes, env={
             "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1", **env})
         begun = {}
         run.true_ms = []
@@ -234,3 +234,24 @@ def test_what_does_not_repeat_is_the_whole_run(steps, python):
     net(2)
     """)
     assert [(s["name"], s["source"]) for s in found] == [("whole run", "whole-run")]
+
+
+@pytest.mark.measures
+def test_without_calls_and_layers_samples_tell_when_models_are_called(steps, report, python,
+                                                                      version):
+    if version >= (3, 12):
+        pytest.skip("from 3.12 on layers are recorded whatever the calls are")
+    found = steps(python, """
+    time.sleep(0.5)
+    mark("begin")
+    for x in range(100):
+        post(net(pre(x)))
+    mark("end")
+    time.sleep(0.5)
+    """, notes=None, INFERSCOPE_CPU="sample")
+    assert [(s["name"], s["source"]) for s in found] == [
+        ("from the model's first call to its last", "whole-run")]
+    assert 0.9 * steps.true_ms[0] < found[0]["mean_ms"] < steps.true_ms[0] + 20
+    first = report()["findings"][0]
+    assert (first["id"], first["where"]["function"]) == ("io-wait", "pre")
+    assert "of the run's " in first["evidence"][0]

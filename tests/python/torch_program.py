@@ -275,7 +275,7 @@ def fully_sharded():
     try:
         from torch.distributed import fsdp
     except ValueError as error:  # of PyTorch 1 on CPython 3.11: one of its classes is refused
-        raise ImportError(error)
+        raise ImportError(error) from error
 
     results = []
     with Alone(), warnings.catch_warnings():  # on a CPU it has much to say, with addresses in it

@@ -98,7 +98,8 @@ def run(options, folder):
     seconds = options.minutes * 60
     trace, report = os.path.join(folder, "soak.isc"), os.path.join(folder, "soak.json")
     command = [options.bin, "run", "--quiet", "--no-gpu", "--cpu", "trace", "--trace", trace,
-               "--report", report, "--trace-size-mb", str(options.trace_size_mb), "--python", options.python]
+               "--report", report, "--trace-size-mb", str(options.trace_size_mb), "--python",
+               options.python]
     if options.ring:
         command.append("--ring")
     command += [WORKLOAD, "--events-per-s", str(options.events_per_s), "--seconds", str(seconds),

@@ -29,12 +29,14 @@ def both_modes(binary, folder, *more):
         return [run.result() for run in runs]
 
 
+@pytest.mark.measures  # so many events a second take both modes a core each
 def test_a_few_seconds_are_flat(binary, tmp_path):
     assert both_modes(binary, tmp_path, "--minutes", "0.25", "--trace-size-mb", "4",
                       "--churn", "20") == [[], []]
 
 
 @pytest.mark.long
+@pytest.mark.measures
 def test_five_minutes_are_flat(binary, tmp_path):
     assert both_modes(binary, tmp_path, "--minutes", "5", "--churn", "50") == [[], []]
 
@@ -64,7 +66,8 @@ def test_a_burst_is_none_unless_it_is_large():
     for bytes_more, verdict in ((3 << 20, []), (5 << 20, ["recorder's own"])):
         samples = made_up(0)
         for one in samples[60:]:
-            one["recorder"] = {kind: memory + bytes_more for kind, memory in one["recorder"].items()}
+            one["recorder"] = {kind: memory + bytes_more
+                               for kind, memory in one["recorder"].items()}
         assert broken(samples) == verdict
 
 

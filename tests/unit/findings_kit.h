@@ -144,11 +144,11 @@ static inline void tell_preprocessing(struct made *m, double ms)
 static inline void tell_numpy(struct made *m, double ms)
 {
 	take(m, TIME_CPU_PREPROCESSING, ms);
-	m->native[0] =
-		(struct analysis_native_row){ "FLOAT_divide",
-					      "/venv/numpy/core/_multiarray_umath.so", user, 90 };
+	m->native[0] = (struct analysis_native_row){ "FLOAT_divide",
+						     "/venv/numpy/core/_multiarray_umath.so", user,
+						     90, 90 };
 	m->native[1] = (struct analysis_native_row){ "_PyEval_EvalFrameDefault", "/usr/bin/python3",
-						     user, 10 };
+						     user, 10, 10 };
 	m->a->native.rows = m->native;
 	m->a->native.count = 2;
 	m->a->native.samples = 100;
@@ -196,6 +196,8 @@ static inline void tell_sync(struct made *m, double ms)
 
 	take(m, TIME_LAUNCH, ms);
 	u->waits = (struct use_sum){ 20 * STEPS, 0, (int64_t)(ms * MS) };
+	for (size_t i = 0; i < u->waits.count; i++)
+		wait_lengths_add(&u->wait_lengths, u->waits.ns / (int64_t)u->waits.count);
 	u->after_wait = (struct use_gaps){ 20 * STEPS,
 					   (int64_t)(ms * MS),
 					   { .where = user,

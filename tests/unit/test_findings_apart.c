@@ -91,8 +91,9 @@ static void the_c_library_works_for_who_calls_it(void **state)
 
 	(void)state;
 	tell_numpy(m, 40);
-	m->native[0].samples = 20;
-	m->native[1] = (struct analysis_native_row){ "memmove", "/usr/lib/libc.so.6", user, 80 };
+	m->native[0].in_steps = 20;
+	m->native[1] =
+		(struct analysis_native_row){ "memmove", "/usr/lib/libc.so.6", user, 80, 80 };
 	judge_it(m);
 	assert_non_null(found(m, "host-numpy"));
 	forget(m);
@@ -142,6 +143,43 @@ static void page_faults_are_taken_from_the_code_they_are_in(void **state)
 	assert_true(m->a->findings.items[0].confidence >= FINDING_SURE);
 	assert_null(found(m, "cpu-preprocessing"));
 	forget(m);
+}
+
+/* Nobody can hand a convolution the memory of its result: there the allocator has to keep it. */
+static void advice_on_page_faults_knows_whose_buffers_they_are(void **state)
+{
+	static const struct {
+		struct analysis_place inner;
+		const char *first;
+	} cases[] = {
+		{ { 0 }, "Allocate the large buffers of prepare (serve.py:41) once" },
+		{ { "concatenate", "/venv/lib/python3.12/site-packages/numpy/core.py", 9 },
+		  "Allocate the large buffers of prepare (serve.py:41) once" },
+		{ { "Conv2d._conv_forward",
+		    "/venv/lib/python3.12/site-packages/torch/nn/modules/conv.py", 500 },
+		  "Let malloc keep what prepare (serve.py:41) frees" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct made *m = make(false);
+		const struct analysis_finding *f;
+
+		take(m, TIME_PAGE_FAULTS, 35);
+		cause(m)->inner = cases[i].inner;
+		m->a->steps[0].memory.steps = STEPS;
+		m->a->steps[0].memory.minor_faults =
+			(struct memory_per_step){ .known = true, .mean = 5781 };
+		judge_it(m);
+		f = found(m, "page-faults");
+		assert_non_null(f);
+		assert_int_equal(strncmp(f->suggestions[0], cases[i].first, strlen(cases[i].first)),
+				 0);
+		for (size_t k = 0; k < f->suggestion_count; k++)
+			if (strstr(f->suggestions[k], "MALLOC_TRIM_THRESHOLD_"))
+				assert_non_null(strstr(f->suggestions[k], "5781 faults a step"));
+		forget(m);
+	}
 }
 
 static void memory_has_findings_without_a_place(void **state)
@@ -264,6 +302,49 @@ static void no_load_is_no_fault(void **state)
 	judge_it(m);
 	assert_int_equal(m->a->findings.count, 0);
 	assert_string_equal(m->a->verdict.bound, "unknown");
+	forget(m);
+}
+
+/* Of two waits in a step that for its result is needed; the other, at its beginning, is over at
+ * once. */
+static void a_wait_for_little_holds_up_nobody(void **state)
+{
+	(void)state;
+	for (int brief = 0; brief < 2; brief++) {
+		struct made *m = make(true);
+		struct step_use *u = &m->a->use;
+
+		tell_sync(m, 30);
+		u->waits = (struct use_sum){ 0 };
+		u->wait_lengths = (struct wait_lengths){ 0 };
+		for (int i = 0; i < 2 * STEPS; i++) {
+			int64_t ns = 30 * MS / STEPS / (i % 2 && brief ? 200 : 1);
+
+			u->waits.count++;
+			u->waits.ns += ns;
+			wait_lengths_add(&u->wait_lengths, ns);
+		}
+		judge_it(m);
+		assert_int_equal(found(m, "sync-per-step") == NULL, brief);
+		forget(m);
+	}
+}
+
+static void an_idle_gpu_without_requests_is_no_finding(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	tell_idle(m, 40);
+	judge_it(m);
+	assert_non_null(found(m, "gpu-idle"));
+	forget(m);
+	m = make(true);
+	tell_idle(m, 40);
+	m->a->gpu.sections[0].idle_ns = 100 * MS;
+	m->a->gpu.sections[0].blame.no_load_ns = 60 * MS;
+	judge_it(m);
+	assert_null(found(m, "gpu-idle"));
 	forget(m);
 }
 
@@ -453,11 +534,14 @@ int main(void)
 		cmocka_unit_test(the_c_library_works_for_who_calls_it),
 		cmocka_unit_test(the_place_is_a_line_of_the_heaviest_function),
 		cmocka_unit_test(page_faults_are_taken_from_the_code_they_are_in),
+		cmocka_unit_test(advice_on_page_faults_knows_whose_buffers_they_are),
 		cmocka_unit_test(memory_has_findings_without_a_place),
 		cmocka_unit_test(memory_on_another_node),
 		cmocka_unit_test(a_bus_at_its_limit_is_known_by_its_link),
 		cmocka_unit_test(a_healthy_run_has_nothing_to_fix),
 		cmocka_unit_test(no_load_is_no_fault),
+		cmocka_unit_test(a_wait_for_little_holds_up_nobody),
+		cmocka_unit_test(an_idle_gpu_without_requests_is_no_finding),
 		cmocka_unit_test(verdicts_follow_the_largest_side),
 		cmocka_unit_test(confidence_falls_with_the_quality_of_the_data),
 		cmocka_unit_test(evidence_of_one_kind_is_never_sure),

@@ -126,6 +126,58 @@ static void code_in_a_model_is_the_frameworks(void **state)
 	forget(&t);
 }
 
+/* By the calls around it, as where layers are folded, or by samples alone. */
+static void a_library_on_no_list_is_the_models_inside_of_one(void **state)
+{
+#define SITE "/usr/lib/python3/dist-packages"
+#define LIBRARIES                                                        \
+	"code infer app.py 10\n"                                         \
+	"code Module._call_impl " SITE "/torch/nn/modules/module.py 7\n" \
+	"code C2f.forward " SITE "/ultralytics/nn/block.py 30\n"         \
+	"code Image.resize " SITE "/PIL/Image.py 9\n"                    \
+	"code letterbox " SITE "/ultralytics/data/augment.py 5\n"        \
+	"code normpath /usr/lib/python3.12/posixpath.py 5\n"
+	static const char *const stories[] = {
+		HEAD LIBRARIES
+		"1: [step#1/0@0 +infer@0 +letterbox@1000000 -letterbox@3000000\n"
+		"1: +Module._call_impl@3000000 +C2f.forward@4000000 +Image.resize@6000000\n"
+		"1: -Image.resize@7000000 +normpath@7000000 -normpath@8000000\n"
+		"1: -C2f.forward@8000000 -Module._call_impl@9000000 -infer@9000000 "
+		"]#1@9000000\n" END,
+		HEAD LIBRARIES
+		"stack 1 infer:12\n"
+		"stack 2 letterbox:6 infer:12\n"
+		"stack 3 Module._call_impl:8 infer:13\n"
+		"stack 4 C2f.forward:31 Module._call_impl:8 infer:13\n"
+		"stack 5 Image.resize:9 C2f.forward:32 Module._call_impl:8 infer:13\n"
+		"stack 6 normpath:6 C2f.forward:33 Module._call_impl:8 infer:13\n"
+		"1: [step#1/0@1000000 ]#1@10000000\n"
+		"look 1 1 500000 1500000 2 11\n"
+		"look 1 2 2500000 3500000 2 11\n"
+		"look 1 3 4500000 4500000 1 11\n"
+		"look 1 4 5500000 6500000 2 11\n"
+		"look 1 5 7500000 7500000 1 11\n"
+		"look 1 6 8500000 8500000 1 11\n"
+		"look 1 3 9500000 9500000 1 11\n"
+		"look 1 1 10500000 10500000 1 11\n" END,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		struct told t;
+		const struct analysis_step *s = tell(&t, stories[i])->steps;
+
+		/* infer()'s own, that of letterbox(), which no model calls, and PIL's. */
+		assert_int_equal(part(s, TIME_CPU_PREPROCESSING), 4000000);
+		/* The layer's, with what it asks of the standard library. */
+		assert_int_equal(part(s, TIME_CPU_COMPUTE), 5000000);
+		check_sum(&s->breakdown);
+		forget(&t);
+	}
+#undef LIBRARIES
+#undef SITE
+}
+
 static void waits_are_those_that_samples_saw(void **state)
 {
 	const struct analysis_step *s;
@@ -503,6 +555,7 @@ int main(void)
 		cmocka_unit_test(every_moment_of_a_step_has_one_class),
 		cmocka_unit_test(kernels_hide_copies_and_both_hide_the_host),
 		cmocka_unit_test(code_in_a_model_is_the_frameworks),
+		cmocka_unit_test(a_library_on_no_list_is_the_models_inside_of_one),
 		cmocka_unit_test(waits_are_those_that_samples_saw),
 		cmocka_unit_test(sleeping_is_no_io),
 		cmocka_unit_test(who_waits_for_a_queue_waits_for_who_fills_it),

@@ -202,6 +202,24 @@ static void a_healthy_run_is_told_so(void **state)
 	forget(m);
 }
 
+static void the_rest_of_a_run_without_steps_is_told(void **state)
+{
+	struct made *m = make(true);
+
+	(void)state;
+	m->a->run.wall_ns = 30000000000;
+	m->a->in_steps.from_ns = 20000000000;
+	m->a->in_steps.until_ns = 20800000000;
+	m->a->in_steps.importing_ns = 25900000000;
+	assert_null(strstr(show(m, 80), "\n  rest "));
+	m->a->steps[0].source = STEP_WHOLE_RUN;
+	assert_non_null(strstr(show(m, 80), "\n  rest    29.2 s of 30.0 s before and after that, "
+					    "25.9 s of it importing modules\n"));
+	m->a->in_steps.from_ns = 5800000000; /* 15 of 30 s */
+	assert_null(strstr(show(m, 80), "\n  rest "));
+	forget(m);
+}
+
 /* Something to say about everything: the least important goes, and no table is there. */
 static void there_are_never_more_lines_than_a_screen_has(void **state)
 {
@@ -234,7 +252,7 @@ static void there_are_never_more_lines_than_a_screen_has(void **state)
 	a->gil = a->locks = (struct analysis_waits){ a->run.wall_ns, 1, m->waits };
 	m->waits[0] = (struct analysis_wait){ .waiter = user, .ns = 5 };
 	a->native = (struct analysis_native){ .samples = 1, .top_count = 1 };
-	a->native.tops[0] = (struct analysis_native_row){ "gemm", "libmkl.so", user, 1 };
+	a->native.tops[0] = (struct analysis_native_row){ "gemm", "libmkl.so", user, 1, 1 };
 	a->gc = (struct analysis_gc){ .count = 3, .total_ns = 5 };
 	a->trust.notes = notes;
 	a->trust.note_count = 4;
@@ -265,6 +283,7 @@ int main(void)
 			who_had_a_lock_is_shown_however_long_the_name_of_who_waited, drop_text),
 		cmocka_unit_test_teardown(files_of_one_name_stay_apart, drop_text),
 		cmocka_unit_test_teardown(a_healthy_run_is_told_so, drop_text),
+		cmocka_unit_test_teardown(the_rest_of_a_run_without_steps_is_told, drop_text),
 		cmocka_unit_test_teardown(there_are_never_more_lines_than_a_screen_has, drop_text),
 	};
 

@@ -129,6 +129,8 @@ def judge(name, report, runs):
     slow = runs[name]
     sure = [finding for finding in report["findings"] if finding["confidence"] >= SURE]
     first = report["findings"][0] if report["findings"] else None
+    allowed = set(truth["ids"]) | set(truth["also"])
+    wrong = [finding for finding in sure if finding["id"] not in allowed]
     row = {"program": name, "kind": truth["kind"]}
     row["said"] = f"{first['id']} {first['confidence']:.2f}" if first else "nothing"
     place = first["where"] if first else None
@@ -139,14 +141,9 @@ def judge(name, report, runs):
         if not row["line right"] and is_at(place, truth.get("waits", [])):
             row["line right"] = "half"
     else:
-        row["id right"] = not sure
+        row["id right"] = not wrong
         row["line right"] = ""
-    allowed = set(truth["ids"]) | set(truth["also"])
-    row["sure and wrong"] = [
-        f"{finding['id']} {finding['confidence']:.2f}"
-        for finding in sure
-        if finding["id"] not in allowed
-    ]
+    row["sure and wrong"] = [f"{finding['id']} {finding['confidence']:.2f}" for finding in wrong]
     row["verdict"] = report["verdict"]["bound"]
     row["verdict right"] = row["verdict"] in truth["verdict"]
 

@@ -14,17 +14,17 @@ static bool look(struct draft *d)
 	draft_where(d, &c->where);
 	name = draft_name(d, &c->where);
 	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
-		       "Python code and libraries take %s of a step (%s)%s; most of it, %s, in %s",
-		       draft_ms(d, ms), draft_percent(d, ms), draft_meanwhile(d),
+		       "Python code and libraries take %s %s (%s)%s; most of it, %s, in %s",
+		       draft_ms(d, ms), draft_of_step(d), draft_percent(d, ms), draft_meanwhile(d),
 		       draft_ms(d, top_ms), name);
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, &c->where);
-	draft_claim(d, TIME_CPU_PREPROCESSING, ms);
+	host_claim(d, HOST_CODE);
 	draft_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
 	draft_suggest(d,
 		      "Prepare the next batch in another process or thread while the model works "
-		      "on this one: %s takes %s of each step",
-		      name, draft_ms(d, top_ms));
+		      "on this one: %s takes %s %s",
+		      name, draft_ms(d, top_ms), draft_of_step(d));
 	draft_suggest(d,
 		      "Replace the Python loop in %s by one tensor or array operation, or by a "
 		      "library that does it in native code",
@@ -40,6 +40,7 @@ const struct rule rule_cpu_preprocessing = {
 	.id = "cpu-preprocessing",
 	.title = "The host prepares data while the GPU waits",
 	.title_without_gpu = "Preparing data takes much of the step",
-	.condition = "cpu_preprocessing_time / total_time > 0.10",
+	.condition =
+		"(cpu_preprocessing_time + cpu_compute_time + framework_time) / total_time > 0.10",
 	.look = look,
 };

@@ -54,7 +54,8 @@ static bool look(struct draft *d)
 		       draft_strength(fmax(draft_share(d, ms) / 0.05,
 					   typical_ms > 0 ? more_ms / typical_ms / 0.2 : 0),
 				      1),
-		       "they take %s of a step on average%s%s%s, most of it in %s", draft_ms(d, ms),
+		       "they take %s %s%s%s%s%s, most of it in %s", draft_ms(d, ms),
+		       draft_of_step(d), d->step->source == STEP_WHOLE_RUN ? "" : " on average",
 		       more_ms > 0 ? ", and make slow steps " : "",
 		       more_ms > 0 ? draft_ms(d, more_ms) : "", more_ms > 0 ? " longer" : "", name);
 	draft_evidence_idle(d);

@@ -15,9 +15,9 @@ static bool look(struct draft *d)
 	/* What is to be changed is what holds it. */
 	draft_where(d, holder ? holder : waiter);
 	draft_evidence(d, FROM_STATES, draft_strength(draft_share(d, ms), 0.05),
-		       "the thread of the steps waits %s of a step (%s) for the interpreter's "
-		       "lock, mostly in %s",
-		       draft_ms(d, ms), draft_percent(d, ms), waits);
+		       "%s waits %s %s (%s) for the interpreter's lock, mostly in %s",
+		       draft_thread(d), draft_ms(d, ms), draft_of_step(d), draft_percent(d, ms),
+		       waits);
 	if (holder)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s has the lock", who);
 	draft_evidence_idle(d);
@@ -25,10 +25,11 @@ static bool look(struct draft *d)
 	draft_claim(d, TIME_GIL_WAIT, ms);
 	draft_saving(d, ms, ms / 2, ms);
 	draft_suggest(d, "Run %s in a process of its own: threads of one Python take turns", who);
-	draft_suggest(d,
-		      "Shorten what %s does while requests are served, or do it less often: the "
-		      "steps lose %s each",
-		      who, draft_ms(d, ms));
+	draft_suggest(
+		d,
+		"Shorten what %s does while requests are served, or do it less often: they lose "
+		"%s %s",
+		who, draft_ms(d, ms), draft_a_step(d));
 	draft_suggest(d,
 		      "Let %s spend its time in native code that gives the lock back (torch, "
 		      "numpy), or use a Python without it (3.13t and later)",

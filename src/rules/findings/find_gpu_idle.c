@@ -11,7 +11,8 @@ static bool look(struct draft *d)
 		d->use->long_late.top.where.name ? &d->use->long_late.top : &d->use->launch_top;
 	const char *name = draft_name(d, &top->where);
 
-	if (draft_share(d, left_ms) <= 0.10)
+	/* Who is asked for little has a GPU that is idle, whatever a request does with it. */
+	if (draft_share(d, left_ms) <= 0.10 || d->m->gpu_no_load_share > 0.5)
 		return false;
 	draft_where(d, &top->where);
 	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, left_ms), 0.10),

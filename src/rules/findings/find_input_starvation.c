@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 
 #include "rules/findings/input_waits.h"
 
@@ -15,6 +16,20 @@ static const struct time_cause *top_wait(const struct draft *d)
 			best = c;
 	}
 	return best;
+}
+
+/* ", in Queue.get": what it waits in; of a coroutine what a look on its way found says nothing. */
+static const char *waits_in(struct draft *d, const struct time_cause *c)
+{
+	const char *text;
+
+	if (!c->inner.name)
+		return "";
+	if (c->what == TIME_SLEEP && c->inner.file && strstr(c->inner.file, "/asyncio/"))
+		return ", in asyncio.sleep()";
+	text = draft_text(d->texts, ", in %s", c->inner.name);
+	d->failed |= !text;
+	return text ? text : "";
 }
 
 /* Somebody makes the input, and is too slow. */
@@ -37,8 +52,8 @@ static void suggest_workers(struct draft *d, const char *waits, const char *who)
 /* There is input, and the program waits for more of it. */
 static void suggest_less_patience(struct draft *d, const char *waits, double ms)
 {
-	draft_suggest(d, "Shorten the time that %s waits for more input: it is %s of a step", waits,
-		      draft_ms(d, ms));
+	draft_suggest(d, "Shorten the time that %s waits for more input: it is %s %s", waits,
+		      draft_ms(d, ms), draft_of_step(d));
 	draft_suggest(
 		d,
 		"Go to work as soon as the last batch is done, with what has come by then: while "
@@ -64,9 +79,8 @@ static bool look(struct draft *d)
 	waits = draft_name(d, &c->where);
 	who = c->waited_for.name ? draft_name(d, &c->waited_for) : "its workers";
 	draft_evidence(d, FROM_STATES, draft_strength(draft_share(d, ms), 0.10),
-		       "%s waits %s of a step (%s) for its next input%s%s", waits, draft_ms(d, ms),
-		       draft_percent(d, ms), c->inner.name ? ", in " : "",
-		       c->inner.name ? c->inner.name : "");
+		       "%s waits %s %s (%s) for its next input%s", waits, draft_ms(d, ms),
+		       draft_of_step(d), draft_percent(d, ms), waits_in(d, c));
 	if (c->waited_for.name)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s is at work on it", who);
 	if (patience_ms > 0)
@@ -77,8 +91,8 @@ static bool look(struct draft *d)
 	if (loader_wait_ms(d) > ms / 2)
 		draft_evidence(
 			d, FROM_SCOPES, draft_strength(draft_share(d, loader_wait_ms(d)), 0.10),
-			"the DataLoader itself was waited for %" PRIu64 " times, %s of a step",
-			d->a->torch.waits.count, draft_ms(d, loader_wait_ms(d)));
+			"the DataLoader itself was waited for %" PRIu64 " times, %s %s",
+			d->a->torch.waits.count, draft_ms(d, loader_wait_ms(d)), draft_of_step(d));
 	draft_evidence_idle(d);
 	draft_evidence_off_cpu(d, ms);
 	draft_claim(d, TIME_LOCK_WAIT, wait_ms(d, TIME_LOCK_WAIT, true));

@@ -22,11 +22,14 @@ static bool look(struct draft *d)
 	double ms = draft_part(d, TIME_COMPILE), n = (double)d->use->steps;
 	double modules = n > 0 ? (double)d->use->calls[CUDA_CALL_MODULE_LOAD].count / n : 0;
 	const char *name = draft_name(d, c ? &c->where : NULL);
+	bool told = d->a->torch.compiled_count > 0;
 
 	draft_where(d, c ? &c->where : NULL);
-	draft_evidence(d, FROM_SCOPES, draft_strength(draft_share(d, ms), 0.05),
-		       "compilation takes %s of a step (%s) after warm-up, from %s",
-		       draft_ms(d, ms), draft_percent(d, ms), name);
+	/* Before 3.12 PyTorch is not asked when it compiles: by samples alone it is never sure. */
+	draft_evidence(d, d->step->model_parts && !told ? FROM_TIMES : FROM_SCOPES,
+		       draft_strength(draft_share(d, ms), 0.05),
+		       "compilation takes %s %s (%s)%s, from %s", draft_ms(d, ms), draft_of_step(d),
+		       draft_percent(d, ms), d->step->model_parts ? "" : " after warm-up", name);
 	tell_reason(d);
 	if (modules > 0)
 		draft_evidence(d, FROM_CUDA_CALLS, draft_strength(modules, 0.2),
@@ -50,9 +53,8 @@ static bool look(struct draft *d)
 		      "serving",
 		      name);
 	draft_suggest(d,
-		      "See what makes it compile again: TORCH_LOGS=recompiles; %s a step are at "
-		      "stake",
-		      draft_ms(d, ms));
+		      "See what makes it compile again: TORCH_LOGS=recompiles; %s %s are at stake",
+		      draft_ms(d, ms), draft_a_step(d));
 	return true;
 }
 

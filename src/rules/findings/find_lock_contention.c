@@ -18,8 +18,8 @@ static bool look(struct draft *d)
 	waits = draft_name(d, &c->where);
 	who = holder ? draft_name(d, holder) : "another thread";
 	draft_evidence(d, FROM_STATES, draft_strength(draft_share(d, ms), 0.05),
-		       "the thread of the steps waits %s of a step (%s) for a lock in %s",
-		       draft_ms(d, ms), draft_percent(d, ms), waits);
+		       "%s waits %s %s (%s) for a lock in %s", draft_thread(d), draft_ms(d, ms),
+		       draft_of_step(d), draft_percent(d, ms), waits);
 	if (holder)
 		draft_evidence(d, FROM_TIMES, 0.6, "meanwhile %s has it", who);
 	draft_evidence_idle(d);

@@ -11,8 +11,8 @@ static bool look(struct draft *d)
 		       "for %.0f %% of the time something waited for memory (PSI)", 100 * share);
 	if (d->m->major_faults_per_step > 0)
 		draft_evidence(d, FROM_KERNEL_TIMES, draft_strength(d->m->major_faults_per_step, 1),
-			       "%s page faults a step had to wait for a disk",
-			       draft_number(d, d->m->major_faults_per_step));
+			       "%s page faults %s had to wait for a disk",
+			       draft_number(d, d->m->major_faults_per_step), draft_a_step(d));
 	if (d->m->swap_bytes > 0)
 		draft_evidence(d, FROM_KERNEL_TIMES, 0.6, "%s are swapped out",
 			       draft_bytes(d, d->m->swap_bytes));
@@ -23,8 +23,8 @@ static bool look(struct draft *d)
 		      draft_bytes(d, fmax(d->m->rss_peak_bytes, 0)));
 	draft_suggest(d, "Load the weights once and share them: safetensors or mmap, fewer worker "
 			 "processes");
-	draft_suggest(d, "Look for growth: resident memory grows by %s a step",
-		      draft_bytes(d, fmax(d->m->rss_growth_per_step, 0)));
+	draft_suggest(d, "Look for growth: resident memory grows by %s %s",
+		      draft_bytes(d, fmax(d->m->rss_growth_per_step, 0)), draft_a_step(d));
 	return true;
 }
 

@@ -1,6 +1,50 @@
 #include <math.h>
 
-#include "rules/draft.h"
+#include "rules/findings/operator_cost.h"
+
+/*
+ * Without a GPU: what each call takes beside its kernels, by samples of native code, is paid once
+ * if there is one call.  Whether a call needs the result of the one before it cannot be seen, so
+ * this is never sure.
+ */
+static bool look_without_gpu(struct draft *d)
+{
+	double calls = fmax(fmax(d->m->model_calls_per_step, d->m->steps_per_outer), 0);
+	const struct analysis_place *where = &d->use->model_top.where;
+	struct operator_cost o;
+	const char *name;
+	double ms;
+
+	operator_cost_of_models(&o, d);
+	ms = o.dispatch_ms * (1 - 1 / fmax(calls, 1));
+	if (calls <= 1.5 || !where->name || draft_share(d, ms) <= 0.10)
+		return false;
+	draft_where(d, where);
+	name = draft_name(d, where);
+	draft_evidence(d, FROM_LAYERS, 0,
+		       "%s calls of the model follow each other in %s; whether one needs the "
+		       "result of another cannot be seen",
+		       draft_number(d, calls), name);
+	draft_evidence(d, FROM_NATIVE, draft_strength(draft_share(d, ms), 0.10),
+		       "%.0f %% of the samples of native code in the model are not in kernels: %s "
+		       "%s (%s) is what the calls cost, however little they compute",
+		       100 * o.dispatch_ms / o.ms, draft_ms(d, o.dispatch_ms), draft_of_step(d),
+		       draft_percent(d, o.dispatch_ms));
+	draft_claim(d, TIME_CPU_COMPUTE, ms);
+	/* At best one call takes no longer than each of them did: weights are read once. */
+	draft_saving(d, ms, ms / 2, o.ms * (1 - 1 / calls));
+	draft_suggest(d, "Put the inputs of %s into one batch: one call of the model instead of %s",
+		      name, draft_number(d, calls));
+	draft_suggest(d,
+		      "If each call needs the result of the one before it, serve several requests "
+		      "together: their inputs of the same round are one batch in %s",
+		      name);
+	draft_suggest(d,
+		      "Make calls cheaper: torch.compile on the model that %s calls, which does "
+		      "without most of the %s",
+		      name, draft_ms(d, o.dispatch_ms));
+	return true;
+}
 
 /*
  * Several calls of a model in one step, or in one of the loop around the steps, of which
@@ -26,6 +70,8 @@ static bool look(struct draft *d)
 			    : few_ms * (1 - fill) / 2;
 	const char *name = draft_name(d, &u->model_top.where);
 
+	if (!u->gpu)
+		return look_without_gpu(d);
 	if (draft_share(d, ms) <= 0.05)
 		return false;
 	draft_where(d, &u->model_top.where);
@@ -62,7 +108,9 @@ static bool look(struct draft *d)
 const struct rule rule_small_batch = {
 	.id = "small-batch",
 	.title = "Each call gives the GPU too little to do",
-	.condition = "few_blocks_share > 0.5 AND gpu_compute_time / total_time > 0.5",
+	.title_without_gpu = "Each call gives the model too little to do",
+	.condition = "(few_blocks_share > 0.5 AND gpu_compute_time / total_time > 0.5) OR "
+		     "cpu_compute_time / total_time > 0.5",
 	.look = look,
 	.of_device = true,
 };

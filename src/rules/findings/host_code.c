@@ -1,43 +1,51 @@
 #include "rules/findings/host_code.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "analyze/code_kind.h"
+#include "timeline/user_code.h"
+
+/* Of fewer nothing is concluded: chance, and looks that came late, decide about them. */
+#define FEW_SAMPLES 20
 
 static bool is_of_numpy(const char *file)
 {
-	return file && (strstr(file, "/numpy/") || strstr(file, "/numpy.libs/"));
+	return file && strstr(file, "/numpy/");
 }
 
-/*
- * Operators that the user's code calls by themselves have no function of the framework's.
- * Without a GPU they are what the program is there for; with one they prepare for it.
- */
-static bool is_of_framework(const char *file)
+void native_sums_add(struct native_sums *n, const struct draft *d, const struct analysis_place *p)
 {
-	return file && (strstr(file, "/torch/lib/") || strstr(file, "/libtorch"));
-}
+	const struct analysis_native *native = &d->a->native;
 
-/* It copies and clears for whoever calls it, and who that is cannot be seen. */
-static bool is_of_all(const char *file)
-{
-	return file && (strstr(file, "/libc.so") || strstr(file, "/libm.so"));
-}
+	for (size_t i = 0; i < native->count; i++) {
+		const struct analysis_native_row *r = &native->rows[i];
+		enum native_kind kind;
 
-/* Native code that was called from this function: is it theirs for the most part? */
-static bool native_is(const struct draft *d, const struct analysis_place *p,
-		      bool (*theirs)(const char *file))
-{
-	const struct analysis_native *n = &d->a->native;
-	uint64_t all = 0, found = 0;
-
-	for (size_t i = 0; i < n->count; i++) {
-		if (!place_same_function(&n->rows[i].python, p) || is_of_all(n->rows[i].library))
+		if (!r->in_steps || !place_same_function(&r->python, p))
 			continue;
-		all += n->rows[i].samples;
-		if (theirs(n->rows[i].library))
-			found += n->rows[i].samples;
+		kind = native_kind(r->symbol, r->library);
+		n->samples[kind] += r->in_steps;
+		if (kind != NATIVE_ANYBODYS)
+			n->known += r->in_steps;
 	}
-	return found * 2 > all;
+}
+
+static struct native_sums native_of(const struct draft *d, const struct analysis_place *p)
+{
+	struct native_sums n = { 0 };
+
+	native_sums_add(&n, d, p);
+	return n;
+}
+
+static bool is_most(const struct native_sums *n, uint64_t samples)
+{
+	return 2 * samples > n->known;
+}
+
+bool native_is_enough(const struct native_sums *n)
+{
+	return n->known >= FEW_SAMPLES;
 }
 
 /* A third of the time on a line is enough: what it runs for is the same call. */
@@ -53,15 +61,45 @@ static bool waits(const struct draft *d, const struct time_cause *c, enum time_c
 	return false;
 }
 
+/*
+ * Operators that the user's code calls by themselves have no function of the framework's.
+ * Without a GPU they are what the program is there for; with one they prepare for it.
+ */
 static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
 {
+	struct native_sums n;
+
 	if (waits(d, c, TIME_IO_WAIT))
 		return HOST_IO;
 	if (waits(d, c, TIME_SYNC_WAIT))
 		return HOST_SYNC;
-	if (is_of_numpy(c->inner.file) || native_is(d, &c->where, is_of_numpy))
+	n = native_of(d, &c->where);
+	if (is_of_numpy(c->inner.file) || is_most(&n, n.samples[NATIVE_ARRAYS]))
 		return HOST_NUMPY;
-	return !d->use->gpu && native_is(d, &c->where, is_of_framework) ? HOST_COMPUTE : HOST_CODE;
+	return !d->use->gpu && is_most(&n, n.samples[NATIVE_KERNEL] + n.samples[NATIVE_DISPATCH])
+		       ? HOST_COMPUTE
+		       : HOST_CODE;
+}
+
+/*
+ * What the user's code does inside of a model is the framework's by its place.  Where the
+ * interpreter is at work, or numpy, instead of operators, it is the host's like any other.
+ */
+bool host_is_inside(const struct draft *d, const struct time_cause *c)
+{
+	const struct analysis_place *p = c->inner.name ? &c->inner : &c->where;
+	enum code_kind kind;
+	struct native_sums n;
+
+	if ((c->what != TIME_CPU_COMPUTE && c->what != TIME_FRAMEWORK) || !c->where.name ||
+	    !c->where.file || !p->file || !user_code(c->where.file))
+		return false;
+	kind = code_kind(p->name, p->file);
+	if (kind != CODE_USER && kind != CODE_STANDARD)
+		return false;
+	n = native_of(d, p);
+	return native_is_enough(&n) &&
+	       (is_most(&n, n.samples[NATIVE_PYTHON]) || is_most(&n, n.samples[NATIVE_ARRAYS]));
 }
 
 double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_class wait)
@@ -74,29 +112,54 @@ double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_c
 	return ms;
 }
 
-static bool is_host(const struct time_cause *c)
+static bool is_host(const struct draft *d, const struct time_cause *c)
 {
-	return c->what == TIME_CPU_PREPROCESSING && c->where.name;
+	return c->what == TIME_CPU_PREPROCESSING || host_is_inside(d, c);
 }
 
-static double kind_ms(const struct draft *d, enum time_class what, enum host_kind kind)
+bool host_is_model(const struct draft *d, const struct time_cause *c)
 {
-	double ms = 0;
-
-	for (size_t i = 0; i < d->parts->cause_count; i++)
-		if (d->parts->causes[i].what == what && kind_of(d, &d->parts->causes[i]) == kind)
-			ms += draft_cause_ms(d, &d->parts->causes[i]);
-	return ms;
+	if (d->use->gpu || !c->where.name)
+		return false;
+	return c->what == TIME_CPU_COMPUTE
+		       ? !host_is_inside(d, c)
+		       : c->what == TIME_CPU_PREPROCESSING && kind_of(d, c) == HOST_COMPUTE;
 }
 
 double host_ms(const struct draft *d, enum host_kind kind)
 {
-	return kind_ms(d, TIME_CPU_PREPROCESSING, kind);
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (is_host(d, c) && kind_of(d, c) == kind)
+			ms += draft_cause_ms(d, c);
+	}
+	return ms;
 }
 
 double host_faults_ms(const struct draft *d, enum host_kind kind)
 {
-	return kind_ms(d, TIME_PAGE_FAULTS, kind);
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (c->what == TIME_PAGE_FAULTS && kind_of(d, c) == kind)
+			ms += draft_cause_ms(d, c);
+	}
+	return ms;
+}
+
+void host_claim(struct draft *d, enum host_kind kind)
+{
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (is_host(d, c) && kind_of(d, c) == kind)
+			draft_claim(d, c->what, draft_cause_ms(d, c));
+	}
 }
 
 static int64_t function_ns(const struct draft *d, const struct analysis_place *p,
@@ -107,7 +170,7 @@ static int64_t function_ns(const struct draft *d, const struct analysis_place *p
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
 
-		if (is_host(c) && place_same_function(&c->where, p) && kind_of(d, c) == kind)
+		if (place_same_function(&c->where, p) && is_host(d, c) && kind_of(d, c) == kind)
 			ns += c->ns;
 	}
 	return ns;
@@ -122,7 +185,7 @@ const struct time_cause *host_top(const struct draft *d, enum host_kind kind)
 		const struct time_cause *c = &d->parts->causes[i];
 		int64_t ns;
 
-		if (!is_host(c) || kind_of(d, c) != kind)
+		if (!c->where.name || !is_host(d, c) || kind_of(d, c) != kind)
 			continue;
 		/* Causes come with most time first: of one function the heaviest line stays. */
 		ns = function_ns(d, &c->where, kind);

@@ -1,10 +1,12 @@
 /*
- * The host's own part of a step, TIME_CPU_PREPROCESSING, function by function: what several
- * findings share out among themselves.
+ * The host's own part of a step, function by function: what several findings share out among
+ * themselves.  That is TIME_CPU_PREPROCESSING, and, inside of a model, what the interpreter or
+ * numpy does for the user's own code instead of calling operators.
  */
 #ifndef RULES_FINDINGS_HOST_CODE_H
 #define RULES_FINDINGS_HOST_CODE_H
 
+#include "analyze/native_kind.h"
 #include "rules/draft.h"
 
 /* Whose a function's time is. */
@@ -19,11 +21,29 @@ enum host_kind {
 /* Per step, in ms; and the page faults of the same code. */
 double host_ms(const struct draft *d, enum host_kind kind);
 double host_faults_ms(const struct draft *d, enum host_kind kind);
+/* Claims the former, of the classes that it is in. */
+void host_claim(struct draft *d, enum host_kind kind);
 
 /* Time of a class on lines that also wait, for at least half as long. */
 double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_class wait);
 
 /* The line with most time in the function with most; NULL: none. */
 const struct time_cause *host_top(const struct draft *d, enum host_kind kind);
+
+/* Is it the host's although it is inside of a model? */
+bool host_is_inside(const struct draft *d, const struct time_cause *c);
+
+/* Without a GPU: is it time in a model, or in operators that the user's code calls by itself? */
+bool host_is_model(const struct draft *d, const struct time_cause *c);
+
+/* The kernel's samples of native code while the steps lasted, by what they are at. */
+struct native_sums {
+	uint64_t samples[NATIVE_KINDS];
+	uint64_t known; /* all but NATIVE_ANYBODYS */
+};
+
+/* Those with this innermost function of Python's. */
+void native_sums_add(struct native_sums *n, const struct draft *d, const struct analysis_place *p);
+bool native_is_enough(const struct native_sums *n); /* to conclude anything */
 
 #endif

@@ -11,6 +11,10 @@ static const struct {
 	{ "/multiprocessing/queues.py", NULL },
 	{ "/multiprocessing/connection.py", NULL },
 	{ "/asyncio/queues.py", NULL },
+	/* A step that begins with a nap (async_naps.h), by a look on its way there. */
+	{ "/asyncio/tasks.py", "sleep" },
+	{ "/asyncio/base_events.py", NULL },
+	{ "/asyncio/events.py", NULL },
 	{ "/torch/utils/data/dataloader.py", NULL },
 	{ "/concurrent/futures/_base.py", NULL },
 	{ "/threading.py", "Condition.wait" },
@@ -36,7 +40,12 @@ double loader_wait_ms(const struct draft *d)
  */
 static bool is_loader_wait(const struct draft *d, const struct time_cause *c)
 {
-	if (!d->a->torch.waits.count || c->what != TIME_IO_WAIT)
+	if (c->what != TIME_IO_WAIT)
+		return false;
+	/* Of all such waits only a loader's is for somebody's work (sweep_decide.c). */
+	if (c->waited_for.name)
+		return true;
+	if (!d->a->torch.waits.count)
 		return false;
 	return c->inner.file ? ends_with(c->inner.file, "/selectors.py")
 			     : loader_wait_ms(d) > draft_cause_ms(d, c) / 2;

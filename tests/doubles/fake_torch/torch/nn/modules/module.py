@@ -1,4 +1,4 @@
-"""Modules that hold modules; PyTorch 2, or with FAKE_TORCH=1 PyTorch 1: no hooks after exceptions."""
+"""Modules that hold modules; PyTorch 2, or 1 (FAKE_TORCH=1), which has no hooks for exceptions."""
 
 import os
 from collections import OrderedDict
