@@ -6,13 +6,13 @@ import subprocess
 import pytest
 
 import lanes
-import measured_again
+import run_again
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def pytest_configure(config):
-    for hooks in lanes, measured_again:
+    for hooks in lanes, run_again:
         config.pluginmanager.register(hooks)
 
 

@@ -1,6 +1,7 @@
 """
 `make test` runs the tests in lanes side by side (pytest-xdist).  A test that measures (the marker
-`measures`) has the machine to itself all the same: no other lane runs a test meanwhile.
+`measures`) has the machine to itself all the same: no other lane runs a test meanwhile.  So has
+one that failed beside others and is run again (run_again.py).
 """
 
 import contextlib
@@ -37,6 +38,12 @@ def inside(folder, alone):
         yield
 
 
+def room(config, alone):
+    """Where a test may run; without lanes that is everywhere."""
+    folder = getattr(config, "workerinput", {}).get("room")
+    return inside(folder, alone) if folder else contextlib.nullcontext()
+
+
 def measures(item):
     return item.get_closest_marker("measures") is not None
 
@@ -56,10 +63,3 @@ def pytest_collection_modifyitems(config, items):
     """Who needs the room alone comes last: the lanes wait for each other once, not every time."""
     if hasattr(config, "workerinput"):
         items.sort(key=measures)
-
-
-@pytest.hookimpl(hookwrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item):
-    folder = getattr(item.config, "workerinput", {}).get("room")
-    with inside(folder, measures(item)) if folder else contextlib.nullcontext():
-        yield

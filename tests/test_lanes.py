@@ -32,10 +32,10 @@ def in_lanes(tmp_path):
         (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = measures: here\n")
         (tmp_path / "test_it.py").write_text(textwrap.dedent(PRELUDE) + textwrap.dedent(text))
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "lanes", "-p", "measured_again",
+            [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "lanes", "-p", "run_again",
              "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "base")], cwd=str(tmp_path),
             env={"PYTHONPATH": ROOT_OF_TESTS}, stdout=subprocess.PIPE, universal_newlines=True)
-        return done.stdout
+        return done.stdout, done.returncode
     return run
 
 
@@ -45,7 +45,7 @@ def times(folder):
 
 
 def test_who_measures_is_alone(in_lanes, tmp_path):
-    said = in_lanes("""
+    said, _ = in_lanes("""
         @pytest.mark.measures
         @pytest.mark.parametrize("n", range(6))
         def test_alone(n):
@@ -66,7 +66,7 @@ def test_who_measures_is_alone(in_lanes, tmp_path):
 
 def test_the_others_are_not(in_lanes):
     """Each waits for the other."""
-    said = in_lanes("""
+    said, _ = in_lanes("""
         @pytest.mark.parametrize("mine, other", ["ab", "ba"])
         def test_pair(mine, other):
             (here / mine).touch()
@@ -78,8 +78,8 @@ def test_the_others_are_not(in_lanes):
     assert "2 passed" in said, said
 
 
-def test_lanes_tell_who_was_measured_again(in_lanes):
-    said = in_lanes("""
+def test_lanes_tell_who_was_run_again(in_lanes):
+    said, _ = in_lanes("""
         @pytest.mark.measures
         def test_slow_at_first():
             seen = here / "seen"
@@ -89,3 +89,23 @@ def test_lanes_tell_who_was_measured_again(in_lanes):
     """)
     assert "1 passed" in said, said
     assert "test_it.py::test_slow_at_first - AssertionError: too slow" in said, said
+
+
+@pytest.mark.parametrize("fails, tests, status", [(1, 5, 0), (1, 6, 1), (2, 1, 1)])
+def test_who_fails_beside_others_runs_again_alone(in_lanes, tmp_path, fails, tests, status):
+    said, code = in_lanes("""
+        @pytest.mark.parametrize("n", range(%d))
+        def test_shy(n):
+            time.sleep(0.05)
+            seen = here / ("seen %%d" %% n)
+            count = int(seen.read_text()) if seen.exists() else 0
+            seen.write_text(str(count + 1))
+            assert count >= %d, "somebody is here"
+    """ % (tests, fails))
+    assert code == status, said
+    assert ("%d passed" % tests in said) == (fails < 2), said
+    assert "run again, alone" in said
+    assert said.count(" - AssertionError: somebody is here") >= tests
+    spans = sorted(times(tmp_path).values())  # of the second runs
+    assert len(spans) == tests
+    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))

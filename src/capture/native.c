@@ -45,6 +45,8 @@ struct native_process {
 	bool ended;
 	int64_t read_ns; /* CLOCK_MONOTONIC, the last time; 0: not yet */
 	unsigned rest;   /* readings in which its threads are left alone */
+	bool faults;     /* told until the next reading */
+	uint64_t faults_due; /* from that reading on they are told again */
 	struct native_maps maps;
 	struct native_thread *threads;
 	size_t count, cap;
@@ -59,7 +61,7 @@ struct native {
 	uint32_t may_cost_ppm, hz, interrupt_ns;
 	bool faults;
 	size_t fault_count; /* threads */
-	unsigned readings;
+	uint64_t readings;
 	int refused;
 	uint64_t lost;
 };
@@ -143,14 +145,20 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 	return &grown[n->count++];
 }
 
-static bool faults_are_on(const struct native *n)
+/*
+ * By the process: the threads of one that rests are watched in few readings, and among those would
+ * hardly ever be one of every process's.
+ */
+static void turn_faults(const struct native *n, struct native_process *p)
 {
-	return n->readings % FAULTS_ONE_IN == 0;
+	p->faults = p->count && !p->faults && n->readings >= p->faults_due;
+	if (p->faults)
+		p->faults_due = n->readings + FAULTS_ONE_IN;
 }
 
-static void switch_faults(const struct native *n, struct native_thread *t)
+static void switch_faults(const struct native_process *p, struct native_thread *t)
 {
-	if (!t->faults || t->counting == faults_are_on(n))
+	if (!t->faults || t->counting == p->faults)
 		return;
 	t->counting = !t->counting;
 	if (t->counting)
@@ -159,14 +167,14 @@ static void switch_faults(const struct native *n, struct native_thread *t)
 		perf_events_close_faults(&t->events);
 }
 
-static void add_faults(struct native *n, struct native_thread *t)
+static void add_faults(struct native *n, const struct native_process *p, struct native_thread *t)
 {
 	if (!n->faults || t->faults || n->fault_count >= spare_files(FAULTS_MAX))
 		return;
 	t->faults = true;
 	t->counting = false;
 	n->fault_count++;
-	switch_faults(n, t);
+	switch_faults(p, t);
 }
 
 static void thread_add(struct native *n, struct native_process *p, pid_t tid)
@@ -188,7 +196,7 @@ static void thread_add(struct native *n, struct native_process *p, pid_t tid)
 	}
 	n->works = true;
 	n->thread_count++;
-	add_faults(n, &t);
+	add_faults(n, p, &t);
 	grown[p->count++] = t;
 }
 
@@ -305,7 +313,7 @@ static void take_turn(void *ctx, int64_t monotonic_ns, bool on, bool preempted)
 }
 
 /* False: the thread is gone. */
-static bool stop_turns(struct native *n, struct native_thread *t)
+static bool stop_turns(struct native *n, const struct native_process *p, struct native_thread *t)
 {
 	perf_events_close(&t->events); /* what was lost were such records */
 	n->fault_count -= t->faults;
@@ -314,7 +322,7 @@ static bool stop_turns(struct native *n, struct native_thread *t)
 	t->told_ns = 0;
 	if (perf_events_open(&t->events, t->tid, n->hz, false))
 		return false;
-	add_faults(n, t);
+	add_faults(n, p, t);
 	return true;
 }
 
@@ -348,6 +356,7 @@ static void rest_if_dear(struct native *n, struct native_process *p, uint64_t tu
 	for (size_t i = 0; i < p->count; i++)
 		thread_close(n, &p->threads[i]);
 	p->count = 0;
+	p->faults = false;
 	p->read_ns = 0;
 }
 
@@ -359,6 +368,7 @@ static int read_process(struct reading *r)
 	uint64_t turns = 0, interrupts = 0;
 	size_t left = 0;
 
+	turn_faults(r->native, p);
 	for (size_t i = 0; i < p->count; i++) {
 		struct native_thread *t = &p->threads[i];
 
@@ -367,9 +377,9 @@ static int read_process(struct reading *r)
 		perf_events_read(&t->events, &visitor);
 		turns += t->turn_count + (t->turns ? t->events.lost : 0);
 		interrupts += interrupts_of(r->native, t);
-		switch_faults(r->native, t);
+		switch_faults(p, t);
 		if (t->turns && (t->turn_count > TURNS_MAX || t->events.lost) &&
-		    !stop_turns(r->native, t))
+		    !stop_turns(r->native, p, t))
 			t->there = false;
 		if (t->there && !p->ended)
 			p->threads[left++] = *t;

@@ -277,7 +277,8 @@ signal.signal(signal.SIGTERM, bye)
 if sys.argv[1] == "--duration":
     until(lambda: os.path.exists("r.md"))
 os.write(1, b"ready\\n")
-time.sleep(60)
+for _ in range(600):  # a signal right before one long sleep would not end it
+    time.sleep(0.1)
 """)
     with subprocess.Popen([binary, "run", "--quiet", "--report", "r.md", *when, "--python",
                            sys.executable, "program.py", when[0]], cwd=str(work), env=clean_env,

@@ -130,6 +130,7 @@ def test_memory_of_cuda_in_each_step(record_gpu, pythons, work):
     assert (whole["alloc"]["count"], whole["host_alloc"]["count"]) == (60, 30)
 
 
+@pytest.mark.measures  # the line's share is by samples
 def test_pages_from_disk_are_told_with_step_and_line(record, report, pythons, inferscope, work):
     """Each page of a file that is in no cache is a major fault; the kernel's count is the truth."""
     (work / "weights.bin").write_bytes(os.urandom(MIB) * 80)

@@ -196,14 +196,14 @@ settle()
 def test_two_hundred_threads_are_one_process(watch):
     series = watch("""
 import threading
-barrier = threading.Barrier(201); settle()
+barrier = threading.Barrier(201); end = threading.Event(); settle()
 def work():
     held = touch(1 << 20)
     barrier.wait()
-    settle()
+    end.wait()
 threads = [threading.Thread(target=work) for _ in range(200)]
 for thread in threads: thread.start()
-barrier.wait()
+barrier.wait(); time.sleep(0.5); end.set()
 for thread in threads: thread.join()
 settle()
 """)

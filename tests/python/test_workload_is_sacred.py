@@ -214,7 +214,9 @@ WAITS = """
         signal.signal(signal.SIGINT, handler)
     try:
         say("ready")
-        time.sleep(60)
+        # Not one long sleep: a signal that comes right before it begins does not end it.
+        for _ in range(600):
+            time.sleep(0.1)
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(8)

@@ -14,7 +14,7 @@ def outcome(tmp_path):
     """Runs tests that fail the given number of times each; what pytest says."""
     def run(fails, marker):
         (tmp_path / "conftest.py").write_text(
-            "from measured_again import *\n"
+            "from run_again import *\n"
             "def pytest_configure(config):\n"
             "    config.addinivalue_line('markers', 'measures: here')\n")
         (tmp_path / "test_it.py").write_text(textwrap.dedent("""
