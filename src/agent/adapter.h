@@ -22,13 +22,23 @@ struct adapter_function {
 	 */
 	void (*begins)(struct ring *r);
 	void (*ends)(struct ring *r);
+	bool calls_modules; /* its first argument is a module, which it calls */
 	/* While this is true nobody listens, so that calls cost nothing; NULL: never so. */
 	const bool *rests;
+};
+
+/* A function that a module is called through, on the way from what calls it to what it runs. */
+struct adapter_passage {
+	const char *file, *name;
 };
 
 struct adapter {
 	const struct adapter_function *functions;
 	size_t count;
+	const struct adapter_passage *passages;
+	size_t passage_count;
+	/* A function that a module runs (layer_forwards.h) was entered or left; NULL: no modules. */
+	void (*forward)(struct ring *r, uint16_t number, uint8_t kind);
 };
 
 extern const struct adapter adapter_torch, adapter_torch_profiler;

@@ -55,6 +55,23 @@ static void module_ends(struct ring *r)
 	torch_memory_pass(r);
 }
 
+static void forward_begins(struct ring *r, uint16_t number)
+{
+	PyObject *module = frames_argument_of(0);
+
+	adapter_scopes_look(r);
+	if (module)
+		layers_begin_forward(r, module, number, &torch_modules);
+}
+
+static void forward(struct ring *r, uint16_t number, uint8_t kind)
+{
+	if (kind == RECORD_CALL)
+		forward_begins(r, number);
+	else if (kind == RECORD_RETURN || kind == RECORD_UNWIND)
+		module_ends(r);
+}
+
 static PyObject *text_for_ever(PyObject **kept, const char *text)
 {
 	if (!*kept)
@@ -168,22 +185,50 @@ static void graph_begins(struct ring *r)
 }
 
 static const struct adapter_function functions[] = {
-	{ "torch/nn/modules/module.py", "Module._wrapped_call_impl", module_begins, module_ends,
-	  &layer_folds.rests },
-	{ "torch/utils/data/dataloader.py", "_MultiProcessingDataLoaderIter._get_data", wait_begins,
-	  adapter_scope_end, NULL },
-	{ "torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", load_begins,
-	  adapter_scope_end, NULL },
-	{ "torch/utils/data/_utils/fetch.py", "_IterableDatasetFetcher.fetch", load_begins,
-	  adapter_scope_end, NULL },
-	{ "torch/_dynamo/convert_frame.py", "_compile", compile_begins, compile_ends, NULL },
-	{ "torch/_inductor/output_code.py", "CompiledFxGraph.__call__", graph_begins,
-	  adapter_scope_end, NULL },
+	{ .file = "torch/nn/modules/module.py",
+	  .name = "Module._wrapped_call_impl",
+	  .begins = module_begins,
+	  .ends = module_ends,
+	  .calls_modules = true,
+	  .rests = &layer_folds.unheard },
+	{ .file = "torch/utils/data/dataloader.py",
+	  .name = "_MultiProcessingDataLoaderIter._get_data",
+	  .begins = wait_begins,
+	  .ends = adapter_scope_end },
+	{ .file = "torch/utils/data/_utils/fetch.py",
+	  .name = "_MapDatasetFetcher.fetch",
+	  .begins = load_begins,
+	  .ends = adapter_scope_end },
+	{ .file = "torch/utils/data/_utils/fetch.py",
+	  .name = "_IterableDatasetFetcher.fetch",
+	  .begins = load_begins,
+	  .ends = adapter_scope_end },
+	{ .file = "torch/_dynamo/convert_frame.py",
+	  .name = "_compile",
+	  .begins = compile_begins,
+	  .ends = compile_ends },
+	{ .file = "torch/_inductor/output_code.py",
+	  .name = "CompiledFxGraph.__call__",
+	  .begins = graph_begins,
+	  .ends = adapter_scope_end },
 	/* Until 2.5. */
-	{ "torch/_inductor/codecache.py", "CompiledFxGraph.__call__", graph_begins,
-	  adapter_scope_end, NULL },
+	{ .file = "torch/_inductor/codecache.py",
+	  .name = "CompiledFxGraph.__call__",
+	  .begins = graph_begins,
+	  .ends = adapter_scope_end },
 	/* Once in a process; 1.13 to 2.13 have it. */
-	{ "torch/cuda/__init__.py", "_check_capability", torch_memory_expect, NULL, NULL },
+	{ .file = "torch/cuda/__init__.py",
+	  .name = "_check_capability",
+	  .begins = torch_memory_expect },
 };
 
-const struct adapter adapter_torch = { functions, sizeof(functions) / sizeof(functions[0]) };
+static const struct adapter_passage passages[] = {
+	{ "torch/nn/modules/module.py", "Module._call_impl" },
+	{ "torch/nn/modules/module.py", "Module._call_impl.<locals>.inner" },
+};
+
+const struct adapter adapter_torch = {
+	functions, sizeof(functions) / sizeof(functions[0]),
+	passages,  sizeof(passages) / sizeof(passages[0]),
+	forward,
+};

@@ -19,9 +19,15 @@ static void profiler_has_ended(struct ring *r)
 }
 
 static const struct adapter_function functions[] = {
-	{ "torch/autograd/profiler.py", "profile._prepare_trace", profiler_begins, NULL, NULL },
-	{ "torch/autograd/profiler.py", "profile.__exit__", NULL, profiler_has_ended, NULL },
+	{ .file = "torch/autograd/profiler.py",
+	  .name = "profile._prepare_trace",
+	  .begins = profiler_begins },
+	{ .file = "torch/autograd/profiler.py",
+	  .name = "profile.__exit__",
+	  .ends = profiler_has_ended },
 };
 
-const struct adapter adapter_torch_profiler = { functions,
-						sizeof(functions) / sizeof(functions[0]) };
+const struct adapter adapter_torch_profiler = {
+	.functions = functions,
+	.count = sizeof(functions) / sizeof(functions[0]),
+};

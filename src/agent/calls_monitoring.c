@@ -31,6 +31,7 @@ static long all_events, unwinding_events; /* bits of sys.monitoring.events */
 
 static void obey(enum leave_out_order order);
 static bool rest_is_dear(void);
+static void take_turn(void);
 
 static void stop(void);
 
@@ -45,10 +46,24 @@ static bool rests(const struct code_note *note)
  */
 static PyObject *unheard(uint8_t kind, bool can_disable)
 {
-	if (!can_disable || (kind == RECORD_RETURN && !rest_is_dear()))
+	if (!can_disable || (layer_folds.rests && kind == RECORD_RETURN && !rest_is_dear()))
 		return py.None;
 	left_disabled = true;
 	return py_new_ref(disable);
+}
+
+/* To whom it may concern; false: to nobody. */
+static bool tell(struct ring *r, uint8_t kind, const struct code_note *note)
+{
+	if (note && note->watch)
+		watch_event(r, note->watch, kind);
+	else if (note && layer_folds_hears(note->forward))
+		watch_forward(r, note->forward, kind);
+	else
+		return false;
+	if (__builtin_expect(layer_folds.turn != LAYER_TURN_NONE, 0))
+		take_turn();
+	return true;
 }
 
 /* Only functions that are watched are of interest a second time. */
@@ -57,10 +72,9 @@ static PyObject *discovered(struct ring *r, uint8_t kind, const struct code_note
 {
 	if (rests(note))
 		return unheard(kind, can_disable);
-	if (note && note->watch)
-		watch_event(r, note->watch, kind);
-	else if (can_disable)
-		return py_new_ref(disable);
+	if (!tell(r, kind, note))
+		return can_disable ? py_new_ref(disable) : py.None;
+	budget_count(r, 1); /* the hook; what the adapter takes is charged by watch.c */
 	return py.None;
 }
 
@@ -89,17 +103,14 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 		leave_out_watched(note);
 	if (r->heard != leave_out_said)
 		leave_out_tell(r);
-	if (note && note->left_out) {
-		if (!can_disable)
-			return py.None;
-		if (rests(note))
-			return unheard(kind, can_disable);
+	if (rests(note))
+		return unheard(kind, can_disable);
+	if (!note || !note->left_out)
+		ring_push(r, kind, note ? note->id : 0);
+	if (!tell(r, kind, note) && note && note->left_out && can_disable) {
 		left_disabled = true;
 		return py_new_ref(disable);
 	}
-	ring_push(r, kind, note ? note->id : 0);
-	if (note && note->watch)
-		watch_event(r, note->watch, kind);
 	return py.None;
 }
 
@@ -120,7 +131,8 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	if (discovering)
 		return discovered(r, kind, note, can_disable);
 	if (__builtin_expect(budget_due(r) || r->heard != leave_out_said ||
-				     (note && (note->watch || note->left_out)),
+				     (note && (note->watch || note->left_out ||
+					       layer_folds_hears(note->forward))),
 			     0))
 		return record_slow(r, kind, note, can_disable);
 	ring_push_at(r, start, kind, note ? note->id : 0);
@@ -292,18 +304,19 @@ static void obey(enum leave_out_order order)
 	layer_folds_wake();
 }
 
-/* Listens again if it is time to.  Where functions are seen but once, all are seen once more then.
- */
-static bool rest_is_dear(void)
+/* What it takes to hear of all functions again that are switched off. */
+static uint64_t restart_ns(void)
 {
 	size_t known = code_table_count(&codes_index);
-	/* Only those that run again are instrumented anew; a model runs some hundred. */
-	uint64_t cost_ns = (known < RUN_AGAIN ? known : RUN_AGAIN) * (uint64_t)CODES_INSTRUMENT_NS;
-	enum layer_rest rest = layer_folds_rested(cost_ns);
 
-	if (rest != LAYER_REST_IS_OVER)
-		return rest == LAYER_REST_IS_DEAR;
-	budget_spend_ns(cost_ns);
+	/* Only those that run again are instrumented anew; a model runs some hundred. */
+	return (known < RUN_AGAIN ? known : RUN_AGAIN) * (uint64_t)CODES_INSTRUMENT_NS;
+}
+
+/* Where functions are seen but once, all are seen once more then. */
+static void listen_again(void)
+{
+	budget_spend_ns(restart_ns());
 	if (!discovering) {
 		obey(LEAVE_OUT_EXAMINE);
 	} else if (is_only_tool()) {
@@ -311,7 +324,34 @@ static bool rest_is_dear(void)
 		left_disabled = true;
 		layer_folds_wake();
 	}
-	return false;
+}
+
+/* Listens again if it is time to. */
+static bool rest_is_dear(void)
+{
+	enum layer_rest rest = layer_folds_rested(restart_ns());
+
+	if (rest == LAYER_REST_IS_OVER)
+		listen_again();
+	return rest == LAYER_REST_IS_DEAR;
+}
+
+/* Layers are told by what they run from now on, or by their calls again. */
+static void take_turn(void)
+{
+	enum layer_turn turn = layer_folds.turn;
+
+	layer_folds.turn = LAYER_TURN_NONE;
+	if (turn == LAYER_TURN_TO_CALLS) {
+		listen_again();
+	} else if (is_only_tool()) {
+		budget_spend_ns(restart_ns());
+		restart_disabled();
+		left_disabled = true;
+	} else {
+		layer_folds_can_rest = false; /* nobody could be woken */
+		layer_folds_wake();
+	}
 }
 
 static void stop(void)

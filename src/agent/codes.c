@@ -6,6 +6,7 @@
 
 #include "agent/budget.h"
 #include "agent/hot.h"
+#include "agent/layer_forwards.h"
 #include "agent/session.h"
 #include "agent/text.h"
 #include "agent/watch.h"
@@ -293,6 +294,13 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 	}
 	file_text = text_of(file, FILE_MAX_BYTES);
 	note->watch = watch_of(&name_text, &file_text);
+	if (py.version >= 0x030c0000) {
+		bool takes_arguments = long_attribute(code, "co_argcount") > 0;
+
+		note->passes = !takes_arguments || watch_passes(&name_text, &file_text);
+		if (!note->forward && takes_arguments && !note->passes && !note->watch)
+			note->forward = layer_forwards_number(code);
+	}
 	n = varint_put(head, line > 0 ? (uint64_t)line : 0);
 	n += varint_put(head + n, name_text.bytes);
 	memcpy(head + n, name_text.data, name_text.bytes);

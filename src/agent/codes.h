@@ -39,6 +39,8 @@ struct code_note {
 	uint32_t id;
 	_Atomic uint32_t epoch; /* the recording that the id belongs to: session_epoch */
 	uint8_t watch;          /* see watch.h */
+	bool passes;            /* see layer_forwards.h, */
+	uint16_t forward;       /* likewise; 0: it is none */
 	bool left_out;          /* its events are not recorded: see leave_out.h */
 	bool was_left_out;
 	uint32_t census, events; /* in that census */

@@ -109,9 +109,10 @@ static bool variable_agrees(const struct py_layout *l, const char *frame, const 
 	return agree;
 }
 
+static enum { UNKNOWN, READABLE, UNREADABLE } variables;
+
 PyObject *frames_argument(const char *name)
 {
-	static enum { UNKNOWN, READABLE, UNREADABLE } variables;
 	const struct py_layout *l = checked_layout();
 	const char *frame = newest_frame(l);
 
@@ -122,6 +123,28 @@ PyObject *frames_argument(const char *name)
 	return variables == READABLE ? first_variable(l, frame) : NULL;
 }
 
+/* Not one that stands for C code. */
+static bool is_function(const struct py_layout *l, const char *frame, const char *code)
+{
+	bool entry = l->owner && frame[l->owner] == PY_OWNED_BY_C_STACK;
+
+	return !entry && code && ((const PyObject *)code)->type == py.CodeType;
+}
+
+PyObject *frames_argument_of(unsigned depth)
+{
+	const struct py_layout *l = checked_layout();
+	const char *frame = newest_frame(l);
+
+	if (!frame || !l->locals || variables != READABLE)
+		return NULL;
+	for (; frame; frame = pointer_at(frame, l->previous)) {
+		if (is_function(l, frame, code_of(l, frame)) && !depth--)
+			return first_variable(l, frame);
+	}
+	return NULL;
+}
+
 static size_t read_frames(const struct py_layout *l, struct frame_ref out[FRAMES_MAX])
 {
 	const char *frame = newest_frame(l);
@@ -129,9 +152,8 @@ static size_t read_frames(const struct py_layout *l, struct frame_ref out[FRAMES
 
 	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
 		const char *code = code_of(l, frame);
-		bool entry = l->owner && frame[l->owner] == PY_OWNED_BY_C_STACK;
 
-		if (!entry && code && ((const PyObject *)code)->type == py.CodeType) {
+		if (is_function(l, frame, code)) {
 			out[n].code = code;
 			out[n].offset = offset_in(l, frame, code);
 			n++;

@@ -66,6 +66,9 @@ bool frames_is_inside(const struct frame_mark *mark, bool outer);
  */
 struct PyObject *frames_argument(const char *name);
 
+/* Likewise of the function so many calls further out; once frames_argument() has read one. */
+struct PyObject *frames_argument_of(unsigned depth);
+
 /* The raw line table of a code object in a frame; NULL: not a bytes object where one should be. */
 const uint8_t *frames_line_table(const void *code, uint32_t *bytes);
 

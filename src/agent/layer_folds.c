@@ -22,6 +22,8 @@
 #define RANKS (LENGTHS * COUNTS)
 
 struct layer_folds layer_folds;
+struct layer_forward layer_forwards[LAYER_FORWARDS_MAX + 1];
+uint16_t layer_forwards_count;
 bool layer_folds_can_rest;
 
 static uint32_t census;  /* the newest time that calls were timed */
@@ -56,49 +58,75 @@ static unsigned power_of(uint64_t n)
 }
 
 /* Powers add up, not times: one call that was interrupted says nothing about the others. */
-void layer_folds_measured(struct layer_note *note, uint64_t ticks)
+static void add(struct layer_lengths *l, uint64_t ticks)
 {
-	if (note->census != census) {
-		note->census = census;
-		note->calls = 0;
-		note->powers = 0;
-	}
-	note->calls++;
-	note->powers += power_of(ticks);
+	if (l->census != census)
+		*l = (struct layer_lengths){ .census = census };
+	l->calls++;
+	l->powers += power_of(ticks);
 }
 
-/* Has it a length that is known?  Ids that many share stay: their modules live for one call. */
+void layer_folds_measured(struct layer_note *note, uint64_t ticks)
+{
+	add(&note->lengths, ticks);
+	if (note->forward)
+		add(&layer_forwards[note->forward].lengths, ticks);
+}
+
+/* Those that one function tells of go together, or it would have to be heard all the same. */
+static const struct layer_lengths *lengths_of(const struct layer_note *note)
+{
+	return note->forward ? &layer_forwards[note->forward].lengths : &note->lengths;
+}
+
+/*
+ * Has it a length that is known?  Ids that many share stay: their modules live for one call.  But
+ * what is not heard of is folded, whatever it is.
+ */
 static bool may_fold(const struct layer_note *note)
 {
-	return note->epoch == session_epoch && note->census == census && note->calls &&
-	       !note->folded && !note->shares_id;
+	const struct layer_lengths *l = lengths_of(note);
+
+	return note->epoch == session_epoch && l->census == census && l->calls && !note->folded &&
+	       (note->forward || !note->shares_id);
 }
 
 static unsigned rank_of(const struct layer_note *note)
 {
-	return note->powers / note->calls * COUNTS + COUNTS - 1u - power_of(note->calls);
+	const struct layer_lengths *l = lengths_of(note);
+
+	return l->powers / l->calls * COUNTS + COUNTS - 1u - power_of(l->calls);
 }
 
 static void count_rank(void *entry, void *events)
 {
 	const struct layer_note *note = entry;
 
-	if (may_fold(note))
-		((uint32_t *)events)[rank_of(note)] += 2 * note->calls;
+	if (may_fold(note) && note->lengths.census == census)
+		((uint32_t *)events)[rank_of(note)] += 2 * note->lengths.calls;
 }
 
 static void fold_before(void *entry, void *rank)
 {
 	struct layer_note *note = entry;
 
-	if (may_fold(note) && rank_of(note) < *(unsigned *)rank && say(note->id))
-		note->folded = true;
+	if (!may_fold(note) || rank_of(note) >= *(unsigned *)rank || !say(note->id))
+		return;
+	note->folded = true;
+	if (note->forward)
+		layer_forwards[note->forward].folded = true;
 }
 
 static void unfold(void *entry, void *unused)
 {
 	(void)unused;
 	((struct layer_note *)entry)->folded = false;
+}
+
+static void unfold_forwards(void)
+{
+	for (unsigned i = 1; i <= layer_forwards_count; i++)
+		layer_forwards[i].folded = false;
 }
 
 static void unfold_later(uint64_t now_ns)
@@ -148,6 +176,7 @@ static bool unfold_all(void)
 	if (!say(0))
 		return false;
 	code_table_each(&layer_index, unfold, NULL);
+	unfold_forwards();
 	again_at_ns = 0;
 	return true;
 }
@@ -157,7 +186,28 @@ static double hook_ns(void)
 {
 	uint32_t ps = budget_event_cost_ps();
 
-	return (ps ? ps : BUDGET_UNKNOWN_PS) / 1e3;
+	return ps ? ps / 1e3 * BUDGET_SPARSE_PERCENT / 100 : BUDGET_UNKNOWN_PS / 1e3;
+}
+
+/* What is open was begun where nobody listens any more: it is folded, so that it needs no end. */
+static void end_all(void)
+{
+	code_table_each(&layer_index, fold_any, NULL);
+}
+
+/* False: there are none to hear of. */
+static bool turn_to_forwards(uint64_t now_ns)
+{
+	if (!layer_folds_can_rest || !layer_forwards_count)
+		return false;
+	end_all();
+	if (!unfold_all())
+		return false;
+	unfold_later(now_ns);
+	layer_folds.at_forwards = layer_folds.unheard = true;
+	layer_folds.turn = LAYER_TURN_TO_FORWARDS;
+	overdue = 0;
+	return true;
 }
 
 /* False: whoever rests here could not be woken. */
@@ -167,7 +217,7 @@ static bool rest(uint64_t now_ns)
 		return false;
 	code_table_each(&layer_index, fold_any, NULL);
 	unfold_later(now_ns);
-	layer_folds.rests = true;
+	layer_folds.rests = layer_folds.unheard = true;
 	return true;
 }
 
@@ -192,9 +242,15 @@ enum layer_rest layer_folds_rested(uint64_t cost_ns)
 
 void layer_folds_wake(void)
 {
-	if (!layer_folds.rests || !unfold_all())
+	if (!layer_folds.unheard)
 		return;
-	layer_folds.rests = layer_folds.measures = false;
+	if (layer_folds.at_forwards)
+		end_all();
+	if (!unfold_all())
+		return;
+	layer_folds.rests = layer_folds.at_forwards = layer_folds.unheard = false;
+	layer_folds.measures = false;
+	layer_folds.turn = LAYER_TURN_NONE;
 	overdue = 0;
 	layer_folds.events = layer_folds.recorded = 0;
 	since_ns = stamp_monotonic();
@@ -209,6 +265,7 @@ void layer_folds_reset(void)
 	again_at_ns = 0;
 	again_after_ns = AGAIN_FIRST_NS;
 	code_table_each(&layer_index, unfold, NULL);
+	unfold_forwards();
 }
 
 /* What a begin or an end takes: that, and what the adapter does then. */
@@ -220,10 +277,13 @@ static double cost_ns_of(bool recorded)
 /* They were timed, and took so much more than they may; all that there is is `may_ns`. */
 static void give_way(double excess_ns, double may_ns, uint64_t now_ns)
 {
+	bool by_calls = !layer_folds.at_forwards;
 	double least_ns = layer_folds.events * cost_ns_of(false);
-	double saved_ns = cost_ns_of(true) - cost_ns_of(false);
+	double saved_ns = cost_ns_of(true) - (by_calls ? cost_ns_of(false) : 0);
 
-	if (overdue >= REST_PATIENCE && least_ns > may_ns && rest(now_ns))
+	if (by_calls && least_ns > may_ns / SHARE && turn_to_forwards(now_ns))
+		return;
+	if (by_calls && overdue >= REST_PATIENCE && least_ns > may_ns && rest(now_ns))
 		return;
 	if (saved_ns > 0)
 		fold(excess_ns / saved_ns, (double)layer_folds.events / KEPT_PART, now_ns);
@@ -244,8 +304,12 @@ void layer_folds_look(void)
 	layer_folds.measures = overdue >= FOLD_PATIENCE && !layer_folds.measures;
 	census += layer_folds.measures;
 	if (!layer_folds.rests && again_at_ns && now_ns >= again_at_ns &&
-	    credit_ns > AGAIN_SPARE_NS)
-		unfold_all();
+	    credit_ns > AGAIN_SPARE_NS) {
+		if (layer_folds.at_forwards)
+			layer_folds.turn = LAYER_TURN_TO_CALLS;
+		else
+			unfold_all();
+	}
 	layer_folds.events = layer_folds.recorded = 0;
 	since_ns = now_ns;
 }

@@ -5,21 +5,33 @@
  * Layers may have half of the budget.  When it is overdrawn and they take more, the next ones are
  * timed, and so many of the shortest go that the rest fits, but never those whose calls are too few
  * to save anything, as the model's own.  One that is folded still costs the call that tells of it:
- * where these alone would take all that there is, all are folded and nobody listens (`rests`).  All
- * are recorded again after a while, when there is credit.  Each thread tells of it in its own ring.
+ * where these alone would take more than layers may have, they are heard of by the functions that
+ * they run instead (layer_forwards.h), and where there are none, and it is more than all that there
+ * is, all are folded and nobody listens (`rests`).  Everything is as at first again after a while,
+ * when there is credit.  Each thread tells of it in its own ring.
  * All with the GIL.
  */
 #ifndef AGENT_LAYER_FOLDS_H
 #define AGENT_LAYER_FOLDS_H
 
+#include "agent/layer_forwards.h"
 #include "agent/layer_names.h"
 
 #define LAYER_FOLDS_LOOK 512u /* begins and ends between two looks at the budget */
 
+enum layer_turn {
+	LAYER_TURN_NONE,
+	LAYER_TURN_TO_FORWARDS, /* hear of those again that are switched off */
+	LAYER_TURN_TO_CALLS,    /* listen to everything again */
+};
+
 struct layer_folds {
 	uint32_t epoch;            /* the recording that this is about */
 	bool measures;             /* calls are timed */
-	bool rests;                /* calls are not listened to */
+	bool rests;                /* layers are not listened to */
+	bool at_forwards;          /* they are told by the functions that they run */
+	bool unheard;              /* either: calls of modules are not listened to */
+	enum layer_turn turn;      /* what the hook has to do next */
 	uint32_t events, recorded; /* begins and ends since the last look; of them in the trace */
 	uint32_t said;             /* decisions so far; see layer_folds_decision() */
 };
@@ -29,7 +41,8 @@ extern struct layer_folds layer_folds;
 void layer_folds_look(void);
 void layer_folds_reset(void); /* another recording has begun */
 
-/* Set by the hook that can stop listening, and asks for `rests` before it tells of a layer. */
+/* Set by the hook that can stop listening, asks for `unheard` before it tells of a layer, and does
+ * what `turn` says. */
 extern bool layer_folds_can_rest;
 
 /*
@@ -43,6 +56,12 @@ enum layer_rest {
 };
 
 enum layer_rest layer_folds_rested(uint64_t cost_ns);
+
+/* Is there anything to hear of it, where layers are told by what they run? */
+static inline bool layer_folds_hears(uint16_t forward)
+{
+	return layer_folds.at_forwards && forward && !layer_forwards[forward].folded;
+}
 
 /* Everything is listened to again, for whatever reason: so are layers. */
 void layer_folds_wake(void);

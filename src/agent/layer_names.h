@@ -12,6 +12,7 @@
 #define AGENT_LAYER_NAMES_H
 
 #include "agent/code_table.h"
+#include "agent/layer_forwards.h"
 #include "agent/pyapi.h"
 #include "agent/session.h"
 
@@ -32,10 +33,10 @@ struct layer_note {
 	uint32_t visit;   /* the newest look at a root's modules that came by */
 	uint32_t unnamed; /* of a root: calls inside it of modules that were not known */
 	bool shares_id;   /* with others of its class */
-	/* For layer_folds.c: is it folded, and in that census its calls and their lengths, each as
-	 * a power of two of ticks. */
+	/* For layer_folds.c. */
 	bool folded;
-	uint32_t census, calls, powers;
+	uint16_t forward; /* that tells of it (layer_forwards.h); 0: its calls do */
+	struct layer_lengths lengths;
 };
 
 extern struct code_index layer_index; /* modules to notes */

@@ -17,6 +17,8 @@ struct open_layer {
 struct layer_stack {
 	uint32_t epoch; /* the recording that these are open in */
 	uint32_t heard; /* of layer_folds.h: decisions that the trace knows in this thread */
+	bool at_forwards; /* the frames of those that are open are of what they run */
+	bool amid;        /* the thread may be in a layer whose begin was not heard */
 	unsigned depth;
 	struct open_layer open[OPEN_MAX];
 };
@@ -49,9 +51,16 @@ static struct layer_stack *stack_of(struct ring *r)
 		s->epoch = session_epoch;
 		s->heard = layer_folds.said;
 		s->depth = 0;
+		s->amid = true;
 	}
 	if (__builtin_expect(s->heard != layer_folds.said, 0))
 		tell(r, s);
+	/* They were folded, and another call may be in the place of theirs. */
+	if (__builtin_expect(s->at_forwards != layer_folds.at_forwards, 0)) {
+		s->at_forwards = layer_folds.at_forwards;
+		s->depth = 0;
+		s->amid = true;
+	}
 	return s;
 }
 
@@ -59,7 +68,7 @@ static void count(struct ring *r, struct layer_stack *s, bool recorded)
 {
 	layer_folds_count(recorded);
 	/* Nobody may come by any more. */
-	if (__builtin_expect(layer_folds.rests, 0))
+	if (__builtin_expect(s->heard != layer_folds.said, 0))
 		tell(r, s);
 }
 
@@ -113,25 +122,26 @@ static const PyObject *end_dead(struct ring *r, struct layer_stack *s, bool oute
 	return s->open[alive].module;
 }
 
-void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kind)
+static bool is_folded(const PyObject *module)
 {
-	struct layer_stack *s = stack_of(r);
-	const struct layer_note *note;
+	const struct layer_note *note = code_table_find(&layer_index, module);
 
-	if (!s)
-		return;
-	note = code_table_find(&layer_index, module);
-	if (note && note->folded && note->epoch == session_epoch) {
-		count(r, s, false); /* it is the layer's around it, and so will be its end */
-		return;
-	}
-	/* What was begun in this very frame, or rather one in its place, is over. */
-	end_dead(r, s, true);
-	if (s->depth == OPEN_MAX)
+	return note && note->folded && note->epoch == session_epoch;
+}
+
+static void begin(struct ring *r, struct layer_stack *s, PyObject *module, uint16_t forward,
+		  const struct layer_kind *kind)
+{
+	struct layer_note *note;
+
+	/* A part of a model is not to be taken for one. */
+	s->amid = s->amid && layer_forwards_inside();
+	if (s->amid || s->depth == OPEN_MAX)
 		return;
 	note = layer_note(r, module, s->depth ? s->open[0].module : NULL, kind);
 	if (!note)
 		return;
+	note->forward = forward;
 	s->open[s->depth++] = (struct open_layer){
 		.frame = frames_newest(),
 		.module = module,
@@ -139,6 +149,35 @@ void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kin
 		.since = layer_folds.measures ? stamp_now(r->clock) : 0,
 	};
 	push(r, s, RECORD_LAYER_BEGIN, s->open[s->depth - 1].id);
+}
+
+void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kind)
+{
+	struct layer_stack *s = stack_of(r);
+
+	if (!s)
+		return;
+	if (is_folded(module)) {
+		count(r, s, false); /* it is the layer's around it, and so will be its end */
+		return;
+	}
+	/* What was begun in this very frame, or rather one in its place, is over. */
+	end_dead(r, s, true);
+	begin(r, s, module, 0, kind);
+}
+
+void layers_begin_forward(struct ring *r, PyObject *module, uint16_t forward,
+			  const struct layer_kind *kind)
+{
+	struct layer_stack *s = stack_of(r);
+
+	if (!s)
+		return;
+	end_dead(r, s, true);
+	if (is_folded(module) || (s->depth && s->open[s->depth - 1].module == module))
+		count(r, s, false);
+	else
+		begin(r, s, module, forward, kind);
 }
 
 void layers_end_here(struct ring *r)

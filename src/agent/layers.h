@@ -15,6 +15,13 @@
 /* The function in the newest Python frame is about to run the module. */
 void layers_begin(struct ring *r, PyObject *module, const struct layer_kind *kind);
 
+/*
+ * It is the function that the module runs (layer_forwards.h).  One that it runs inside of that, as
+ * super().forward(), is a part of it.
+ */
+void layers_begin_forward(struct ring *r, PyObject *module, uint16_t forward,
+			  const struct layer_kind *kind);
+
 /* The function in the newest Python frame has run the module that it began with. */
 void layers_end_here(struct ring *r);
 

@@ -25,11 +25,11 @@ static bool ends_with(const struct text *t, const char *end)
 	return t->bytes >= n && !memcmp(t->data + t->bytes - n, end, n);
 }
 
-static bool is_function(const struct adapter_function *f, const struct text *name,
-			const struct text *file)
+static bool is_named(const struct text *name, const struct text *file, const char *its_name,
+		     const char *its_file)
 {
-	return ends_with(file, f->file) && name->bytes == strlen(f->name) &&
-	       ends_with(name, f->name);
+	return ends_with(file, its_file) && name->bytes == strlen(its_name) &&
+	       ends_with(name, its_name);
 }
 
 /* They are numbered in the order of the tables, from 1 on. */
@@ -39,7 +39,9 @@ uint8_t watch_of(const struct text *name, const struct text *file)
 
 	for (size_t i = 0; i < ADAPTERS; i++) {
 		for (size_t k = 0; k < adapters[i]->count; k++, number++) {
-			if (is_function(&adapters[i]->functions[k], name, file))
+			const struct adapter_function *f = &adapters[i]->functions[k];
+
+			if (is_named(name, file, f->name, f->file))
 				return number;
 		}
 	}
@@ -53,6 +55,26 @@ static const struct adapter_function *function_of(uint8_t watch)
 	while (i < ADAPTERS && at >= adapters[i]->count)
 		at -= adapters[i++]->count;
 	return i < ADAPTERS ? &adapters[i]->functions[at] : NULL;
+}
+
+bool watch_passes(const struct text *name, const struct text *file)
+{
+	for (size_t i = 0; i < ADAPTERS; i++) {
+		for (size_t k = 0; k < adapters[i]->passage_count; k++) {
+			const struct adapter_passage *p = &adapters[i]->passages[k];
+
+			if (is_named(name, file, p->name, p->file))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool watch_calls_modules(uint8_t watch)
+{
+	const struct adapter_function *f = function_of(watch);
+
+	return f && f->calls_modules;
 }
 
 bool watch_rests(uint8_t watch)
@@ -91,20 +113,46 @@ static void learn(bool recorded, uint64_t ns)
 }
 
 /* What an adapter does is unlike recording an event: it is timed by itself, now and then. */
-void watch_event(struct ring *r, uint8_t watch, uint8_t kind)
+struct timing {
+	uint64_t start_ns; /* 0: not this time */
+	uint64_t produced;
+};
+
+static struct timing timing_begin(const struct ring *r)
 {
 	static uint32_t events;
-	uint64_t start_ns, ns, produced = r->produced;
 
-	if (++events % TIMED_EACH) {
-		tell(r, watch, kind);
+	return (struct timing){ ++events % TIMED_EACH ? 0 : stamp_monotonic(), r->produced };
+}
+
+static void timing_end(const struct ring *r, struct timing t)
+{
+	uint64_t ns;
+
+	if (!t.start_ns)
 		return;
-	}
-	start_ns = stamp_monotonic();
-	tell(r, watch, kind);
-	ns = stamp_monotonic() - start_ns;
+	ns = stamp_monotonic() - t.start_ns;
 	if (ns > MOST_NS)
 		ns = MOST_NS;
-	learn(r->produced != produced, ns);
+	learn(r->produced != t.produced, ns);
 	budget_spend_ns(ns * TIMED_EACH);
+}
+
+void watch_event(struct ring *r, uint8_t watch, uint8_t kind)
+{
+	struct timing t = timing_begin(r);
+
+	tell(r, watch, kind);
+	timing_end(r, t);
+}
+
+void watch_forward(struct ring *r, uint16_t forward, uint8_t kind)
+{
+	struct timing t = timing_begin(r);
+
+	for (size_t i = 0; i < ADAPTERS; i++) {
+		if (adapters[i]->forward)
+			adapters[i]->forward(r, forward, kind);
+	}
+	timing_end(r, t);
 }

@@ -14,8 +14,15 @@
 /* Is this a function to watch?  0: no; else what to hand to watch_event(). */
 uint8_t watch_of(const struct text *name, const struct text *file);
 
+/* Is a module called through it?  See adapter.h. */
+bool watch_passes(const struct text *name, const struct text *file);
+bool watch_calls_modules(uint8_t watch);
+
 /* A watched function was entered or left (enum record_kind).  With the GIL. */
 void watch_event(struct ring *r, uint8_t watch, uint8_t kind);
+
+/* Likewise a function that a module runs, by its number (layer_forwards.h). */
+void watch_forward(struct ring *r, uint16_t forward, uint8_t kind);
 
 /* Is there nobody who wants to hear of it now?  Then its places may be switched off.  With the GIL.
  */

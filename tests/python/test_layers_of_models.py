@@ -3,6 +3,7 @@
 Most of it runs on every CPython with a double of PyTorch.
 """
 
+import collections
 import json
 
 import isc_decode as isc
@@ -52,6 +53,7 @@ def layers(inferscope, write, work, version):
                               "PYTHONPATH": DOUBLE, "PYTHONDONTWRITEBYTECODE": "1",
                               "FAKE_TORCH": torch})
         assert (done.returncode, done.stderr) == (0, "")
+        run.output = done.stdout
         run.source = [line.strip() for line in path.read_text().splitlines()]
         run.trace = isc.load(str(work / "t.isc"))
         assert run.trace.whole
@@ -386,15 +388,70 @@ def test_short_layers_are_folded_where_they_cost_too_much(layers, python, versio
     folded, ever, pauses = set(), set(), 0
     for event in next(iter(layers.trace.threads.values())).events:
         if event.kind == isc.LAYERS_FOLDED:
-            if event.id and names[event.id] not in short:
-                assert ever >= short
             folded = folded | {names[event.id]} if event.id else set()
-            ever |= folded
         elif event.kind == isc.LAYER_BEGIN:
             assert names[event.id] not in folded
+            assert folded <= short or folded >= short
+            ever |= folded
             pauses += bool(folded) and names[event.id] == "pause"
     assert {"tiny.first.attn", "tiny.second.mlp"} <= ever
     assert pauses > 10
+
+
+# Leaves whose calls are too many to be heard of, and some work beside them.
+LEAVES = """
+    import time
+
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for n in range(24):
+                setattr(self, "leaf%d" % n, nn.Leaf())
+
+        def forward(self, x):
+            for n in range(24):
+                x = getattr(self, "leaf%d" % n)(x)
+            return self.rest(x)
+
+        def rest(self, x):
+            sum(range(20000))  # C code pays nothing, and earns
+            return x
+
+    class Wider(Wide):
+        def forward(self, x):
+            return super().forward(x)
+
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wide, self.wider = Wide(), Wider()
+
+        def forward(self, x):
+            return self.wider(self.wide(x))
+
+    model, calls, end = Deep(), 0, time.monotonic() + 2.5
+    while time.monotonic() < end:
+        model(1)
+        calls += 1
+    print(calls)
+"""
+
+
+@pytest.mark.parametrize("cpu", ["auto", "off"])
+@pytest.mark.measures
+def test_what_models_run_tells_where_their_calls_are_too_many(layers, python, version, cpu):
+    """The model and its parts are heard of all the time, for leaves are switched off."""
+    if version < (3, 12):
+        pytest.skip("within a budget there are no hooks before 3.12")
+    found, = layers(python, LEAVES, cpu=cpu, overhead="2", notes=None)
+    count = collections.Counter(found)
+    calls = int(layers.output)
+    leaves = count[2, "wide.leaf0"], count[2, "wider.leaf23"]
+    assert max(leaves) < 0.5 * calls, (count, calls)
+    # What is amid a call when others are listened to is lost.
+    for one in (0, "Deep"), (1, "wide"), (1, "wider"):
+        assert 0.97 * calls - 10 <= count[one] <= calls, (count, calls)
+    assert {depth for depth, _ in count} == {0, 1, 2}
 
 
 # Nothing but calls of modules that do nothing.

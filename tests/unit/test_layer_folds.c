@@ -14,7 +14,7 @@
 #include "joined.h"
 
 #define FIVE_PERCENT 50000u
-#define EVENT_PS 50000u /* 50 ns */
+#define EVENT_PS (50000u * 100u / BUDGET_SPARSE_PERCENT) /* 50 ns, as far apart as layers */
 #define MS 1000000ll
 #define DEBT_NS (200 * MS) /* more than a slow machine earns meanwhile */
 #define LOOKS 48u          /* more than it takes to decide */
@@ -49,6 +49,7 @@ static void join(uint32_t recorded, uint32_t folded)
 			assert_true(code_table_insert(&layer_index, keys[i], notes[i]));
 	}
 	shared.shares_id = true;
+	layer_forwards_count = 0; /* no functions that they run */
 	layer_folds_can_rest = true;
 	layer_folds_reset();
 }
@@ -191,6 +192,64 @@ static void it_listens_again_when_there_is_credit(void **state)
 		assert_int_equal(layer_folds_rested(100 * MS), LAYER_REST_GOES_ON);
 }
 
+/* Each layer runs a function of its own. */
+static void begin_at_forwards(void)
+{
+	join(4000, 3000);
+	layer_forwards_count = 2;
+	budget_spend_ns(DEBT_NS);
+	for (unsigned i = 0; i < LOOKS && !layer_folds.at_forwards; i++)
+		run(1);
+	assert_true(layer_folds.at_forwards && layer_folds.unheard && !layer_folds.rests);
+	assert_int_equal(layer_folds.turn, LAYER_TURN_TO_FORWARDS);
+	layer_folds.turn = LAYER_TURN_NONE; /* as the hook does */
+	tiny.forward = 1;
+	large.forward = 2;
+}
+
+/* What is open at that moment needs no end, and all are heard of again. */
+static void where_even_folded_ones_take_too_much_what_they_run_tells(void **state)
+{
+	(void)state;
+	begin_at_forwards();
+	assert_int_equal(layer_folds.said, 4);
+	assert_int_equal(layer_folds_decision(3), 0);
+	assert_false(tiny.folded || large.folded);
+	assert_true(layer_folds_hears(1) && layer_folds_hears(2) && !layer_folds_hears(0));
+}
+
+static void there_what_is_folded_is_not_heard(void **state)
+{
+	(void)state;
+	begin_at_forwards();
+	for (unsigned i = 0; i < 400 && !tiny.folded; i++) {
+		for (unsigned k = 0; k < LAYER_FOLDS_LOOK / 2 && layer_folds_hears(1); k++)
+			call(k % 100 ? &tiny : &large, k % 100 ? 1000 : 1000000);
+		pass(MS);
+	}
+	assert_true(tiny.folded && !layer_folds_hears(1));
+	assert_true(!large.folded && layer_folds_hears(2));
+}
+
+static void by_their_calls_again_when_there_is_credit(void **state)
+{
+	(void)state;
+	begin_at_forwards();
+	budget_credit_at(stamp_monotonic() + 20000 * MS);
+	for (unsigned i = 0; i < 3000 && layer_folds.turn == LAYER_TURN_NONE; i++) {
+		for (unsigned k = 0; k < LAYER_FOLDS_LOOK / 2; k++)
+			call(&large, 1000000);
+		pass(MS);
+	}
+	assert_int_equal(layer_folds.turn, LAYER_TURN_TO_CALLS);
+	layer_folds_wake(); /* as the hook does */
+	assert_false(layer_folds.at_forwards || layer_folds.unheard || layer_folds_hears(2));
+	assert_int_equal(layer_folds.turn, LAYER_TURN_NONE);
+	/* What was open needs no end. */
+	assert_true(layer_folds.said >= 8);
+	assert_int_equal(layer_folds_decision(layer_folds.said - 1), 0);
+}
+
 static void who_could_not_be_woken_does_not_rest(void **state)
 {
 	(void)state;
@@ -213,6 +272,10 @@ int main(void)
 		cmocka_unit_test_teardown(
 			where_even_folded_ones_take_too_much_nobody_listens_for_a_while, leave),
 		cmocka_unit_test_teardown(it_listens_again_when_there_is_credit, leave),
+		cmocka_unit_test_teardown(where_even_folded_ones_take_too_much_what_they_run_tells,
+					  leave),
+		cmocka_unit_test_teardown(there_what_is_folded_is_not_heard, leave),
+		cmocka_unit_test_teardown(by_their_calls_again_when_there_is_credit, leave),
 		cmocka_unit_test_teardown(who_could_not_be_woken_does_not_rest, leave),
 	};
 

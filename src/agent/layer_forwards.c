@@ -1,0 +1,51 @@
+#include "agent/layer_forwards.h"
+
+#include "agent/codes.h"
+#include "agent/frames.h"
+#include "agent/watch.h"
+
+static bool calls_modules(const void *code)
+{
+	const struct code_note *note = codes_lookup(code);
+
+	return note && note->watch && watch_calls_modules(note->watch);
+}
+
+bool layer_forwards_inside(void)
+{
+	struct frame_ref frames[FRAMES_MAX];
+	size_t n = frames_read(frames);
+	unsigned calls = 0;
+
+	for (size_t i = 0; i < n; i++)
+		calls += calls_modules(frames[i].code);
+	return calls > 1;
+}
+
+/* How far out the function is that calls the module; 0: there is none. */
+static unsigned distance_to_caller(const PyObject *code)
+{
+	struct frame_ref frames[FRAMES_MAX];
+	size_t n = frames_read(frames);
+
+	for (unsigned i = 1; i < n && frames[0].code == code; i++) {
+		const struct code_note *note = codes_lookup(frames[i].code);
+
+		if (calls_modules(frames[i].code))
+			return i;
+		if (!note || !note->passes)
+			break;
+	}
+	return 0;
+}
+
+uint16_t layer_forwards_number(PyObject *code)
+{
+	unsigned caller = distance_to_caller(code);
+	const PyObject *module = caller ? frames_argument_of(0) : NULL;
+
+	if (!module || module != frames_argument_of(caller) ||
+	    layer_forwards_count == LAYER_FORWARDS_MAX)
+		return 0;
+	return ++layer_forwards_count;
+}
