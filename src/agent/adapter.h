@@ -37,7 +37,8 @@ struct adapter {
 	size_t count;
 	const struct adapter_passage *passages;
 	size_t passage_count;
-	/* A function that a module runs (layer_forwards.h) was entered or left; NULL: no modules. */
+	/* A function that a module runs (layer_forwards.h) was entered or left; NULL: no modules.
+	 */
 	void (*forward)(struct ring *r, uint16_t number, uint8_t kind);
 };
 

@@ -26,9 +26,9 @@
 #define BUDGET_FIRST_NS 5000000   /* of it there is so much at the start: a look at a program */
 #define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
 /*
- * Of the budget, what may be spent by this account.  By whole runs it is 0 to 3 points below what a
- * program loses (docs/BENCHMARKS.md), and where these go is not found yet: of the 5 that are
- * promised it may have the other two.
+ * Of the budget, what may be spent by this account.  By whole runs it was 0 to 3 points below what
+ * a program loses (docs/BENCHMARKS.md).  What of it was found since is charged (drain_costs.c:
+ * cores that are shared, interrupts); the rest is kept for what was not.
  */
 #define BUDGET_SHARE_PCT 40u
 #define BUDGET_GPU_PCT 40u /* the GPU's: what its recording costs is measured as a whole */
@@ -51,7 +51,7 @@
 
 /*
  * Likewise where some hundred microseconds of other code, as a framework's, lie between events, as
- * with layers: bench/layer_events.py.
+ * with layers: bench/model_turns.py layers.
  */
 #define BUDGET_SPARSE_PERCENT 300u
 

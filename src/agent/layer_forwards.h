@@ -7,9 +7,9 @@
  * itself, for nothing.  But there modules that run no Python function are missed, and what hooks
  * of the program do before and after: so it is the second choice.
  *
- * Known by the first time that they run: called by what calls modules, with the same first argument,
- * and nothing but the framework's own functions, or such as hand all arguments on, between.
- * From 3.12 on; all with the GIL.
+ * Known by the first time that they run: called by what calls modules, with the same first
+ * argument, and nothing but the framework's own functions, or such as hand all arguments on,
+ * between. From 3.12 on; all with the GIL.
  */
 #ifndef AGENT_LAYER_FORWARDS_H
 #define AGENT_LAYER_FORWARDS_H

@@ -15,8 +15,8 @@ struct open_layer {
 };
 
 struct layer_stack {
-	uint32_t epoch; /* the recording that these are open in */
-	uint32_t heard; /* of layer_folds.h: decisions that the trace knows in this thread */
+	uint32_t epoch;   /* the recording that these are open in */
+	uint32_t heard;   /* of layer_folds.h: decisions that the trace knows in this thread */
 	bool at_forwards; /* the frames of those that are open are of what they run */
 	bool amid;        /* the thread may be in a layer whose begin was not heard */
 	unsigned depth;

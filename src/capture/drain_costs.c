@@ -8,6 +8,7 @@
  * - The recorder needs a CPU itself.  While another one is idle that is nobody's loss.
  *   The time that a thread has waited for a CPU (schedstat) is due to us as far as
  *   CPUs that were busy with others than this thread were busy with us.
+ * - Where our CPU and the workload's are one core, it is slower while we work (shared_core.h).
  *
  * The agents deduct it from their budget, and the sampler looks less often.
  */
@@ -41,6 +42,10 @@
  */
 #define CROWDED_TIMES 2
 
+/* Of a core's speed, what eager PyTorch loses beside somebody busy: bench/model_turns.py neighbour
+ */
+#define SHARED_LOSS 0.35
+
 /* The CPUs that the workload or we may run on: whoever is alone on the rest disturbs nobody. */
 static void find_cpus(const struct drain *d, cpu_set_t *out)
 {
@@ -72,6 +77,14 @@ bool drain_is_crowded(const struct drain *d)
 	return cpus == 1 || (d->costs.windows && d->costs.busy > cpus - NEARLY_NONE);
 }
 
+/* With so many of its threads running at a time: one of them at most is on our core. */
+static double beside_us(const struct drain *d, double at_a_time, double passed_ns)
+{
+	double lost_ns = d->costs.own * passed_ns * d->costs.core.share * SHARED_LOSS;
+
+	return at_a_time > 1 ? lost_ns / at_a_time : lost_ns * at_a_time;
+}
+
 /* What it lost in the window that is over: CPU time of its own, and while it waited. */
 static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 {
@@ -83,7 +96,8 @@ static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 	if (drain_is_crowded(d)) {
 		waited *= CROWDED_TIMES;
 		ours *= CROWDED_TIMES;
-	}
+	} else
+		ns += beside_us(d, at_a_time, passed_ns);
 	ns += (double)(FAULT_NS * p->faults);
 	if (p->turns)
 		ns += (double)native_turn_ns(d->native) * (double)p->turns;
@@ -171,6 +185,7 @@ void drain_costs_cycle(struct drain *d, int64_t now_ns)
 	c->busy = CPU_COUNT(&c->cpus);
 	if (!own_before)
 		return;
+	shared_core_look(&c->core);
 	c->own = (double)(c->own_ns - own_before) / passed_ns;
 	if (known && c->idle_known && CPU_EQUAL(&before, &c->cpus) && c->idle_ns > idle_before)
 		c->busy -= (double)(c->idle_ns - idle_before) / passed_ns;

@@ -17,6 +17,7 @@
 #define BUDGET_PARTS 16u   /* one part of so many of the overhead budget, */
 #define MAY_COST_PPM 3125u /* or that much where there is none */
 #define NATIVE_HZ_LEAST 20u
+#define COLD_TIMES 4u      /* see native_interrupt_ns() */
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
@@ -43,9 +44,9 @@ struct native_process {
 	uint32_t id;
 	pid_t pid;
 	bool ended;
-	int64_t read_ns; /* CLOCK_MONOTONIC, the last time; 0: not yet */
-	unsigned rest;   /* readings in which its threads are left alone */
-	bool faults;     /* told until the next reading */
+	int64_t read_ns;     /* CLOCK_MONOTONIC, the last time; 0: not yet */
+	unsigned rest;       /* readings in which its threads are left alone */
+	bool faults;         /* told until the next reading */
 	uint64_t faults_due; /* from that reading on they are told again */
 	struct native_maps maps;
 	struct native_thread *threads;
@@ -58,7 +59,8 @@ struct native {
 	size_t count, cap;
 	size_t thread_count;
 	bool works; /* it was permitted at least once */
-	uint32_t may_cost_ppm, hz, interrupt_ns;
+	uint32_t may_cost_ppm, hz;
+	uint32_t interrupt_ns; /* at best */
 	bool faults;
 	size_t fault_count; /* threads */
 	uint64_t readings;
@@ -74,8 +76,8 @@ static void choose_rate(struct native *n, uint32_t budget_ppm)
 	n->may_cost_ppm = may_cost_ppm;
 	n->interrupt_ns = perf_events_cost_ns();
 	n->hz = NATIVE_HZ;
-	if ((uint64_t)n->interrupt_ns * NATIVE_HZ > may_cost_ppm * 1000ull)
-		n->hz = may_cost_ppm * 1000u / n->interrupt_ns;
+	if ((uint64_t)native_interrupt_ns(n) * NATIVE_HZ > may_cost_ppm * 1000ull)
+		n->hz = may_cost_ppm * 1000u / native_interrupt_ns(n);
 	if (n->hz < NATIVE_HZ_LEAST)
 		n->hz = NATIVE_HZ_LEAST;
 }
@@ -429,7 +431,7 @@ uint32_t native_hz(const struct native *n)
 
 uint32_t native_interrupt_ns(const struct native *n)
 {
-	return n->interrupt_ns;
+	return n->interrupt_ns * COLD_TIMES;
 }
 
 uint32_t native_turn_ns(const struct native *n)

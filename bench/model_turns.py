@@ -1,0 +1,173 @@
+"""What disturbs a model that is bound by Python, and how much, in turns in one process.
+
+    bench/model_turns.py --python PYTHON_WITH_TORCH layers         our events of its layers (3.12+)
+    bench/model_turns.py --python PYTHON_WITH_TORCH interrupts     the kernel's samples of its thread
+    bench/model_turns.py --python PYTHON_WITH_TORCH neighbour      somebody busy on another CPU
+
+A small transformer on the CPU.  Its own process switches each of them on and off, so that both are
+measured with the same memory at the same addresses, a few milliseconds apart.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import paired
+
+STEPS = 12  # in a turn, after half as many that are not timed
+TURNS = 300
+BLOCKS = 12
+INTERRUPTS_HZ = 250
+SPIN = "import sys\nwhile True: sum(range(1000))"
+
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+PERF_SOFTWARE, PERF_TASK_CLOCK, PERF_IP_TID_TIME = 1, 1, 7
+PERF_EXCLUDE_KERNEL_AND_HV = 3 << 5
+
+
+def build(torch):
+    nn, width = torch.nn, 64
+
+    class Mlp(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.act, self.down = nn.Linear(width, 256), nn.GELU(), nn.Linear(256, width)
+
+        def forward(self, x):
+            return self.down(self.act(self.up(x)))
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.mlp = Mlp()
+
+        def forward(self, x):
+            q, k, v = (part.view(1, -1, 4, width // 4).transpose(1, 2)
+                       for part in self.qkv(self.first(x)).chunk(3, -1))
+            y = nn.functional.scaled_dot_product_attention(q, k, v)
+            x = x + self.project(y.transpose(1, 2).reshape(1, -1, width))
+            return x + self.mlp(self.second(x))
+
+    torch.manual_seed(0)
+    return nn.Sequential(*(Block() for _ in range(BLOCKS))).eval(), torch.randn(1, 8, width)
+
+
+def switch_layers(events):
+    """Returns what was on."""
+    tool = next(n for n in range(6) if sys.monitoring.get_tool(n) == "inferscope")
+    before = sys.monitoring.get_events(tool)
+    sys.monitoring.set_events(tool, events)
+    return before
+
+
+@contextlib.contextmanager
+def layers():
+    switch_layers(layers.events)
+    yield
+    switch_layers(0)
+
+
+@contextlib.contextmanager
+def interrupts():
+    """A clock of this thread's CPU time, as perf_events.c has it."""
+    attributes = (ctypes.c_char * 128)()
+    struct.pack_into("IIQQQQQ", attributes, 0, PERF_SOFTWARE, 128, PERF_TASK_CLOCK,
+                     1000000000 // INTERRUPTS_HZ, PERF_IP_TID_TIME, 0, PERF_EXCLUDE_KERNEL_AND_HV)
+    libc = ctypes.CDLL(None, use_errno=True)
+    event = libc.syscall(PERF_EVENT_OPEN, attributes, 0, -1, -1, 0)
+    if event < 0:
+        raise OSError(ctypes.get_errno(), "perf_event_open")
+    with mmap.mmap(event, 5 * mmap.PAGESIZE):
+        yield
+    os.close(event)
+
+
+@contextlib.contextmanager
+def neighbour():
+    busy = subprocess.Popen([sys.executable, "-S", "-c", SPIN])
+    time.sleep(0.1)
+    yield
+    busy.kill()
+    busy.wait()
+
+
+DISTURBANCES = {function.__name__: function for function in (layers, interrupts, neighbour)}
+
+
+def measure(disturbance):
+    import torch
+    torch.set_num_threads(1)
+    model, x = build(torch)
+
+    def turn(around):
+        with around, torch.inference_mode():
+            for n in range(STEPS // 2 + STEPS):
+                if n == STEPS // 2:
+                    begin = time.perf_counter()
+                model(x)
+            return (time.perf_counter() - begin) / STEPS
+
+    if disturbance is layers:
+        layers.events = switch_layers(0)
+    pairs = []
+    for n in range(TURNS):
+        if n % 2:
+            plain, disturbed = turn(contextlib.nullcontext()), turn(disturbance())
+        else:
+            disturbed, plain = turn(disturbance()), turn(contextlib.nullcontext())
+        pairs.append((plain, disturbed))
+    json.dump({"pairs": pairs, "events": 2 * sum(1 for _ in model.modules())}, sys.stdout)
+
+
+def run(args, folder):
+    """What was measured, and what the account says where there is one."""
+    program = [os.path.abspath(__file__), "--inside", args.what]
+    command, report = [args.python, *program], os.path.join(folder, "r.json")
+    if args.what == "layers":
+        command = [args.bin, "run", "--quiet", "--cpu", "off", "--no-memory", "--max-overhead",
+                   "100", "--report", report, "--trace", os.path.join(folder, "t.isc"), "--python",
+                   args.python, *program]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True)
+    if args.what != "layers":
+        return json.loads(done.stdout), None
+    with open(report, encoding="utf-8") as file:
+        return json.loads(done.stdout), json.load(file)["trust"]["overhead_share"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=DISTURBANCES)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--bin", default=os.environ.get("INFERSCOPE_BIN", "inferscope"))
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.inside:
+        return measure(DISTURBANCES[args.what])
+    with tempfile.TemporaryDirectory() as folder:
+        told, account = run(args, folder)
+    ratio, low, high = paired.summarize(told["pairs"])
+    step_us = 1e6 * statistics.median(plain for plain, _ in told["pairs"])
+    print("%s: %.4f times (%.4f - %.4f) of %.0f us" % (args.what, ratio, low, high, step_us))
+    if args.what == "layers":
+        print("a begin or an end: %.0f ns, of %d a step; the account, of the whole run: %.4f"
+              % (1e3 * (ratio - 1) * step_us / told["events"], told["events"], account))
+    if args.what == "interrupts":
+        print("each of %d a second: %.0f us" % (INTERRUPTS_HZ, 1e6 * (ratio - 1) / INTERRUPTS_HZ))
+    if args.what == "neighbour":
+        ratios = sorted(disturbed / plain for plain, disturbed in told["pairs"])
+        print("nine tenths of the turns: up to %.2f times" % ratios[len(ratios) * 9 // 10])
+
+
+if __name__ == "__main__":
+    main()
