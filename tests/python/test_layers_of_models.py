@@ -443,7 +443,7 @@ def test_what_models_run_tells_where_their_calls_are_too_many(layers, python, ve
     """The model and its parts are heard of all the time, for leaves are switched off."""
     if version < (3, 12):
         pytest.skip("within a budget there are no hooks before 3.12")
-    found, = layers(python, LEAVES, cpu=cpu, overhead="2", notes=None)
+    found, = layers(python, LEAVES, cpu=cpu, overhead="4", notes=None)
     count = collections.Counter(found)
     calls = int(layers.output)
     leaves = count[2, "wide.leaf0"], count[2, "wider.leaf23"]
