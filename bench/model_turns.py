@@ -1,8 +1,8 @@
 """What disturbs a model that is bound by Python, and how much, in turns in one process.
 
-    bench/model_turns.py --python PYTHON_WITH_TORCH layers         our events of its layers (3.12+)
-    bench/model_turns.py --python PYTHON_WITH_TORCH interrupts     the kernel's samples of its thread
-    bench/model_turns.py --python PYTHON_WITH_TORCH neighbour      somebody busy on another CPU
+    bench/model_turns.py --python PYTHON_WITH_TORCH layers        our events of its layers (3.12+)
+    bench/model_turns.py --python PYTHON_WITH_TORCH interrupts    the kernel's samples of its thread
+    bench/model_turns.py --python PYTHON_WITH_TORCH neighbour     somebody busy on another CPU
 
 A small transformer on the CPU.  Its own process switches each of them on and off, so that both are
 measured with the same memory at the same addresses, a few milliseconds apart.

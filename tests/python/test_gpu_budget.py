@@ -8,7 +8,8 @@ import pytest
 import gpu_trace
 from gpu_double import told
 
-# More launches than 25 % of the time pays for: for so many seconds, or until a pause has come and gone.
+# More launches than 25 % of the time pays for: for so many seconds, or until a pause has come and
+# gone.
 pytestmark = pytest.mark.measures
 
 MANY = """
@@ -259,6 +260,6 @@ def test_a_cupti_that_does_not_let_go_is_kept(record_gpu):
 @pytest.mark.parametrize("seconds", [1.2, 1.6, 2.0])
 def test_a_process_that_ends_in_a_pause(record_gpu, seconds):
     """Whoever calls the double while it ends is aborted."""
-    trace = record_gpu(sys.executable, MANY, seconds, options=("--cpu", "off", "--max-overhead", "1"),
-                       env={"FAKE_CUPTI_END": "300"})
+    trace = record_gpu(sys.executable, MANY, seconds, env={"FAKE_CUPTI_END": "300"},
+                       options=("--cpu", "off", "--max-overhead", "1"))
     assert gpu_trace.PAUSED in states(trace)
