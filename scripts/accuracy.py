@@ -45,7 +45,8 @@ about programs that were not.
 UNSEEN = """## Programs that the rules' authors had not seen
 
 `tests/gpu/unseen`, `unseen2` and `unseen3`: written by somebody who knew the list of ids, but
-neither the rules nor the programs above; recorded once (`tests/gpu/record_unseen.py`), and judged as they are.
+neither the rules nor the programs above; recorded once (`tests/gpu/record_unseen.py`), and judged
+as they are.
 Where two ids are as right, the truth that came with them names both; findings that it calls true
 besides count as right below.
 
