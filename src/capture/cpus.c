@@ -46,19 +46,46 @@ bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns)
 	return !left;
 }
 
-bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns)
+/* At most STAT_BYTES of it; NULL: it cannot be read.  To be freed. */
+static char *read_text(const char *path)
 {
-	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *text = fd < 0 ? NULL : malloc(STAT_BYTES);
 	ssize_t n = text ? read(fd, text, STAT_BYTES - 1) : -1;
-	bool known = false;
 
-	if (n > 0) {
-		text[n] = '\0';
-		known = cpus_parse_idle(text, set, idle_ns);
-	}
-	free(text);
 	if (fd >= 0)
 		close(fd);
+	if (n <= 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns)
+{
+	char *text = read_text("/proc/stat");
+	bool known = text && cpus_parse_idle(text, set, idle_ns);
+
+	free(text);
 	return known;
+}
+
+bool cpus_parse_virtual(const char *cpuinfo)
+{
+	const char *flags = strstr(cpuinfo, "\nflags");
+	const char *end = flags ? strchr(flags + 1, '\n') : NULL;
+	const char *word = flags ? strstr(flags, " hypervisor") : NULL;
+
+	return word && (!end || word < end) && strchr(" \n", word[strlen(" hypervisor")]);
+}
+
+bool cpus_virtual(void)
+{
+	char *text = read_text("/proc/cpuinfo");
+	bool is = text && cpus_parse_virtual(text);
+
+	free(text);
+	return is;
 }

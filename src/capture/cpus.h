@@ -18,4 +18,12 @@ bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns);
 /* The same, of now.  Takes some 50 us, more on large machines. */
 bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns);
 
+/*
+ * Are they a virtual machine's?  Then two of them may be the two halves of one core, of which the
+ * kernel knows nothing, and the machine's host may change that at any time.  By the text of
+ * /proc/cpuinfo, as far as it tells of one CPU; false where it does not say.
+ */
+bool cpus_parse_virtual(const char *cpuinfo);
+bool cpus_virtual(void);
+
 #endif

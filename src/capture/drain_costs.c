@@ -8,7 +8,7 @@
  * - The recorder needs a CPU itself.  While another one is idle that is nobody's loss.
  *   The time that a thread has waited for a CPU (schedstat) is due to us as far as
  *   CPUs that were busy with others than this thread were busy with us.
- * - Where our CPU and the workload's are one core, it is slower while we work (shared_core.h).
+ * - In a virtual machine our CPU and the workload's may be one core, which is slower while we work.
  *
  * The agents deduct it from their budget, and the sampler looks less often.
  */
@@ -42,9 +42,12 @@
  */
 #define CROWDED_TIMES 2
 
-/* Of a core's speed, what eager PyTorch loses beside somebody busy: bench/model_turns.py neighbour
+/*
+ * Of our CPU time, what the workload loses of its own where the machine has two CPUs and is a
+ * virtual one: bench/model_turns.py neighbour, on average.  With more of them it is as likely that
+ * we are beside another one.
  */
-#define SHARED_LOSS 0.35
+#define SHARED_LOSS 0.17
 
 /* The CPUs that the workload or we may run on: whoever is alone on the rest disturbs nobody. */
 static void find_cpus(const struct drain *d, cpu_set_t *out)
@@ -80,8 +83,11 @@ bool drain_is_crowded(const struct drain *d)
 /* With so many of its threads running at a time: one of them at most is on our core. */
 static double beside_us(const struct drain *d, double at_a_time, double passed_ns)
 {
-	double lost_ns = d->costs.own * passed_ns * d->costs.core.share * SHARED_LOSS;
+	int others = CPU_COUNT(&d->costs.cpus) - 1;
+	double lost_ns = d->costs.own * passed_ns * SHARED_LOSS / (others > 1 ? others : 1);
 
+	if (!d->costs.virtual)
+		return 0;
 	return at_a_time > 1 ? lost_ns / at_a_time : lost_ns * at_a_time;
 }
 
@@ -96,8 +102,9 @@ static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 	if (drain_is_crowded(d)) {
 		waited *= CROWDED_TIMES;
 		ours *= CROWDED_TIMES;
-	} else
+	} else {
 		ns += beside_us(d, at_a_time, passed_ns);
+	}
 	ns += (double)(FAULT_NS * p->faults);
 	if (p->turns)
 		ns += (double)native_turn_ns(d->native) * (double)p->turns;
@@ -183,9 +190,10 @@ void drain_costs_cycle(struct drain *d, int64_t now_ns)
 		return;
 	begin_window(d, now_ns);
 	c->busy = CPU_COUNT(&c->cpus);
-	if (!own_before)
+	if (!own_before) {
+		c->virtual = cpus_virtual();
 		return;
-	shared_core_look(&c->core);
+	}
 	c->own = (double)(c->own_ns - own_before) / passed_ns;
 	if (known && c->idle_known && CPU_EQUAL(&before, &c->cpus) && c->idle_ns > idle_before)
 		c->busy -= (double)(c->idle_ns - idle_before) / passed_ns;

@@ -7,7 +7,6 @@
 #include "capture/drain.h"
 #include "capture/frameworks.h"
 #include "capture/native.h"
-#include "capture/shared_core.h"
 #include "capture/system_watch.h"
 #include "capture/thread_state.h"
 
@@ -78,7 +77,7 @@ struct drain_costs {
 	uint64_t idle_ns, own_ns; /* CPU times then */
 	double own, busy;         /* CPUs, in the last window: that we had; that were not idle */
 	uint32_t windows;         /* so far */
-	struct shared_core core;
+	bool virtual;             /* see cpus_virtual() */
 };
 
 /* A stretch of a block, copied out of the shared memory. */

@@ -11,10 +11,11 @@
 #define SLOWEST_NS 100000000 /* ten looks a second are always made */
 #define SHARE_OF_CORE 0.08   /* promised is a tenth */
 #define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
-#define SHARE_OF_BUDGET 0.25 /* that all costs from outside may have; the rest is for calls */
-#define LEAST_OF_ONLY 0.003  /* likewise, of the only CPU */
-#define ONLY_CPU_TIMES 20    /* as slow as asked, at first, on the only CPU: about what comes out */
-#define DEFAULT_BUDGET 0.05  /* where there is none, samples are still held to be cheap */
+#define SHARE_OF_BUDGET 0.3  /* that all costs from outside may have; the rest is for calls */
+#define SHARE_OF_ONLY 0.25   /* likewise, on the only CPU, */
+#define LEAST_OF_ONLY 0.003
+#define ONLY_CPU_TIMES 20   /* as slow as asked, at first, on the only CPU: about what comes out */
+#define DEFAULT_BUDGET 0.05 /* where there is none, samples are still held to be cheap */
 
 static void window_begin(struct sample_pace *p, int64_t now_ns)
 {
@@ -24,16 +25,17 @@ static void window_begin(struct sample_pace *p, int64_t now_ns)
 
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 {
+	double budget = budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6;
 	cpu_set_t cpus;
 
 	memset(p, 0, sizeof(*p));
-	p->may_cost = SHARE_OF_BUDGET *
-		      (budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6);
+	p->may_cost = budget * SHARE_OF_BUDGET;
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
 	/* Until it is told what that costs: slowly where it cannot be for nothing. */
 	p->least_of_core = LEAST_OF_CORE;
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) == 1) {
 		p->period_ns = p->lost_ns = p->asked_ns * ONLY_CPU_TIMES;
+		p->may_cost = budget * SHARE_OF_ONLY;
 		p->least_of_core = LEAST_OF_ONLY;
 	}
 	p->random = stamp_monotonic() | 1;

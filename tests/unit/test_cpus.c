@@ -55,6 +55,19 @@ static void what_is_not_told_is_not_guessed(void **state)
 	assert_false(cpus_parse_idle("cpu0 1 2 3 4 5\ncpu1 1 2 3 4", &set, &ns));
 }
 
+static void virtual_machines_say_so(void **state)
+{
+	(void)state;
+	assert_true(
+		cpus_parse_virtual("processor\t: 0\nflags\t\t: fpu hypervisor lm\nbugs\t: x\n"));
+	assert_true(cpus_parse_virtual("processor\t: 0\nflags\t\t: fpu hypervisor\n"));
+	assert_false(cpus_parse_virtual("processor\t: 0\nflags\t\t: fpu lm\nbugs\t: hypervisor\n"));
+	assert_false(cpus_parse_virtual("processor\t: 0\nflags\t\t: fpu hypervisors lm\n"));
+	assert_false(cpus_parse_virtual("processor\t: 0\nFeatures\t: fp asimd\n"));
+	assert_false(cpus_parse_virtual(""));
+	(void)cpus_virtual(); /* whatever this is */
+}
+
 static void this_machine_tells(void **state)
 {
 	cpu_set_t set;
@@ -72,6 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(idle_and_waiting_for_disks_of_the_cpus_that_count),
 		cmocka_unit_test(what_is_not_told_is_not_guessed),
+		cmocka_unit_test(virtual_machines_say_so),
 		cmocka_unit_test(this_machine_tells),
 	};
 

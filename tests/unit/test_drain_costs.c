@@ -66,8 +66,8 @@ static void nobody_misses_a_cpu_that_is_free(void **state)
 	assert_int_equal(charged_ms(0.09, 1.09, 1, 1000, 0), 0);
 }
 
-/* Though it is free: it may be the other half of a core. */
-static void a_core_that_is_shared_is_slower_while_we_work(void **state)
+/* Though it is free: it may be the other half of a core.  Others are charged nothing: see above. */
+static void a_virtual_machine_has_cores_that_are_shared(void **state)
 {
 	struct world w;
 	struct drain *d = world_init(&w, SECOND);
@@ -78,10 +78,10 @@ static void a_core_that_is_shared_is_slower_while_we_work(void **state)
 	CPU_SET(1, &d->costs.cpus);
 	d->costs.own = 0.1;
 	d->costs.busy = 1.1;
-	d->costs.core.share = 0.5;
+	d->costs.virtual = true;
 	drain_costs_waited(d, &w.process, SECOND, SECOND, 0);
 	one = drain_costs_end(d, &w.process);
-	assert_in_range(one, 10 * MS, 25 * MS); /* some third of 50 */
+	assert_in_range(one, 10 * MS, 25 * MS); /* some sixth of 100 */
 	/* Of four threads that run side by side one is beside us. */
 	for (unsigned i = 0; i < 4; i++)
 		drain_costs_waited(d, &w.process, SECOND, SECOND, 0);
@@ -245,7 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_one_cpu_all_that_it_uses_is_missed),
 		cmocka_unit_test(nobody_misses_a_cpu_that_is_free),
-		cmocka_unit_test(a_core_that_is_shared_is_slower_while_we_work),
+		cmocka_unit_test(a_virtual_machine_has_cores_that_are_shared),
 		cmocka_unit_test(of_what_others_had_it_is_a_part),
 		cmocka_unit_test(nobody_misses_more_than_it_had),
 		cmocka_unit_test(only_threads_that_run_are_disturbed_by_a_look),

@@ -60,11 +60,11 @@ static void what_costs_five_times_too_much_is_done_a_fifth_as_often(void **state
 	(void)state;
 	begin(&p);
 	go_on(&p, ROUND_NS, 1,
-	      shm_outside_share(1, 0.0625)); /* a quarter of the budget is allowed */
+	      shm_outside_share(1, 0.075)); /* three tenths of the budget are allowed */
 	assert_in_range(p.period_ns, ASKED_NS * 49 / 10, ASKED_NS * 51 / 10);
 	assert_true(p.held_back);
 	/* It is told once: that has been done. */
-	go_on(&p, ROUND_NS, 5, shm_outside_share(1, 0.0625));
+	go_on(&p, ROUND_NS, 5, shm_outside_share(1, 0.075));
 	assert_in_range(p.period_ns, ASKED_NS * 49 / 10, ASKED_NS * 51 / 10);
 	/* Half the way back, and the rest of it. */
 	go_on(&p, ROUND_NS, 1, shm_outside_share(2, 0));
