@@ -17,10 +17,10 @@
 #include "format/record.h"
 
 #define LIBRARIES_MAX 1024u
-#define FILES_MAX 256u         /* each keeps a file open */
-#define PLACES_MAX (1u << 20)  /* of all libraries together */
-#define ASK_AGAIN_NS 100000000 /* what a process has mapped */
-#define NO_FILE "(no file)"    /* code that was made while the program ran */
+#define FILES_MAX 256u               /* each keeps a file open */
+#define PLACES_MAX (1u << 20)        /* of all libraries together */
+#define ASK_AGAIN_NS 100000000       /* what a process has mapped */
+#define NO_FILE "(made at run time)" /* as compilers of kernels do; no file has it */
 
 struct place {
 	uint32_t id;
