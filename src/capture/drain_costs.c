@@ -44,8 +44,8 @@
 
 /*
  * Of our CPU time, what the workload loses of its own where the machine has two CPUs and is a
- * virtual one: bench/model_turns.py neighbour, on average.  With more of them it is as likely that
- * we are beside another one.
+ * virtual one: bench/model_turns.py neighbour, 0.09 to 0.2 on average, by the hour.  With more of
+ * them it is as likely that we are beside another one.
  */
 #define SHARED_LOSS 0.17
 
