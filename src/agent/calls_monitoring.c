@@ -90,6 +90,8 @@ static void shorten_lot(struct ring *r)
 /* There is something to do besides recording the event. */
 static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *note, bool can_disable)
 {
+	bool resting;
+
 	if (r->heard != leave_out_said)
 		leave_out_tell(r);
 	if (r->allowance < 0) {
@@ -99,11 +101,12 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 		shorten_lot(r);
 		torch_memory_look(r);
 	}
-	if (rests(note) && !note->left_out)
+	resting = rests(note);
+	if (resting && !note->left_out)
 		leave_out_watched(note);
 	if (r->heard != leave_out_said)
 		leave_out_tell(r);
-	if (rests(note))
+	if (resting)
 		return unheard(kind, can_disable);
 	if (!note || !note->left_out)
 		ring_push(r, kind, note ? note->id : 0);

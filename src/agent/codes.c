@@ -297,6 +297,7 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 	if (py.version >= 0x030c0000) {
 		bool takes_arguments = long_attribute(code, "co_argcount") > 0;
 
+		layer_forwards_wanted |= watch_calls_modules(note->watch);
 		note->passes = !takes_arguments || watch_passes(&name_text, &file_text);
 		if (!note->forward && takes_arguments && !note->passes && !note->watch)
 			note->forward = layer_forwards_number(code);

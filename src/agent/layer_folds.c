@@ -171,6 +171,12 @@ static void fold_any(void *entry, void *unused)
 		note->folded = true;
 }
 
+/* What is open needs no end then: it was begun where nobody listens any more. */
+static void fold_all(void)
+{
+	code_table_each(&layer_index, fold_any, NULL);
+}
+
 static bool unfold_all(void)
 {
 	if (!say(0))
@@ -189,18 +195,12 @@ static double hook_ns(void)
 	return ps ? ps / 1e3 * BUDGET_SPARSE_PERCENT / 100 : BUDGET_UNKNOWN_PS / 1e3;
 }
 
-/* What is open was begun where nobody listens any more: it is folded, so that it needs no end. */
-static void end_all(void)
-{
-	code_table_each(&layer_index, fold_any, NULL);
-}
-
 /* False: there are none to hear of. */
 static bool turn_to_forwards(uint64_t now_ns)
 {
 	if (!layer_folds_can_rest || !layer_forwards_count)
 		return false;
-	end_all();
+	fold_all();
 	if (!unfold_all())
 		return false;
 	unfold_later(now_ns);
@@ -215,7 +215,7 @@ static bool rest(uint64_t now_ns)
 {
 	if (!layer_folds_can_rest)
 		return false;
-	code_table_each(&layer_index, fold_any, NULL);
+	fold_all();
 	unfold_later(now_ns);
 	layer_folds.rests = layer_folds.unheard = true;
 	return true;
@@ -245,7 +245,7 @@ void layer_folds_wake(void)
 	if (!layer_folds.unheard)
 		return;
 	if (layer_folds.at_forwards)
-		end_all();
+		fold_all();
 	if (!unfold_all())
 		return;
 	layer_folds.rests = layer_folds.at_forwards = layer_folds.unheard = false;

@@ -4,6 +4,8 @@
 #include "agent/frames.h"
 #include "agent/watch.h"
 
+bool layer_forwards_wanted;
+
 static bool calls_modules(const void *code)
 {
 	const struct code_note *note = codes_lookup(code);
@@ -41,7 +43,9 @@ static unsigned distance_to_caller(const PyObject *code)
 
 uint16_t layer_forwards_number(PyObject *code)
 {
-	unsigned caller = distance_to_caller(code);
+	/* Most functions come before the first module is called, as modules of Python are imported.
+	 */
+	unsigned caller = layer_forwards_wanted ? distance_to_caller(code) : 0;
 	const PyObject *module = caller ? frames_argument_of(0) : NULL;
 
 	if (!module || module != frames_argument_of(caller) ||

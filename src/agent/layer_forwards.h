@@ -35,6 +35,9 @@ struct layer_forward {
 extern struct layer_forward layer_forwards[LAYER_FORWARDS_MAX + 1]; /* by number */
 extern uint16_t layer_forwards_count;
 
+/* What calls modules has been seen: there may be some from now on. */
+extern bool layer_forwards_wanted;
+
 /* Is a module called further out than the one that the newest frame calls, or runs? */
 bool layer_forwards_inside(void);
 
