@@ -1,11 +1,13 @@
 #include "capture/cpus.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/cgroup_path.h"
+
 #define STAT_BYTES (64u << 10) /* the lines of CPUs come first: those of 600 or more */
+#define ONE_CPU_BYTES 8192u    /* of /proc/cpuinfo */
 
 static uint64_t ns_of_ticks(unsigned long long ticks)
 {
@@ -46,27 +48,11 @@ bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns)
 	return !left;
 }
 
-/* At most STAT_BYTES of it; NULL: it cannot be read.  To be freed. */
-static char *read_text(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = fd < 0 ? NULL : malloc(STAT_BYTES);
-	ssize_t n = text ? read(fd, text, STAT_BYTES - 1) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0) {
-		free(text);
-		return NULL;
-	}
-	text[n] = '\0';
-	return text;
-}
-
 bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns)
 {
-	char *text = read_text("/proc/stat");
-	bool known = text && cpus_parse_idle(text, set, idle_ns);
+	char *text = malloc(STAT_BYTES);
+	bool known = text && small_file_read(text, STAT_BYTES, "", "/proc", "stat") &&
+		     cpus_parse_idle(text, set, idle_ns);
 
 	free(text);
 	return known;
@@ -83,9 +69,8 @@ bool cpus_parse_virtual(const char *cpuinfo)
 
 bool cpus_virtual(void)
 {
-	char *text = read_text("/proc/cpuinfo");
-	bool is = text && cpus_parse_virtual(text);
+	char text[ONE_CPU_BYTES];
 
-	free(text);
-	return is;
+	return small_file_read(text, sizeof(text), "", "/proc", "cpuinfo") &&
+	       cpus_parse_virtual(text);
 }
