@@ -1,25 +1,31 @@
 """What disturbs a model that is bound by Python, and how much, in turns in one process.
 
     bench/model_turns.py --python PYTHON_WITH_TORCH layers        our events of its layers (3.12+)
+    bench/model_turns.py --python PYTHON_WITH_TORCH events        all our events of it (3.12+)
+    bench/model_turns.py --python PYTHON_WITH_TORCH recorder      our other process
     bench/model_turns.py --python PYTHON_WITH_TORCH interrupts    the kernel's samples of its thread
     bench/model_turns.py --python PYTHON_WITH_TORCH neighbour     somebody busy on another CPU
 
-A small transformer on the CPU.  Its own process switches each of them on and off, so that both are
-measured with the same memory at the same addresses, a few milliseconds apart.
+A small transformer on the CPU; --model gpt2: that of transformers, on the GPU where there is one.
+Its own process switches each of them on and off, so that both are measured with the same memory at
+the same addresses, a few milliseconds apart.
 """
 
 import argparse
 import contextlib
 import ctypes
+import gc
 import json
 import mmap
 import os
+import signal
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import types
 
 import paired
 
@@ -34,7 +40,7 @@ PERF_SOFTWARE, PERF_TASK_CLOCK, PERF_IP_TID_TIME = 1, 1, 7
 PERF_EXCLUDE_KERNEL_AND_HV = 3 << 5
 
 
-def build(torch):
+def small(torch):
     nn, width = torch.nn, 64
 
     class Mlp(nn.Module):
@@ -60,12 +66,31 @@ def build(torch):
             return x + self.mlp(self.second(x))
 
     torch.manual_seed(0)
-    return nn.Sequential(*(Block() for _ in range(BLOCKS))).eval(), torch.randn(1, 8, width)
+    model, x = nn.Sequential(*(Block() for _ in range(BLOCKS))).eval(), torch.randn(1, 8, width)
+    return model, lambda: model(x)
+
+
+def gpt2(torch):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    width = {} if device == "cuda" else {"n_embd": 64, "n_head": 4}
+    with torch.device(device):
+        model = GPT2LMHeadModel(GPT2Config(n_layer=BLOCKS, **width)).eval()
+        token = torch.zeros(1, 1, dtype=torch.long)
+    return model, lambda: model(input_ids=token, use_cache=True).logits[:, -1:].argmax(-1).item()
+
+
+MODELS = {function.__name__: function for function in (small, gpt2)}
+
+
+def our_tool():
+    return next(n for n in range(6) if sys.monitoring.get_tool(n) == "inferscope")
 
 
 def switch_layers(events):
     """Returns what was on."""
-    tool = next(n for n in range(6) if sys.monitoring.get_tool(n) == "inferscope")
+    tool = our_tool()
     before = sys.monitoring.get_events(tool)
     sys.monitoring.set_events(tool, events)
     return before
@@ -76,6 +101,53 @@ def layers():
     switch_layers(layers.events)
     yield
     switch_layers(0)
+
+
+def all_code():
+    """Of the functions that there are, and of those inside them."""
+    found, look_at = set(), [thing.__code__ for thing in gc.get_objects()
+                             if type(thing) is types.FunctionType]
+    while look_at:
+        code = look_at.pop()
+        if code not in found:
+            found.add(code)
+            look_at += [const for const in code.co_consts if type(const) is types.CodeType]
+    return found
+
+
+@contextlib.contextmanager
+def events():
+    """Here the disturbance is what there is, and rests else: see rest()."""
+    yield
+
+
+@contextlib.contextmanager
+def recorder():
+    yield
+
+
+@contextlib.contextmanager
+def events_rest():
+    tool = our_tool()
+    everywhere = switch_layers(0)
+    local = [(code, wanted) for code in events.code
+             for wanted in [sys.monitoring.get_local_events(tool, code)] if wanted]
+    for code, _ in local:
+        sys.monitoring.set_local_events(tool, code, 0)
+    yield
+    for code, wanted in local:
+        sys.monitoring.set_local_events(tool, code, wanted)
+    switch_layers(everywhere)
+
+
+@contextlib.contextmanager
+def recorder_rests():
+    os.kill(os.getppid(), signal.SIGSTOP)
+    yield
+    os.kill(os.getppid(), signal.SIGCONT)
+
+
+RESTS = {events: events_rest, recorder: recorder_rests}
 
 
 @contextlib.contextmanager
@@ -102,44 +174,54 @@ def neighbour():
     busy.wait()
 
 
-DISTURBANCES = {function.__name__: function for function in (layers, interrupts, neighbour)}
+DISTURBANCES = {function.__name__: function for function in (layers, events, recorder, interrupts,
+                                                           neighbour)}
 
 
-def measure(disturbance):
+def measure(disturbance, model_of, turns):
     import torch
     torch.set_num_threads(1)
-    model, x = build(torch)
+    model, step = model_of(torch)
+    rest = RESTS.get(disturbance, contextlib.nullcontext)
 
     def turn(around):
         with around, torch.inference_mode():
             for n in range(STEPS // 2 + STEPS):
                 if n == STEPS // 2:
                     begin = time.perf_counter()
-                model(x)
+                step()
             return (time.perf_counter() - begin) / STEPS
 
     if disturbance is layers:
         layers.events = switch_layers(0)
+    if disturbance is events:
+        for _ in range(20 * STEPS):
+            turn(contextlib.nullcontext())
+        events.code = all_code()
     pairs = []
-    for n in range(TURNS):
+    for n in range(turns):
         if n % 2:
-            plain, disturbed = turn(contextlib.nullcontext()), turn(disturbance())
+            plain, disturbed = turn(rest()), turn(disturbance())
         else:
-            disturbed, plain = turn(disturbance()), turn(contextlib.nullcontext())
+            disturbed, plain = turn(disturbance()), turn(rest())
         pairs.append((plain, disturbed))
     json.dump({"pairs": pairs, "events": 2 * sum(1 for _ in model.modules())}, sys.stdout)
 
 
+RECORDED = {"layers": ["--cpu", "off", "--no-memory", "--no-gpu", "--max-overhead", "100"],
+            "events": ["--no-gpu"], "recorder": ["--no-gpu"]}
+
+
 def run(args, folder):
     """What was measured, and what the account says where there is one."""
-    program = [os.path.abspath(__file__), "--inside", args.what]
+    program = [os.path.abspath(__file__), "--inside", "--model", args.model, "--turns",
+               str(args.turns), args.what]
     command, report = [args.python, *program], os.path.join(folder, "r.json")
-    if args.what == "layers":
-        command = [args.bin, "run", "--quiet", "--cpu", "off", "--no-memory", "--max-overhead",
-                   "100", "--report", report, "--trace", os.path.join(folder, "t.isc"), "--python",
-                   args.python, *program]
+    if args.what in RECORDED:
+        command = [args.bin, "run", "--quiet", *RECORDED[args.what], "--report", report, "--trace",
+                   os.path.join(folder, "t.isc"), "--python", args.python, *program]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True)
-    if args.what != "layers":
+    if args.what not in RECORDED:
         return json.loads(done.stdout), None
     with open(report, encoding="utf-8") as file:
         return json.loads(done.stdout), json.load(file)["trust"]["overhead_share"]
@@ -148,12 +230,14 @@ def run(args, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=DISTURBANCES)
+    parser.add_argument("--model", choices=MODELS, default="small")
+    parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--bin", default=os.environ.get("INFERSCOPE_BIN", "inferscope"))
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:
-        return measure(DISTURBANCES[args.what])
+        return measure(DISTURBANCES[args.what], MODELS[args.model], args.turns)
     with tempfile.TemporaryDirectory() as folder:
         told, account = run(args, folder)
     ratio, low, high = paired.summarize(told["pairs"])
@@ -162,6 +246,8 @@ def main():
     if args.what == "layers":
         print("a begin or an end: %.0f ns, of %d a step; the account, of the whole run: %.4f"
               % (1e3 * (ratio - 1) * step_us / told["events"], told["events"], account))
+    elif account is not None:
+        print("the account, of the whole run: %.4f" % account)
     if args.what == "interrupts":
         print("each of %d a second: %.0f us" % (INTERRUPTS_HZ, 1e6 * (ratio - 1) / INTERRUPTS_HZ))
     if args.what == "neighbour":

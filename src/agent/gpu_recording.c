@@ -337,7 +337,8 @@ static void let_go_for_tool(void)
 	flush_until(end_of_patience());
 }
 
-static bool let_go_for_budget(void)
+/* CUPTI is wanted by nobody else: we may leave it once all that was started is fetched. */
+static bool let_go_of_all(void)
 {
 	gpu_callbacks_rest();
 	atomic_store(&changes, false);
@@ -351,10 +352,10 @@ static void let_go(enum gpu_pause_reason reason, const char *text)
 
 	begin_to_ignore();
 	gpu_activity_stop();
-	if (reason == GPU_PAUSE_BUDGET)
-		may_leave = let_go_for_budget();
-	else
+	if (reason == GPU_PAUSE_TOOL)
 		let_go_for_tool();
+	else
+		may_leave = let_go_of_all();
 	if (atomic_compare_exchange_strong(&phase, &on, GPU_PAUSED))
 		say(GPU_STATE_PAUSED, text);
 	if (may_leave)

@@ -47,8 +47,9 @@ void gpu_end(void);
  * one who asks first gives the text.
  */
 enum gpu_pause_reason {
-	GPU_PAUSE_TOOL = 1u << 0,   /* another tool in this process wants CUPTI */
-	GPU_PAUSE_BUDGET = 1u << 1, /* the overhead budget is spent */
+	GPU_PAUSE_TOOL = 1u << 0,    /* another tool in this process wants CUPTI */
+	GPU_PAUSE_BUDGET = 1u << 1,  /* the overhead budget is spent */
+	GPU_PAUSE_PROGRAM = 1u << 2, /* the program asks for it */
 };
 
 void gpu_pause(enum gpu_pause_reason reason, const char *text);

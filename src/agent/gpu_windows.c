@@ -7,7 +7,7 @@
  * while a program imports its libraries must not be missing when its model runs.  When that is
  * empty, the GPU is recorded in windows: off while the bucket fills, on until it is empty.
  *
- * Both buckets fill while the process works, that is by its CPU time and its device's: between two
+ * Both buckets fill while the process works, that is by its CPU time or its device's: between two
  * requests a service would earn what each of them then pays for.
  *
  * Not so in a program that replays CUDA graphs: with CUPTI 12.9 and 13.0 switching
@@ -71,7 +71,9 @@ static void look_at_work(uint64_t now_ns)
 		/* In a pause it is as busy as it was for what the CPU does. */
 		if (gpu_is_on())
 			device_per_cpu = device / cpu;
-		budget_set_worked(cpu * (1 + device_per_cpu) / (double)(now_ns - turned_ns));
+		/* What both do at once counts once: how much that is nobody knows. */
+		budget_set_worked(cpu * (device_per_cpu > 1 ? device_per_cpu : 1) /
+				  (double)(now_ns - turned_ns));
 	}
 	turned_ns = now_ns;
 	turned_cpu_ns = now_cpu_ns;

@@ -273,7 +273,7 @@ static PyObject *pause_gpu(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	gpu_pause(GPU_PAUSE_TOOL, "the program switched its GPU recording off");
+	gpu_pause(GPU_PAUSE_PROGRAM, "the program switched its GPU recording off");
 	return py_new_ref(py.None);
 }
 
@@ -281,7 +281,7 @@ static PyObject *resume_gpu(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
-	gpu_resume(GPU_PAUSE_TOOL);
+	gpu_resume(GPU_PAUSE_PROGRAM);
 	return py_new_ref(py.None);
 }
 

@@ -31,7 +31,8 @@
  * the locks on its memory that the kernel takes for us.  bench/workloads/asyncio_echo.py, looked
  * at from another CPU and not, in turns, in one process: 4 to 10 us of CPU time.
  */
-#define LOOK_NS 8000u
+#define LOOK_NS 2000u
+#define LINE_NS 50u
 
 #define FAULT_NS 120u /* a program that does nothing but fault, events on and off in turns: 8 % */
 
@@ -91,10 +92,17 @@ static double beside_us(const struct drain *d, double at_a_time, double passed_n
 	return at_a_time > 1 ? lost_ns / at_a_time : lost_ns * at_a_time;
 }
 
+static double looks_ns(const struct drain *d, const struct drain_process *p, double passed_ns)
+{
+	double looks = at_once(p->looks, d->area->header->sample_hz, passed_ns);
+
+	return looks ? looks * (LOOK_NS + LINE_NS * (double)p->lines / (double)p->looks) : 0;
+}
+
 /* What it lost in the window that is over: CPU time of its own, and while it waited. */
 static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 {
-	double ns = LOOK_NS * at_once(p->looks, d->area->header->sample_hz, passed_ns);
+	double ns = looks_ns(d, p, passed_ns);
 	double at_a_time = (double)p->runnable_ns / passed_ns;
 	double waited = p->blamed_ns / (at_a_time > 1 ? at_a_time : 1);
 	double ours = d->costs.own * passed_ns;
@@ -115,7 +123,7 @@ static void settle(struct drain *d, struct drain_process *p, double passed_ns)
 	if (p->ran_ns)
 		ns *= 1 + (double)p->queued_ns / (double)p->ran_ns;
 	p->outside_ns += (uint64_t)(ns + (waited < ours ? waited : ours));
-	p->looks = p->interrupts = p->faults = p->turns = p->runnable_ns = 0;
+	p->looks = p->lines = p->interrupts = p->faults = p->turns = p->runnable_ns = 0;
 	p->blamed_ns = 0;
 }
 
@@ -223,12 +231,15 @@ static struct drain_process *find(struct drain *d, uint32_t id)
 	return NULL;
 }
 
-void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s)
+void drain_costs_looks(struct drain *d, const struct sampler_look *l)
 {
-	struct drain_process *p = sample_state(s) == SAMPLE_RUNNING ? find(d, process) : NULL;
+	bool runs = sample_state(&l->sample) == SAMPLE_RUNNING;
+	struct drain_process *p = runs ? find(d, l->process) : NULL;
 
-	if (p)
-		p->looks += s->count;
+	if (!p)
+		return;
+	p->looks += l->sample.count;
+	p->lines += l->lines;
 }
 
 void drain_costs_interrupts(struct drain *d, uint32_t process, uint64_t count)

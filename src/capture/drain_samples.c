@@ -175,7 +175,7 @@ static int write_look(struct drain *d, const struct sampler_look *l, struct err 
 	if (!s)
 		return -1;
 	sample.thread = s->entry.id;
-	drain_costs_looks(d, l->process, &sample);
+	drain_costs_looks(d, l);
 	return trace_write_sample(d->writer, l->process, &sample, err);
 }
 

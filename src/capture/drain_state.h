@@ -35,7 +35,8 @@ struct drain_process {
 	uint64_t ran_ns, queued_ns; /* its threads, of late: see drain_times.c */
 	uint64_t outside_ns;        /* what recording has cost it: see drain_costs.c; */
 	uint64_t outside_before_ns; /* at the beginning of the window, */
-	uint64_t looks, interrupts; /* and since then, */
+	uint64_t looks, lines;      /* and since then, with what they read; */
+	uint64_t interrupts;        /* likewise, */
 	uint64_t faults, turns;     /* likewise */
 	double blamed_ns;           /* its threads waited for us, together, */
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
@@ -162,7 +163,7 @@ void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed
 
 /* A thread of the process (its id in the trace) was looked at; was interrupted for a sample; had
  * page faults that were counted; lost or got a CPU while it was watched. */
-void drain_costs_looks(struct drain *d, uint32_t process, const struct sample *s);
+void drain_costs_looks(struct drain *d, const struct sampler_look *l);
 void drain_costs_interrupts(struct drain *d, uint32_t process, uint64_t count);
 void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count);
 void drain_costs_turns(struct drain *d, uint32_t process, uint64_t count);

@@ -18,7 +18,7 @@
 #include "capture/py_reader.h"
 
 #define APART_BYTES 256u /* with the first of its values */
-#define APART_AGE_MAX 64u
+#define APART_AGE_MAX 8u
 #define BETWEEN_MAX 64u /* in a row */
 #define MISSES_MAX 16u  /* looks for a generator where none was found */
 
@@ -29,11 +29,22 @@ bool apart_add(struct chunk_look *k)
 	struct py_reader *r = k->reader;
 
 	for (r->apart_count = 0; r->apart_count < t->apart_count; r->apart_count++) {
-		if (!look_add_piece(r, &r->apart[r->apart_count], t->apart[r->apart_count],
-				    APART_BYTES))
+		const struct py_apart *a = &t->apart[r->apart_count];
+
+		if (!look_add_piece(r, &r->apart[r->apart_count], a->at,
+				    a->entry ? frame_bytes(k->layout) : APART_BYTES))
 			return false;
 	}
 	return true;
+}
+
+bool apart_has_generators(const struct py_thread *t)
+{
+	for (unsigned i = 0; i < t->apart_count; i++) {
+		if (!t->apart[i].entry)
+			return true;
+	}
+	return false;
 }
 
 /* Forgets what has not been of use for a while. */
@@ -42,10 +53,10 @@ void apart_fade(struct py_thread *t)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < t->apart_count; i++) {
-		if (t->apart_age[i] >= APART_AGE_MAX)
+		if (t->apart[i].age >= APART_AGE_MAX)
 			continue;
 		t->apart[n] = t->apart[i];
-		t->apart_age[n++] = (uint8_t)(t->apart_age[i] + 1);
+		t->apart[n++].age++;
 	}
 	t->apart_count = n;
 }
@@ -57,26 +68,41 @@ static bool find_copied(const struct chunk_look *k, uint64_t at, struct step *ou
 	for (unsigned i = 0; i < r->apart_count; i++) {
 		if (r->apart[i].at == at) {
 			*out = (struct step){ at, r->apart[i].copy, r->apart[i].bytes };
-			k->thread->apart_age[i] = 0;
+			k->thread->apart[i].age = 0;
 			return true;
 		}
 	}
 	return false;
 }
 
-static void learn(struct chunk_look *k, uint64_t at)
+/* A generator's, whatever it is doing by now. */
+static bool is_generator(const struct chunk_look *k, const struct step *s)
+{
+	const struct py_layout *l = k->layout;
+
+	return (!l->owner || s->copy[l->owner] == PY_OWNED_BY_GENERATOR) &&
+	       look_frame_size(k, frame_code(l, s->copy));
+}
+
+/* Links of frames that were left lead to whatever lies there by now: only what is a frame counts.
+ */
+static void learn(struct chunk_look *k, const struct step *s)
 {
 	struct py_thread *t = k->thread;
+	bool entry = frame_is_entry(k->layout, s->copy);
 
+	if (!entry && !is_generator(k, s))
+		return;
 	for (unsigned i = 0; i < t->apart_count; i++) {
-		if (t->apart[i] == at)
+		if (t->apart[i].at == s->at)
 			return;
 	}
 	if (t->apart_count == PY_THREAD_APART)
 		return;
-	t->apart[t->apart_count] = at;
-	t->apart_age[t->apart_count++] = 0;
-	k->learnt = true;
+	t->apart[t->apart_count++] = (struct py_apart){ .at = s->at, .entry = entry };
+	/* As long as C code has not returned, its frame stays what it was: no need to look again.
+	 */
+	k->learnt |= !entry;
 }
 
 static bool read_alone(struct chunk_look *k, uint64_t at, struct step *out)
@@ -94,7 +120,7 @@ static bool find(struct chunk_look *k, uint64_t at, struct step *out)
 		return true;
 	if (!read_alone(k, at, out))
 		return false;
-	learn(k, at);
+	learn(k, out);
 	return true;
 }
 
@@ -126,15 +152,6 @@ static void push_outermost_first(struct chunk_look *k, const struct step *found,
 {
 	while (count-- > 0)
 		look_push(k, &found[count]);
-}
-
-/* A generator's, whatever it is doing by now. */
-static bool is_generator(const struct chunk_look *k, const struct step *s)
-{
-	const struct py_layout *l = k->layout;
-
-	return (!l->owner || s->copy[l->owner] == PY_OWNED_BY_GENERATOR) &&
-	       look_frame_size(k, frame_code(l, s->copy));
 }
 
 /*

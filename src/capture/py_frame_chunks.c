@@ -26,6 +26,7 @@
 
 #define CHUNK_BYTES_MAX (64u << 10) /* of one chunk; CPython makes them of 16 kB */
 #define CHUNK_SLACK 2048u           /* frames that may be pushed before we read */
+#define AGAIN_BYTES 1024u           /* on either side of where it was filled to */
 #define REACH_FADES 64u             /* a stack that was deep once is expected for so many looks */
 #define PAUSE_PIECES 4u             /* read for the time that it takes: two microseconds */
 #define FRAME_WORDS_MAX 4096u
@@ -201,9 +202,23 @@ static void take_top(struct chunk_look *k, const struct top_answer *a)
 		learn_cframe(t, a->cframe);
 }
 
+/* The newest frames of the newest chunk: is there still what was there before? */
+static bool add_again(const struct chunk_look *k)
+{
+	const struct py_thread *t = k->thread;
+	struct py_reader *r = k->reader;
+	uint64_t from = r->chunks[0].at, to = from + r->chunks[0].bytes;
+
+	if (t->chunk_top > from + AGAIN_BYTES)
+		from = t->chunk_top - AGAIN_BYTES;
+	if (t->chunk_top + AGAIN_BYTES < to)
+		to = t->chunk_top + AGAIN_BYTES;
+	return from >= to || look_add_piece(r, &r->again, from, to - from);
+}
+
 /*
- * The one system call.  Of a thread that is known to have frames apart, the newest is asked for
- * after a pause, so that it is not found where it waits for what was read before.
+ * The one system call.  Of a thread that is known to have frames of generators, the newest is asked
+ * for after a pause, so that it is not found where it waits for what was read before.
  */
 static int copy_all(struct chunk_look *k)
 {
@@ -211,6 +226,7 @@ static int copy_all(struct chunk_look *k)
 	struct py_reader *r = k->reader;
 	struct top_answer answer = { 0 };
 	uint64_t unused[PAUSE_PIECES];
+	bool generators = apart_has_generators(t);
 
 	r->used = 0;
 	r->chunk_count = r->apart_count = 0;
@@ -220,12 +236,12 @@ static int copy_all(struct chunk_look *k)
 	k->alone = 0;
 	remote_clear(&r->remote);
 	add_chunks(k);
-	for (unsigned i = 0; t->apart_count && i < PAUSE_PIECES; i++)
+	for (unsigned i = 0; generators && i < PAUSE_PIECES; i++)
 		remote_add(&r->remote, &unused[i], t->chunk, sizeof(unused[i]));
 	add_top(k, &answer);
-	if (!apart_add(k) || (t->apart_count && r->chunk_count &&
-			      !look_add_piece(r, &r->again, r->chunks[0].at, r->chunks[0].bytes)))
+	if (!apart_add(k) || (generators && r->chunk_count && !add_again(k)))
 		return -1;
+	k->lines += r->remote.lines;
 	if (remote_read(&r->remote, &k->process->memory))
 		return -1;
 	take_top(k, &answer);
@@ -443,6 +459,7 @@ int frame_chunks_read(struct py_reader *r, const struct py_process *p, struct py
 	/* Once more with what it has taught, but only once: that is another moment. */
 	if (look(&k) || (k.learnt && look(&k)))
 		return -1;
+	out->lines = k.lines;
 	apart_fade(t);
 	if (!k.certain && r->step_count) /* what it called lies apart, or is another one's by now */
 		forget(&k, r->steps[r->step_count - 1].copy);

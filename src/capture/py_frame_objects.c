@@ -35,6 +35,7 @@ struct object_look {
 	const uint8_t *copies[PY_THREAD_APART]; /* of the frames that were met */
 	uint64_t newest;
 	unsigned alone; /* frames that were read by themselves */
+	size_t lines;   /* see struct py_stack */
 	unsigned count;
 	struct py_frame frames[OBJECT_STEPS];
 	uint64_t at[OBJECT_STEPS];
@@ -158,6 +159,7 @@ static int copy_all(struct object_look *k)
 	remote_add(remote, &k->newest, k->thread->state + k->layout->frame, sizeof(k->newest));
 	if (!add_frames(k, true) || !add_frames(k, false))
 		return -1;
+	k->lines += remote->lines;
 	return remote_read(remote, &k->process->memory);
 }
 
@@ -445,6 +447,7 @@ int frame_objects_read(struct py_reader *r, const struct py_process *p, struct p
 		if (copy_all(&k))
 			return -1;
 	}
+	out->lines = k.lines;
 	if (!k.newest)
 		return 0;
 	note_owners(&k);

@@ -130,6 +130,7 @@ struct chunk_look {
 	bool cut;      /* outer frames are missing */
 	bool learnt;   /* of frames apart that were not copied with the others */
 	unsigned alone;
+	size_t lines; /* see struct py_stack */
 };
 
 /* Has called no Python function of which it knows; one that has called C code runs. */
@@ -148,6 +149,7 @@ void look_push(struct chunk_look *k, const struct step *s);
 
 /* Those in no chunk; see py_frame_apart.c. */
 bool apart_add(struct chunk_look *k);
+bool apart_has_generators(const struct py_thread *t); /* or had, at one of its latest looks */
 bool apart_link(struct chunk_look *k, uint64_t from, uint64_t to, bool in_use);
 
 /* The frame in a chunk that this link of another one leads to, over those apart; 0: none. */

@@ -164,6 +164,7 @@ int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thr
 {
 	out->count = 0;
 	out->unstable = out->cut = false;
+	out->lines = 0;
 	r->used = 0;
 	if (!t->top)
 		return 0;

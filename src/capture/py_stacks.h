@@ -43,6 +43,7 @@ struct py_stack {
 	size_t count;
 	bool unstable;                           /* frames[0], or who called it, may be wrong */
 	bool cut;                                /* there are more */
+	size_t lines;                            /* struct remote's: that were read for it */
 	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
 };
 
@@ -52,6 +53,13 @@ struct py_met {
 	uint64_t code, back; /* at the last look, if it ran */
 	uint8_t age;         /* looks since it was met */
 	bool shared;         /* the function that had it last has others, too */
+};
+
+/* A frame that lies in no chunk (3.11 and later). */
+struct py_apart {
+	uint64_t at;
+	uint8_t age; /* looks that had no use for it */
+	bool entry;  /* of C code: nothing of it is read but its head */
 };
 
 /* A thread state, and what its last looks have taught. */
@@ -67,8 +75,8 @@ struct py_thread {
 	bool has_gil;
 	/* Where frames lay that are in no chunk, and what has held the newest frame. */
 	unsigned apart_count, cframe_count;
-	uint64_t apart[PY_THREAD_APART], cframes[PY_THREAD_CFRAMES];
-	uint8_t apart_age[PY_THREAD_APART]; /* looks that had no use for it */
+	struct py_apart apart[PY_THREAD_APART];
+	uint64_t cframes[PY_THREAD_CFRAMES];
 	/* 3.8 to 3.10, in the order of their addresses. */
 	unsigned met_count;
 	struct py_met met[PY_THREAD_APART];

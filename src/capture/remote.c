@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#define LINE_BYTES 64u
+
 bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes)
 {
 	if (r->count == REMOTE_PIECES_MAX)
@@ -9,6 +11,7 @@ bool remote_add(struct remote *r, void *to, uint64_t from, size_t bytes)
 	r->local[r->count] = (struct iovec){ to, bytes };
 	r->from[r->count++] = (struct iovec){ (void *)(uintptr_t)from, bytes };
 	r->bytes += bytes;
+	r->lines += (bytes + LINE_BYTES - 1) / LINE_BYTES;
 	return true;
 }
 

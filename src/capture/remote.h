@@ -26,13 +26,14 @@ struct remote_memory {
 struct remote {
 	unsigned count;
 	size_t bytes; /* of all */
+	size_t lines; /* of the cache, about: what its owner's CPU has to fetch again */
 	struct iovec local[REMOTE_PIECES_MAX], from[REMOTE_PIECES_MAX];
 };
 
 static inline void remote_clear(struct remote *r)
 {
 	r->count = 0;
-	r->bytes = 0;
+	r->bytes = r->lines = 0;
 }
 
 /* False: there is no room. */

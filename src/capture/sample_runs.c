@@ -15,16 +15,18 @@ static void hand_over(struct sample_run *r, struct sampler_taken *out, uint64_t 
 
 	if (grown) {
 		out->looks = grown;
-		grown[out->look_count++] = (struct sampler_look){ r->process, r->tid, r->run };
+		grown[out->look_count++] =
+			(struct sampler_look){ r->process, r->tid, r->run, r->lines };
 		r->told = true;
 	} else {
 		*dropped += r->run.count;
 	}
 	r->run.count = 0;
+	r->lines = 0;
 }
 
 void sample_run_add(struct sample_run *r, struct sampler_taken *out, const struct sample *look,
-		    uint64_t *dropped)
+		    size_t lines, uint64_t *dropped)
 {
 	struct sample *run = &r->run;
 
@@ -34,6 +36,7 @@ void sample_run_add(struct sample_run *r, struct sampler_taken *out, const struc
 	if (!run->count)
 		*run = *look;
 	run->count++;
+	r->lines += lines;
 	run->last_ns = look->first_ns;
 }
 

@@ -15,11 +15,13 @@ struct sample_run {
 	uint32_t process, tid;
 	bool told;         /* something of it was handed over */
 	struct sample run; /* count 0: none */
+	uint64_t lines;    /* see struct sampler_look */
 };
 
-/* Another look.  What finds no room in `out` is counted in *dropped, here and below. */
+/* Another look, and how many lines it has read.  What finds no room in `out` is counted in
+ * *dropped, here and below. */
 void sample_run_add(struct sample_run *r, struct sampler_taken *out, const struct sample *look,
-		    uint64_t *dropped);
+		    size_t lines, uint64_t *dropped);
 
 /* The thread is gone. */
 void sample_run_end(struct sample_run *r, struct sampler_taken *out, int64_t now_ns,

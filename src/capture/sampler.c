@@ -161,13 +161,13 @@ static void define(void *context, uint8_t kind, uint32_t id, const void *payload
 }
 
 static void add_look(struct sampler *s, struct watched *w, uint32_t stack, uint32_t flags,
-		     uint64_t lock, int64_t now_ns)
+		     uint64_t lock, int64_t now_ns, size_t lines)
 {
 	const struct sample look = {
 		.stack = stack, .flags = flags, .lock = lock, .first_ns = now_ns, .last_ns = now_ns
 	};
 
-	sample_run_add(&w->looks, &s->out, &look, &s->totals.dropped);
+	sample_run_add(&w->looks, &s->out, &look, lines, &s->totals.dropped);
 }
 
 /*
@@ -231,16 +231,18 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	struct thread_state doing = thread_watch_state(&w->watch, t->gil);
 	int64_t now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
 	int tries = 0, rc;
+	size_t lines = 0;
 
 	s->totals.looks++;
 	s->totals.hidden += w->watch.refused;
 	if (waits_on(t, thread, w, &doing)) {
-		add_look(s, w, w->looks.run.stack, w->looks.run.flags, doing.lock, now_ns);
+		add_look(s, w, w->looks.run.stack, w->looks.run.flags, doing.lock, now_ns, 0);
 		return;
 	}
-	do
+	do {
 		rc = read_stack(s, t, thread, &now_ns, &stack);
-	while (rc && ++tries < TRIES);
+		lines += s->stack.lines;
+	} while (rc && ++tries < TRIES);
 	/* We were kept from running: this was now, or then, or in between. */
 	if (!answers(t) || (!t->python.memory.window &&
 			    (int64_t)stamp_monotonic() - s->origin_ns - now_ns > LATE_NS))
@@ -257,7 +259,7 @@ static void look_at(struct sampler *s, struct target *t, struct py_thread *threa
 	if (!stack && !w->looks.told && !w->looks.run.count)
 		return;
 	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
-	add_look(s, w, stack, flags, doing.lock, now_ns);
+	add_look(s, w, stack, flags, doing.lock, now_ns, lines);
 }
 
 /* Mostly in the same place as last time. */

@@ -45,6 +45,7 @@ struct sampler_look {
 	uint32_t process;
 	uint32_t tid;
 	struct sample sample;
+	uint64_t lines; /* of its memory, that were read for all of these: struct remote's */
 };
 
 /* A definition; its payload follows it, and then the next one. */

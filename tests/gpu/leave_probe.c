@@ -1,4 +1,8 @@
-/* What leave_probe.py does with CUPTI: a library for ctypes.  Functions return CUPTI's results. */
+/*
+ * What leave_probe.py does with CUPTI: a library for ctypes.  Functions return CUPTI's results.
+ * As CUDA_INJECTION64_PATH it is CUPTI alone, to compare with: activities, thrown away
+ * (overhead.py).
+ */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +13,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define BUFFER_BYTES ((size_t)512 << 10)
 
+EXPORT int InitializeInjection(void);
 EXPORT int probe_open(const char *path);
 EXPORT int probe_subscribe(void);
 EXPORT int probe_unsubscribe(void);
@@ -156,4 +161,11 @@ int probe_answer(void)
 long probe_buffers(void)
 {
 	return atomic_load(&buffers);
+}
+
+int InitializeInjection(void)
+{
+	const char *path = getenv("PROBE_CUPTI");
+
+	return path && !probe_open(path) && !probe_record(1);
 }

@@ -21,10 +21,13 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
+import cupti_versions
 import kit
+import leave_probe
 
 sys.path.insert(0, os.path.join(kit.ROOT, "bench"))
 import paired  # noqa: E402
@@ -34,7 +37,7 @@ BASE = "off"
 CORE = str(max(os.sched_getaffinity(0)))
 
 Workload = collections.namedtuple("Workload", "name command goals needs")
-Ended = collections.namedtuple("Ended", "seconds bytes")
+Ended = collections.namedtuple("Ended", "seconds bytes account")
 
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
@@ -47,11 +50,23 @@ WORKLOADS = [
 class Variant:
     """How a workload is started, and what it leaves.  profiler: options of under_profiler.py."""
 
-    def __init__(self, name, options=None, profiler=None):
+    def __init__(self, name, options=None, profiler=None, environment=lambda folder: {}):
         self.name, self.options, self.profiler = name, options, profiler
+        self.environment = environment  # of the folder that it runs in
 
     def product(self, folder):
         return os.path.join(folder, self.name + (".chrome.json" if self.profiler else ".isc"))
+
+    def report(self, folder):
+        return os.path.join(folder, self.name + ".report.json")
+
+    def account(self, folder):
+        """What the recording itself says it cost; None of a process without one."""
+        try:
+            with open(self.report(folder), encoding="utf-8") as file:
+                return json.load(file)["trust"]["overhead_share"]
+        except FileNotFoundError:
+            return None
 
     def arguments(self, command, folder):
         if self.profiler:
@@ -59,15 +74,26 @@ class Variant:
                     "--chrome", self.product(folder)] + self.profiler + command
         if self.options is None:
             return kit.plain(command)
-        return kit.recorded(command, self.product(folder),
-                            os.path.join(folder, self.name + ".report.json"), self.options,
+        return kit.recorded(command, self.product(folder), self.report(folder), self.options,
                             budget=())
 
 
 VARIANTS = [Variant(BASE), Variant("default", [])]
 
+
+
+def cupti_alone(folder):
+    """CUPTI that records the same activities for nobody: what no tool that uses it can avoid."""
+    newest = max(cupti_versions.find().items())[1]
+    return {"CUDA_INJECTION64_PATH": leave_probe.build(folder), "PROBE_CUPTI": newest}
+
+
 # Where it goes: without one part each; what nothing takes away, at a budget next to none.
 PARTS = [
+    Variant("again"),
+    Variant("cupti", environment=cupti_alone),
+    Variant("layers", ["--no-gpu", "--cpu", "off"]),
+    Variant("samples", ["--no-gpu", "--cpu", "sample"]),
     Variant("no_gpu", ["--no-gpu"]),
     Variant("no_cpu", ["--no-cpu"]),
     Variant("no_memory", ["--no-memory"]),
@@ -90,7 +116,8 @@ class Runner:
         self.process = subprocess.Popen(variant.arguments(command, folder), cwd=folder,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log,
-                                        env=kit.environment(WORKLOAD_CORE=CORE),
+                                        env=kit.environment(WORKLOAD_CORE=CORE,
+                                                            **variant.environment(folder)),
                                         start_new_session=True)
         self.pending = b""
 
@@ -128,7 +155,8 @@ class Runner:
         self.process.wait(END_S)
         product = self.variant.product(self.folder)
         return Ended(time.monotonic() - start,
-                     os.path.getsize(product) if os.path.exists(product) else 0)
+                     os.path.getsize(product) if os.path.exists(product) else 0,
+                     self.variant.account(self.folder))
 
     def close(self):
         if self.process.poll() is None:
@@ -186,12 +214,26 @@ def summarize(workload, rounds):
         # What is recorded in windows costs in few turns, which the trimmed mean may leave out.
         yield "# overhead.%s.%s: all turns together %s" % (
             workload.name, name, " ".join("%.4f" % whole(times, name) for times, _ in rounds))
+        accounts = [ends[name].account for _, ends in rounds]
+        if None not in accounts:
+            yield "# overhead.%s.%s: its own account %s" % (
+                workload.name, name, " ".join("%.4f" % (1 + account) for account in accounts))
     for name, ended in rounds[-1][1].items():
         yield "end.%s.%s %.2f s" % (workload.name, name, ended.seconds)
 
 
 def chosen_parts(names):
     return [part for part in PARTS if names == "all" or part.name in names.split(",")]
+
+
+def keep_reports(folder, out):
+    """In one file, those of the latest round."""
+    if out:
+        os.makedirs(out, exist_ok=True)
+        with tarfile.open(os.path.join(out, "overhead.reports.tar.gz"), "w:gz") as archive:
+            for name in sorted(os.listdir(folder)):
+                if name.endswith(".report.json"):
+                    archive.add(os.path.join(folder, name), name)
 
 
 def measure(workload, args):
@@ -201,6 +243,7 @@ def measure(workload, args):
         try:
             rounds.append(play_round(workload, VARIANTS + chosen_parts(args.parts), args.turns,
                                      folder))
+            keep_reports(folder, args.out)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return rounds

@@ -324,7 +324,7 @@ def test_a_variant_that_dies_is_told_with_its_last_words(tmp_path):
 
 def test_overhead_is_reported_with_goal_interval_and_end():
     turns = [{"off": 1.0, "default": 1.01}] * 8
-    ends = {"off": overhead.Ended(0.1, 0), "default": overhead.Ended(0.5, 10_000)}
+    ends = {"off": overhead.Ended(0.1, 0, None), "default": overhead.Ended(0.5, 10_000, 0.031)}
     lines = list(overhead.summarize(overhead.WORKLOADS[0], [(turns, ends)] * 2))
     assert "overhead.gpu_bound.default 1.0100 times <= 1.05" in lines
     assert "end.gpu_bound.default 0.50 s" in lines

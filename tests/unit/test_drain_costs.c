@@ -102,30 +102,34 @@ static void nobody_misses_more_than_it_had(void **state)
 	assert_int_equal(charged_ms(0, 1, 1, 995, 500), 0);
 }
 
-static uint64_t cost_of_looks(enum sample_state s, uint32_t process, uint32_t count, int64_t ran_ms,
-			      int64_t queued_ms)
+static uint64_t cost_of_looks(enum sample_state s, uint32_t process, uint32_t count, unsigned lines,
+			      int64_t ran_ms, int64_t queued_ms)
 {
-	const struct sample sample = { .count = count, .flags = s };
+	const struct sampler_look look = { .process = process,
+					   .sample = { .count = count, .flags = s },
+					   .lines = (uint64_t)count * lines };
 	struct world w;
 	struct drain *d = world_init(&w, SECOND);
 
 	w.process.ran_ns = (uint64_t)ran_ms * MS;
 	w.process.queued_ns = (uint64_t)queued_ms * MS;
-	drain_costs_looks(d, process, &sample);
+	drain_costs_looks(d, &look);
 	return drain_costs_end(d, &w.process);
 }
 
 static void only_threads_that_run_are_disturbed_by_a_look(void **state)
 {
-	uint64_t hundred = cost_of_looks(SAMPLE_RUNNING, 7, 100, 0, 0);
+	uint64_t hundred = cost_of_looks(SAMPLE_RUNNING, 7, 100, 80, 0, 0);
 
 	(void)state;
 	assert_true(hundred > 0);
-	assert_int_equal(cost_of_looks(SAMPLE_LOCK_WAIT, 7, 100, 0, 0), 0);
-	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 8, 100, 0, 0), 0); /* another process */
-	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 200, 0, 0), 2 * hundred);
+	assert_int_equal(cost_of_looks(SAMPLE_LOCK_WAIT, 7, 100, 80, 0, 0), 0);
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 8, 100, 80, 0, 0), 0); /* another process */
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 200, 80, 0, 0), 2 * hundred);
+	/* A deep stack is more to fetch again. */
+	assert_in_range(cost_of_looks(SAMPLE_RUNNING, 7, 100, 240, 0, 0), 2 * hundred, 3 * hundred);
 	/* CPU time that it had to wait for costs it the waiting as well. */
-	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 100, 100, 200), 3 * hundred);
+	assert_int_equal(cost_of_looks(SAMPLE_RUNNING, 7, 100, 80, 100, 200), 3 * hundred);
 }
 
 static void page_faults_that_are_counted_take_longer(void **state)
@@ -168,11 +172,11 @@ static void threads_that_wait_side_by_side_are_one_loss(void **state)
 
 static void threads_that_run_side_by_side_lose_side_by_side(void **state)
 {
-	uint64_t one = cost_of_looks(SAMPLE_RUNNING, 7, 1000, 0, 0);
+	uint64_t one = cost_of_looks(SAMPLE_RUNNING, 7, 1000, 80, 0, 0);
 
 	(void)state;
 	/* The clock goes on: a little more than a second. */
-	assert_in_range(cost_of_looks(SAMPLE_RUNNING, 7, 16000, 0, 0), one, one + one / 4);
+	assert_in_range(cost_of_looks(SAMPLE_RUNNING, 7, 16000, 80, 0, 0), one, one + one / 4);
 }
 
 /* With so many CPUs between workload and recorder, all of them busy. */

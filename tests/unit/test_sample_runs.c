@@ -22,7 +22,7 @@ static void looks_that_find_no_room_are_counted_one_by_one(void **state)
 	for (uint32_t i = 0; i < RUNS * EQUAL; i++) {
 		const struct sample look = { .stack = 1 + i / EQUAL, .first_ns = i };
 
-		sample_run_add(&run, &out, &look, &dropped);
+		sample_run_add(&run, &out, &look, 0, &dropped);
 	}
 	sample_run_end(&run, &out, RUNS, &dropped);
 	assert_int_equal(dropped, 0);
