@@ -6,7 +6,7 @@
  * The GPU has a part for itself (gpu_windows.c); this is the rest, for everything else.
  * Credit that is not used is kept up to a limit, so that a quiet hour does not buy
  * a slow minute; the GPU gets what is beyond it.  Only the time counts in which the process works,
- * by its CPU time and its device's: one that waits for requests is not to pay for the wait with
+ * by its CPU time or its device's: one that waits for requests is not to pay for the wait with
  * each of them.  Events are paid by the lot: an event takes one decrement and one branch, the clock
  * is read at the end of a lot.  What to do when the bucket is overdrawn is for the hooks to know.
  * Where others have the CPUs as well, what recording takes costs the program more than that: the
@@ -31,8 +31,12 @@
  * cores that are shared, interrupts); the rest is kept for what was not.
  */
 #define BUDGET_SHARE_PCT 40u
-#define BUDGET_GPU_PCT 40u /* the GPU's: what its recording costs is measured as a whole */
-#define BUDGET_LOT 256     /* events between two looks at the clock */
+/*
+ * The GPU's.  What is recorded is charged as it was measured; the rest is kept for the 1 to 2
+ * points of a launch-bound program's time that nothing accounts for (tests/gpu/overhead.py).
+ */
+#define BUDGET_GPU_PCT 30u
+#define BUDGET_LOT 256 /* events between two looks at the clock */
 
 /* What an event is taken to cost until it is measured. */
 #define BUDGET_UNKNOWN_PS 200000u

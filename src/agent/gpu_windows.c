@@ -36,7 +36,7 @@
 #define WINDOW_NS 500000000 /* at least so long: many steps of a model */
 /* Of work: what it earns is kept at most, so that a program's start pays for its first window, and
  * waited for at most before the next one.  Few and long ones: to take CUPTI again costs 10 ms. */
-#define KEEP_NS 5000000000u
+#define KEEP_NS 4000000000u
 
 static _Atomic uint64_t counted, counted_nodes, counted_device_ns, spent_ns;
 /* Of the thread that takes the turns, as all below. */

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from gpu_double import doubles, gpu_env, record_gpu  # noqa: F401, the fixtures
+from gpu_double import doubles, gpu_env, record_gpu, torch_profiler  # noqa: F401, the fixtures
 
 PYTHONS = os.environ.get("INFERSCOPE_PYTHONS", sys.executable).split(":")
 NUMBER_OF = {}

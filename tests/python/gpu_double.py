@@ -58,6 +58,19 @@ def record_gpu(inferscope, gpu_env, work):
     return run
 
 
+@pytest.fixture
+def torch_profiler(work):
+    """A torch.autograd.profiler that the program can import, and that does nothing."""
+    profiler = work / "torch" / "autograd" / "profiler.py"
+    profiler.parent.mkdir(parents=True)
+    for package in (profiler.parent, profiler.parent.parent):
+        (package / "__init__.py").write_text("")
+    profiler.write_text("class profile:\n"
+                        "    def __enter__(self): self._prepare_trace()\n"
+                        "    def _prepare_trace(self): pass\n"
+                        "    def __exit__(self, *why): pass\n")
+
+
 def told(trace):
     """What the program printed: one JSON value per line."""
     return [json.loads(line) for line in trace.done.stdout.splitlines()]

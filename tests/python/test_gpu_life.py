@@ -148,16 +148,8 @@ def test_a_program_without_python(inferscope, doubles, gpu_env, work):
     assert [k.correlation for k in trace.kernels + trace.copies] == told(trace)[:4]
 
 
-def test_the_programs_own_profiler_gets_cupti(python, record_gpu, work):
+def test_the_programs_own_profiler_gets_cupti(python, record_gpu, torch_profiler):
     """While torch.profiler runs, CUPTI is free; a wait meanwhile harms nothing."""
-    profiler = work / "torch" / "autograd" / "profiler.py"
-    profiler.parent.mkdir(parents=True)
-    for package in (profiler.parent, profiler.parent.parent):
-        (package / "__init__.py").write_text("")
-    profiler.write_text("class profile:\n"
-                        "    def __enter__(self): self._prepare_trace()\n"
-                        "    def _prepare_trace(self): pass\n"
-                        "    def __exit__(self, *why): pass\n")
     trace = record_gpu(python, """
         import fake_cuda, threading, time
         from torch.autograd.profiler import profile
