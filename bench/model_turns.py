@@ -14,6 +14,7 @@ the same addresses, a few milliseconds apart.
 import argparse
 import contextlib
 import ctypes
+import functools
 import gc
 import json
 import mmap
@@ -88,7 +89,7 @@ def our_tool():
     return next(n for n in range(6) if sys.monitoring.get_tool(n) == "inferscope")
 
 
-def switch_layers(events):
+def switch_global(events):
     """Returns what was on."""
     tool = our_tool()
     before = sys.monitoring.get_events(tool)
@@ -98,11 +99,12 @@ def switch_layers(events):
 
 @contextlib.contextmanager
 def layers():
-    switch_layers(layers.events)
+    switch_global(layers.events)
     yield
-    switch_layers(0)
+    switch_global(0)
 
 
+@functools.lru_cache(maxsize=None)
 def all_code():
     """Of the functions that there are, and of those inside them."""
     found, look_at = set(), [thing.__code__ for thing in gc.get_objects()
@@ -116,28 +118,17 @@ def all_code():
 
 
 @contextlib.contextmanager
-def events():
-    """Here the disturbance is what there is, and rests else: see rest()."""
-    yield
-
-
-@contextlib.contextmanager
-def recorder():
-    yield
-
-
-@contextlib.contextmanager
 def events_rest():
     tool = our_tool()
-    everywhere = switch_layers(0)
-    local = [(code, wanted) for code in events.code
+    everywhere = switch_global(0)
+    local = [(code, wanted) for code in all_code()
              for wanted in [sys.monitoring.get_local_events(tool, code)] if wanted]
     for code, _ in local:
         sys.monitoring.set_local_events(tool, code, 0)
     yield
     for code, wanted in local:
         sys.monitoring.set_local_events(tool, code, wanted)
-    switch_layers(everywhere)
+    switch_global(everywhere)
 
 
 @contextlib.contextmanager
@@ -145,9 +136,6 @@ def recorder_rests():
     os.kill(os.getppid(), signal.SIGSTOP)
     yield
     os.kill(os.getppid(), signal.SIGCONT)
-
-
-RESTS = {events: events_rest, recorder: recorder_rests}
 
 
 @contextlib.contextmanager
@@ -174,15 +162,22 @@ def neighbour():
     busy.wait()
 
 
-DISTURBANCES = {function.__name__: function for function in (layers, events, recorder, interrupts,
-                                                           neighbour)}
+# What is around a turn that is disturbed, and around one that is not.
+nothing = contextlib.nullcontext
+DISTURBANCES = {
+    "layers": (layers, nothing),
+    "events": (nothing, events_rest),
+    "recorder": (nothing, recorder_rests),
+    "interrupts": (interrupts, nothing),
+    "neighbour": (neighbour, nothing),
+}
 
 
-def measure(disturbance, model_of, turns):
+def measure(what, model_of, turns):
     import torch
     torch.set_num_threads(1)
     model, step = model_of(torch)
-    rest = RESTS.get(disturbance, contextlib.nullcontext)
+    disturbance, rest = DISTURBANCES[what]
 
     def turn(around):
         with around, torch.inference_mode():
@@ -192,12 +187,8 @@ def measure(disturbance, model_of, turns):
                 step()
             return (time.perf_counter() - begin) / STEPS
 
-    if disturbance is layers:
-        layers.events = switch_layers(0)
-    if disturbance is events:
-        for _ in range(20 * STEPS):
-            turn(contextlib.nullcontext())
-        events.code = all_code()
+    if what == "layers":
+        layers.events = switch_global(0)
     pairs = []
     for n in range(turns):
         if n % 2:
@@ -237,7 +228,7 @@ def main():
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.inside:
-        return measure(DISTURBANCES[args.what], MODELS[args.model], args.turns)
+        return measure(args.what, MODELS[args.model], args.turns)
     with tempfile.TemporaryDirectory() as folder:
         told, account = run(args, folder)
     ratio, low, high = paired.summarize(told["pairs"])

@@ -4,8 +4,9 @@ Each variant is a process of its own (on_off.py switches the GPU recording withi
 started together and then asked in turn for one block of work each, which they time themselves,
 warm-up excluded: neighbours in time are compared, and one start-up serves many pairs.  Their main
 threads take turns on one core: cores of a machine that is shared differ by more than what is
-looked for.  Blocks are short, for its speed changes within a second.  Fresh processes in every
-round keep the luck of one process (where its memory lies) from becoming the result.
+looked for.  Blocks are short, for its speed changes within a second.  A process has its luck for
+as long as it lives (where its memory lies): two plain ones differ by 2 % on average.  So all are
+compared with the mean of three plain ones, and the interval is that of rounds with fresh processes.
 
     tests/gpu/overhead.py [--parts all|NAME,...] [--rounds N] [--turns N] [--out DIR] [word ...]
 
@@ -33,7 +34,9 @@ sys.path.insert(0, os.path.join(kit.ROOT, "bench"))
 import paired  # noqa: E402
 
 START_S, BLOCK_S, END_S = 120, 60, 120
-BASE = "off"
+PLAIN = ("off", "off2", "off3")
+# Of Student's distribution, two-sided 95 %, by the degrees of freedom.
+STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 CORE = str(max(os.sched_getaffinity(0)))
 
 Workload = collections.namedtuple("Workload", "name command goals needs")
@@ -78,20 +81,24 @@ class Variant:
                             budget=())
 
 
-VARIANTS = [Variant(BASE), Variant("default", [])]
+VARIANTS = [Variant(name) for name in PLAIN] + [Variant("default", [])]
 
 
 
-def cupti_alone(folder):
+def cupti_alone(mode):
     """CUPTI that records the same activities for nobody: what no tool that uses it can avoid."""
-    newest = max(cupti_versions.find().items())[1]
-    return {"CUDA_INJECTION64_PATH": leave_probe.build(folder), "PROBE_CUPTI": newest}
+    def environment(folder):
+        newest = max(cupti_versions.find().items())[1]
+        return {"CUDA_INJECTION64_PATH": leave_probe.build(folder), "PROBE_CUPTI": newest,
+                "PROBE_MODE": mode}
+    return environment
 
 
 # Where it goes: without one part each; what nothing takes away, at a budget next to none.
 PARTS = [
-    Variant("again"),
-    Variant("cupti", environment=cupti_alone),
+    Variant("cupti", environment=cupti_alone("stay")),
+    Variant("cupti_left", environment=cupti_alone("leave")),
+    Variant("injected", environment=cupti_alone("nothing")),
     Variant("layers", ["--no-gpu", "--cpu", "off"]),
     Variant("samples", ["--no-gpu", "--cpu", "sample"]),
     Variant("no_gpu", ["--no-gpu"]),
@@ -192,25 +199,39 @@ def play_round(workload, variants, turns, folder):
             runner.close()
 
 
+def plain(turn):
+    return statistics.fmean(turn[name] for name in PLAIN if name in turn)
+
+
 def whole(times, name):
-    return sum(turn[name] for turn in times) / sum(turn[BASE] for turn in times)
+    return sum(turn[name] for turn in times) / sum(plain(turn) for turn in times)
+
+
+def of_rounds(each):
+    """The mean, and how far off it may be; None: one round does not tell."""
+    if len(each) < 2:
+        return each[0], None
+    wide = STUDENT.get(len(each) - 1, 1.96)
+    return statistics.fmean(each), wide * statistics.stdev(each) / len(each) ** 0.5
 
 
 def summarize(workload, rounds):
     """Lines of the result; rounds = [(times, ends), ...]."""
     turns = [turn for times, _ in rounds for turn in times]
-    names = sorted(name for name in turns[0] if name != BASE)
+    names = sorted(name for name in turns[0] if name != PLAIN[0])
     yield "# %s: %d pairs in %d rounds, one block %.0f ms" % (
         workload.name, len(turns), len(rounds),
-        1e3 * statistics.median(turn[BASE] for turn in turns))
+        1e3 * statistics.median(plain(turn) for turn in turns))
     for name in names:
-        ratio = paired.trimmed([(turn[BASE], turn[name]) for turn in turns])
+        each = [paired.trimmed([(plain(turn), turn[name]) for turn in times]).median
+                for times, _ in rounds]
+        mean, wide = of_rounds(each)
         goal = " <= %s" % workload.goals[name] if name in workload.goals else ""
-        yield "overhead.%s.%s %.4f times%s" % (workload.name, name, ratio.median, goal)
-        each = " ".join("%.4f" % paired.trimmed([(turn[BASE], turn[name]) for turn in times]).median
-                        for times, _ in rounds)
-        yield "# overhead.%s.%s: 95 %% interval %.4f .. %.4f; rounds %s" % (
-            workload.name, name, ratio.low, ratio.high, each)
+        yield "overhead.%s.%s %.4f times%s" % (workload.name, name, mean, goal)
+        yield "# overhead.%s.%s: 95 %% interval %s; rounds %s" % (
+            workload.name, name,
+            "unknown" if wide is None else "%.4f .. %.4f" % (mean - wide, mean + wide),
+            " ".join("%.4f" % ratio for ratio in each))
         # What is recorded in windows costs in few turns, which the trimmed mean may leave out.
         yield "# overhead.%s.%s: all turns together %s" % (
             workload.name, name, " ".join("%.4f" % whole(times, name) for times, _ in rounds))
@@ -281,7 +302,7 @@ def run_workloads(name, workloads, args, measure, summarize):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="of fresh processes")
+    parser.add_argument("--rounds", type=int, default=4, help="of fresh processes")
     parser.add_argument("--turns", type=int, default=60, help="in each round; each gives a pair")
     parser.add_argument("--parts", default="", metavar="NAME,...",
                         help="with parts switched off as well: all, or of %s"

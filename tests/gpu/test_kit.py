@@ -25,7 +25,7 @@ import record_taps  # noqa: E402
 import record_unseen  # noqa: E402
 import truth  # noqa: E402
 
-PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
+PROGRAMS = ["check.py", "overhead.py", "on_off.py", "window_steps.py", "cupti_versions.py", "golden_traces.py",
             "record_examples.py", "record_unseen.py", "record_taps.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
@@ -323,10 +323,16 @@ def test_a_variant_that_dies_is_told_with_its_last_words(tmp_path):
 
 
 def test_overhead_is_reported_with_goal_interval_and_end():
-    turns = [{"off": 1.0, "default": 1.01}] * 8
-    ends = {"off": overhead.Ended(0.1, 0, None), "default": overhead.Ended(0.5, 10_000, 0.031)}
-    lines = list(overhead.summarize(overhead.WORKLOADS[0], [(turns, ends)] * 2))
-    assert "overhead.gpu_bound.default 1.0100 times <= 1.05" in lines
+    ends = {"off": overhead.Ended(0.1, 0, None), "off2": overhead.Ended(0.1, 0, None),
+            "default": overhead.Ended(0.5, 10_000, 0.031)}
+    rounds = [([{"off": 0.9, "off2": 1.1, "default": seconds}] * 8, ends)
+              for seconds in (1.01, 1.03)]
+    lines = list(overhead.summarize(overhead.WORKLOADS[0], rounds))
+    assert "overhead.gpu_bound.default 1.0200 times <= 1.05" in lines
+    assert ("# overhead.gpu_bound.default: 95 % interval 0.8929 .. 1.1471; rounds 1.0100 1.0300"
+            in lines)
+    assert "# overhead.gpu_bound.default: its own account 1.0310 1.0310" in lines
+    assert "overhead.gpu_bound.off2 1.1000 times" in lines
     assert "end.gpu_bound.default 0.50 s" in lines
 
 
