@@ -171,8 +171,8 @@ TOOL = """
 
 
 @pytest.mark.parametrize("cupti, results", [("12.9", [39, 0]), ("13.0", [0, 39])])
-def test_another_tool_gets_cupti_in_a_pause_for_the_budget(python, version, record_gpu, torch_profiler,
-                                                           cupti, results):
+def test_another_tool_gets_cupti_in_a_pause_for_the_budget(python, version, record_gpu,
+                                                           torch_profiler, cupti, results):
     if version < (3, 12):
         pytest.skip("before 3.12, without calls, nobody is told of torch.profiler")
     trace = record_gpu(python, TOOL, options=BUDGET,
