@@ -122,8 +122,12 @@ class Environment:
     def variables(self, row):
         """
         What a row's programs find in their environment.  torch is large: it comes from .venv, for
-        the version of that alone, and no other row sees it (Scalene would use it).
+        the version of that alone, and no other row sees it (Scalene would use it).  With numpy's
+        arrays glibc gives the top of its heap back and takes it again in every round, or never, by
+        where the heap happens to end, a third of the time: that luck is taken out.
         """
+        if "numpy" in ROWS[row]:
+            return {"MALLOC_TOP_PAD_": str(64 << 20)}
         if "torch" not in ROWS[row]:
             return {}
         return {"PYTHONPATH": os.path.join(ROOT, ".venv", "lib", "python" + self.version,

@@ -84,8 +84,7 @@ static bool is_generator(const struct chunk_look *k, const struct step *s)
 	       look_frame_size(k, frame_code(l, s->copy));
 }
 
-/* Links of frames that were left lead to whatever lies there by now: only what is a frame counts.
- */
+/* Frames that were left link to whatever lies there by now: only what is a frame is learnt. */
 static void learn(struct chunk_look *k, const struct step *s)
 {
 	struct py_thread *t = k->thread;
@@ -100,8 +99,7 @@ static void learn(struct chunk_look *k, const struct step *s)
 	if (t->apart_count == PY_THREAD_APART)
 		return;
 	t->apart[t->apart_count++] = (struct py_apart){ .at = s->at, .entry = entry };
-	/* As long as C code has not returned, its frame stays what it was: no need to look again.
-	 */
+	/* That of C code stays what it was until the code returns: no need to look again. */
 	k->learnt |= !entry;
 }
 
