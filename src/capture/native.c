@@ -15,7 +15,7 @@
 
 #define NATIVE_HZ 250u     /* of CPU time, where that costs no more than */
 #define BUDGET_PARTS 16u   /* one part of so many of the overhead budget, */
-#define MAY_COST_PPM 3125u /* or that much where there is none */
+#define MAY_COST_PPM 3125u /* or that much for threads that change often where there is none */
 #define NATIVE_HZ_LEAST 20u
 #define COLD_TIMES 4u      /* see native_interrupt_ns() */
 #define ABSENCE_NS 1000000 /* shorter ones are not told */
@@ -70,13 +70,13 @@ struct native {
 
 static void choose_rate(struct native *n, uint32_t budget_ppm)
 {
-	uint32_t may_cost_ppm =
-		budget_ppm == SHM_NO_BUDGET ? MAY_COST_PPM : budget_ppm / BUDGET_PARTS;
+	bool bounded = budget_ppm != SHM_NO_BUDGET;
+	uint32_t may_cost_ppm = bounded ? budget_ppm / BUDGET_PARTS : MAY_COST_PPM;
 
 	n->may_cost_ppm = may_cost_ppm;
 	n->interrupt_ns = perf_events_cost_ns();
 	n->hz = NATIVE_HZ;
-	if ((uint64_t)native_interrupt_ns(n) * NATIVE_HZ > may_cost_ppm * 1000ull)
+	if (bounded && (uint64_t)native_interrupt_ns(n) * NATIVE_HZ > may_cost_ppm * 1000ull)
 		n->hz = may_cost_ppm * 1000u / native_interrupt_ns(n);
 	if (n->hz < NATIVE_HZ_LEAST)
 		n->hz = NATIVE_HZ_LEAST;

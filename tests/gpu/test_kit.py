@@ -25,9 +25,8 @@ import record_taps  # noqa: E402
 import record_unseen  # noqa: E402
 import truth  # noqa: E402
 
-PROGRAMS = ["check.py", "overhead.py", "on_off.py", "window_steps.py", "cupti_versions.py",
-            "golden_traces.py", "record_examples.py", "record_unseen.py", "record_taps.py",
-            "under_profiler.py"]
+PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
+            "record_examples.py", "record_unseen.py", "record_taps.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 

@@ -72,6 +72,10 @@ def main():
     if args.inside:
         sys.path.insert(0, os.path.dirname(kit.script("gpt2_decode.py")))
         return inside(args)
+    problem = kit.obstacle()
+    if problem:
+        print("window_steps: SKIP, %s" % problem)
+        return kit.NOTHING
     with tempfile.TemporaryDirectory() as folder:
         command = [os.path.abspath(__file__), "--inside", "--windows", str(args.windows),
                    "--steps", str(args.steps)]
