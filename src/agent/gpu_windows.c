@@ -25,8 +25,7 @@
 /*
  * CUPTI and us together, for a launch from Python and what the device does for it: 17 % of the 19
  * us between two launches of GPT-2 on an H200, by processes that take turns (tests/gpu/overhead.py
- * --parts).  Switched on and off in one process it is half of that (on_off.py), for what CUPTI
- * leaves behind slows down both.
+ * --parts).
  */
 #define ACTIVITY_NS 3200u
 
