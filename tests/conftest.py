@@ -1,6 +1,7 @@
 """Runs the real program, in an empty directory and without the developer's own settings."""
 
 import os
+import signal
 import subprocess
 
 import pytest
@@ -12,6 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started by a shell with &
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for hooks in lanes, run_again:
         config.pluginmanager.register(hooks)
 

@@ -9,6 +9,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 import lanes
+import time_limit
 
 FIRST = "failed first"  # a property of the report: lanes hand those over to who sums up
 BESIDE_OTHERS = "failed beside others"
@@ -19,12 +20,12 @@ CHANCES = 5  # for these, in one run
 def pytest_runtest_protocol(item, nextitem):
     measures = lanes.measures(item)
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    with lanes.room(item.config, measures):
+    with lanes.room(item.config, measures), time_limit.bounded(item):
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
     failed = [report for report in reports if report.failed]
     if failed and (measures or hasattr(item.config, "workerinput")):
         item._initrequest()
-        with lanes.room(item.config, True):
+        with lanes.room(item.config, True), time_limit.bounded(item):
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
         reports[-1].user_properties.append((FIRST if measures else BESIDE_OTHERS,
                                             first_line(failed[0])))

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -355,6 +356,8 @@ class Terminal:
     def __init__(self, env, folder):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for number in signal.SIGINT, signal.SIGPIPE, signal.SIGTSTP:  # not as pytest has them
+                signal.signal(number, signal.SIG_DFL)
             os.chdir(str(folder))
             os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"],
                       {**env, "PS1": "$ ", "TERM": "dumb", "HISTFILE": ""})
@@ -374,9 +377,10 @@ class Terminal:
         return before
 
     def close(self):
-        self.type("exit\n")
-        os.waitpid(self.pid, 0)
+        """As when its window is closed: whatever still runs there is told to hang up."""
         os.close(self.fd)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
 
 @pytest.fixture
@@ -386,12 +390,23 @@ def terminal(clean_env, work):
     shell.close()
 
 
+def wait_until_stopped(pid):
+    end = time.monotonic() + 30
+    while True:
+        with open("/proc/%d/stat" % pid) as file:
+            if file.read().rpartition(") ")[2][0] == "T":
+                return
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_job_control(terminal, binary, newest, write, read_trace):
     """^Z stops workload and recorder, fg goes on, ^C arrives once."""
     write("""
-        import sys
+        import os, sys
         def step(): pass
         caught = 0
+        print("pid=%d." % os.getpid())
         while True:
             try:
                 print("re" + "ady", flush=True)
@@ -405,11 +420,14 @@ def test_job_control(terminal, binary, newest, write, read_trace):
                 print("caught=%d." % caught)
                 sys.exit(7)
     """)
+    terminal.wait_for("$ ")
     terminal.type("%s run --quiet --trace t.isc --python %s program.py\n"
                   % (binary, newest))
-    terminal.wait_for("ready")
+    pid = int(terminal.wait_for("ready").rpartition("pid=")[2].partition(".")[0])
     terminal.type("\x1a")
     terminal.wait_for("Stopped")
+    terminal.wait_for("$ ")
+    wait_until_stopped(pid)  # until then its read() may still take what is typed for the shell
     terminal.type("echo in''between; fg\n")
     terminal.wait_for("inbetween")
     terminal.wait_for("run --quiet")
