@@ -33,10 +33,12 @@ def package():
     return os.path.join(os.path.dirname(os.path.dirname(binary())), "lib", "inferscope", "python")
 
 
-def obstacle():
-    """Why nothing can be checked here; None: it can."""
+def obstacle(gpu=True):
+    """Why nothing can be checked here, with a GPU or without; None: it can."""
     if not os.access(binary(), os.X_OK):
         return "no program at %s (make stage-gpu)" % binary()
+    if not gpu:
+        return None
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -69,7 +69,7 @@ for each in "$@"; do
 	layers) part layers 400 python3 "$here/check.py" --out "$OUT/layers" --budget 340 layers ;;
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
 	onoff) part onoff 420 python3 "$here/on_off.py" --sizes ;;
-	overhead) part overhead 420 python3 "$here/overhead.py" ;;
+	overhead) part overhead 420 python3 "$here/overhead.py" --rounds 6 gpu launch ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;
 	examples) part examples 580 python3 "$here/record_examples.py" ;;

@@ -336,6 +336,19 @@ def test_overhead_is_reported_with_goal_interval_and_end():
     assert "end.gpu_bound.default 0.50 s" in lines
 
 
+def test_what_we_add_to_cupti_is_reported_where_it_was_measured_alone():
+    ends = {name: overhead.Ended(0.1, 0, None) for name in ("off", "cupti", "gpu")}
+    rounds = [([{"off": 1.0, "cupti": 1.1, "gpu": 1.1 * more}] * 8, ends) for more in (1.04, 1.06)]
+    lines = list(overhead.summarize(overhead.WORKLOADS[1], rounds))
+    assert "overhead.launch_bound.gpu_by_cupti 1.0500 times <= 1.08" in lines
+    assert "# overhead.launch_bound.gpu_by_cupti: 95 % interval 0.9229 .. 1.1771" in lines
+
+
+def test_intervals_get_narrower_with_every_round():
+    widths = [overhead.of_rounds([1.0, 1.02] * pairs)[1] for pairs in range(1, 16)]
+    assert all(narrower < wide for wide, narrower in zip(widths, widths[1:]))
+
+
 def test_on_and_off_are_reported_beside_the_profiler_with_sizes():
     pairs = {"agent": [(1.0, 1.01), (2.0, 2.02)] * 8, "profiler": [(1.0, 1.5)] * 15}
     sizes = {"gpu": 10, "default": 90, "torch_profiler": 1000, "torch_profiler_stacks": 3000}

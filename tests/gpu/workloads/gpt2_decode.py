@@ -15,10 +15,10 @@ from truth import scope
 PROMPT = 32
 
 
-def build(device, layers):
+def build(device, layers, width):
     torch.manual_seed(0)
     with torch.device(device):
-        return GPT2LMHeadModel(GPT2Config(n_layer=layers)).eval()
+        return GPT2LMHeadModel(GPT2Config(n_layer=layers, n_embd=width, n_head=width // 64)).eval()
 
 
 @torch.inference_mode()
@@ -37,12 +37,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768, help="64: bound by Python on a CPU, too")
     parser.add_argument("--tokens", type=int, default=24)
     parser.add_argument("--requests", type=int, default=3)
     parser.add_argument("--serve", action="store_true", help="measure on demand")
     args = parser.parse_args()
 
-    model = build(args.device, args.layers)
+    if args.device == "cpu":
+        torch.set_num_threads(1)
+    model = build(args.device, args.layers, args.width)
     prompt = torch.arange(PROMPT, device=args.device).reshape(1, PROMPT)
     said, logits = request(model, prompt, args.tokens)  # warm-up
 
