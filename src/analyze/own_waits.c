@@ -9,8 +9,8 @@
 #include "timeline/process_position.h"
 
 /*
- * From a thread that notifies to the one that wakes up it takes some tens of microseconds, and as
- * long as others have the CPU; in shorter waits nothing can be told apart.
+ * From a thread that notifies to the one that wakes up it takes some tens of microseconds; in
+ * shorter waits nothing can be told apart.
  */
 #define WAKE_NS 1000000
 #define LEAST_NS (2 * (int64_t)WAKE_NS)
@@ -197,10 +197,31 @@ static void marks_release(struct process_marks *m)
 	track_release(&m->unknown);
 }
 
-/* Might another thread have ended a wait of this one at that time? */
-static bool is_woken(const struct process_marks *m, uint32_t thread, int64_t time_ns)
+/* When a thread was last seen to wait, in a wait of its. */
+static int64_t last_seen(const struct own_waits_sources *from, size_t thread,
+			 const struct piece *wait)
 {
-	int64_t from_ns = time_ns - WAKE_NS - BURST_NS;
+	const struct track *waiting = &from->looks->waiting[thread];
+	int64_t seen_ns = wait->start_ns;
+	size_t next = 0;
+
+	BISECT(next, waiting->count, waiting->items[next].end_ns <= wait->end_ns);
+	if (next < waiting->count && waiting->items[next].start_ns <= wait->end_ns)
+		seen_ns = wait->end_ns - 1000 * (int64_t)waiting->items[next].more;
+	else if (next)
+		seen_ns = waiting->items[next - 1].end_ns;
+	return seen_ns > wait->start_ns ? seen_ns : wait->start_ns;
+}
+
+/*
+ * Might another thread have ended a wait of this one?  Who is woken goes on when it gets a CPU,
+ * which others may have for long: so whoever did something since it was last seen to wait.
+ */
+static bool is_woken(const struct own_waits_sources *from, const struct process_marks *m,
+		     uint32_t thread, const struct piece *wait)
+{
+	int64_t time_ns = wait->end_ns, seen_ns = last_seen(from, thread, wait);
+	int64_t from_ns = (seen_ns < time_ns - WAKE_NS ? seen_ns : time_ns - WAKE_NS) - BURST_NS;
 	size_t at = 0;
 
 	if (track_overlap_ns(&m->unknown, from_ns, time_ns) > 0)
@@ -276,7 +297,7 @@ static int find_waits(struct track *out, const struct own_waits_sources *from,
 		if (!waits)
 			continue;
 		if (wait.end_ns && next_work(from, thread, wait.end_ns) < start_ns + BURST_NS &&
-		    !is_woken(m, thread, wait.end_ns) && track_add(out, &wait))
+		    !is_woken(from, m, thread, &wait) && track_add(out, &wait))
 			return -1;
 		wait = (struct piece){ start_ns, end_ns, 0, 0 };
 	}

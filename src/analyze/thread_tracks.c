@@ -152,6 +152,26 @@ struct collector {
 	bool failed;
 };
 
+/* Asleep in the kernel; one that could go on, but has no CPU or no GIL yet, waits no more. */
+static bool is_waiting(const struct sample *s)
+{
+	enum sample_state state = sample_state(s);
+
+	return state != SAMPLE_UNKNOWN && state != SAMPLE_RUNNING && state != SAMPLE_GIL_WAIT;
+}
+
+static int add_waiting(struct look_tracks *l, const struct timed_sample *s)
+{
+	const struct sample *looks = s->sample;
+	int64_t gap_us = looks->count > 1
+				 ? (looks->last_ns - looks->first_ns) / (looks->count - 1) / 1000
+				 : 0;
+	const struct piece seen = { looks->first_ns, looks->last_ns + 1, 0,
+				    gap_us < UINT32_MAX ? (uint32_t)gap_us : UINT32_MAX };
+
+	return track_add(&l->waiting[s->thread], &seen);
+}
+
 static void take_sample(void *ctx, const struct timed_sample *s)
 {
 	struct collector *c = ctx;
@@ -163,7 +183,8 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 
 	if (c->failed || s->end_ns <= s->start_ns)
 		return;
-	if (c->wanted[s->thread] && track_add(&l->threads[s->thread], &look))
+	if (c->wanted[s->thread] && (track_add(&l->threads[s->thread], &look) ||
+				     (is_waiting(s->sample) && add_waiting(l, s))))
 		c->failed = true;
 	if (!s->sample->stack)
 		return;
@@ -191,7 +212,8 @@ int look_tracks_fill(struct look_tracks *l, const struct trace *t, const bool *w
 
 	l->thread_count = trace_thread_count(t);
 	l->threads = calloc(l->thread_count + 1, sizeof(*l->threads));
-	if (!l->threads)
+	l->waiting = calloc(l->thread_count + 1, sizeof(*l->waiting));
+	if (!l->threads || !l->waiting)
 		return err_set(err, "out of memory");
 	if (sample_walk(&walk, t, &visitor, err))
 		return -1;
@@ -205,7 +227,10 @@ void look_tracks_release(struct look_tracks *l)
 {
 	for (size_t i = 0; l->threads && i < l->thread_count; i++)
 		track_release(&l->threads[i]);
+	for (size_t i = 0; l->waiting && i < l->thread_count; i++)
+		track_release(&l->waiting[i]);
 	free(l->threads);
+	free(l->waiting);
 	track_release(&l->holders);
 	track_release(&l->running);
 	fault_marks_release(&l->faults);

@@ -34,6 +34,9 @@ int framework_track_fill(struct track *t, const struct timeline *tl, size_t thre
 
 struct look_tracks {
 	struct track *threads; /* by position; id: stack, more: enum sample_flag */
+	/* By position: from the first to the last look in a row that found it waiting; more: the
+	 * time between two of them, us. */
+	struct track *waiting;
 	size_t thread_count;
 	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
 	struct track running; /* somebody, anywhere, ran Python code; likewise */

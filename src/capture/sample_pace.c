@@ -14,8 +14,7 @@
 #define SHARE_OF_BUDGET 0.3  /* that all costs from outside may have; the rest is for calls */
 #define SHARE_OF_ONLY 0.25   /* likewise, on the only CPU, */
 #define LEAST_OF_ONLY 0.003
-#define ONLY_CPU_TIMES 20   /* as slow as asked, at first, on the only CPU: about what comes out */
-#define DEFAULT_BUDGET 0.05 /* where there is none, samples are still held to be cheap */
+#define ONLY_CPU_TIMES 20 /* as slow as asked, at first, on the only CPU: about what comes out */
 
 static void window_begin(struct sample_pace *p, int64_t now_ns)
 {
@@ -25,7 +24,7 @@ static void window_begin(struct sample_pace *p, int64_t now_ns)
 
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 {
-	double budget = budget_ppm == SHM_NO_BUDGET ? DEFAULT_BUDGET : (double)budget_ppm / 1e6;
+	double budget = budget_ppm == SHM_NO_BUDGET ? 1 : (double)budget_ppm / 1e6;
 	cpu_set_t cpus;
 
 	memset(p, 0, sizeof(*p));

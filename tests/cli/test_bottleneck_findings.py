@@ -4,8 +4,10 @@ Every call is recorded, because before 3.12 a budget leaves too few of PyTorch's
 What they are like on a GPU is judged from recordings: docs/ACCURACY.md.
 """
 
+import contextlib
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -47,3 +49,24 @@ def test_the_first_finding_is_what_is_wrong(findings, name):
 
 def test_a_server_without_load_has_no_findings(findings):
     assert findings(PROGRAMS["healthy_low_traffic"]) == []
+
+
+@contextlib.contextmanager
+def busy_machine():
+    """More programs that only compute than there are CPUs."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+              for _ in range(len(os.sched_getaffinity(0)) + 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+@pytest.mark.measures  # it takes the machine from the others
+def test_it_has_none_that_is_sure_where_others_have_the_cpus(findings):
+    """Who is woken waits for a CPU then: that is no time that was let pass."""
+    with busy_machine():
+        found = findings(PROGRAMS["healthy_low_traffic"])
+    assert [finding["id"] for finding in found if finding["confidence"] >= 0.8] == []

@@ -18,21 +18,34 @@
 #define REQUESTS 3
 
 struct scene {
-	int waits;            /* one after the other, in the 15 ms */
-	int notified_ns;      /* before the end of each; 0: never */
-	int early_ns;         /* a notification so long after the begin of each; 0: none */
+	int waits;       /* one after the other, in the 15 ms */
+	int notified_ns; /* before the end of each; 0: never */
+	int early_ns;    /* a notification so long after the begin of each; 0: none */
+	int ready_ns;    /* so long before the end looks find it ready; 0: never */
+	int looks;       /* all find it waiting, from the first wait to the last; 0: every ms */
 	bool left_out, alone; /* notify() is not recorded; there is no other thread */
 	bool joins;           /* the other thread only waits itself, all the time */
 	bool pauses;          /* of the other thread's calls, all the time */
 };
+
+static void add_looks(struct buf *s, const struct scene *scene, int at)
+{
+	int wait = at + 5 * MS, last = at + 20 * MS - MS / 2;
+
+	buf_printf(s, "look 1 3 %d %d 5 11\nlook 1 1 %d %d %d 3\n", at + MS / 2, wait - MS / 2,
+		   wait + MS / 2, last - scene->ready_ns, 15 - scene->ready_ns / MS);
+	if (scene->ready_ns)
+		buf_printf(s, "look 1 1 %d %d %d 1\n", last - scene->ready_ns + MS, last,
+			   scene->ready_ns / MS);
+}
 
 static void add_request(struct buf *s, const struct scene *scene, int at)
 {
 	int wait = at + 5 * MS, each = 15 * MS / scene->waits;
 
 	buf_printf(s, "1: +infer@%d <1@%d </1@%d -infer@%d\n", at, at + 100000, at + 200000, wait);
-	buf_printf(s, "look 1 3 %d %d 5 11\nlook 1 1 %d %d 15 3\n", at + MS / 2, wait - MS / 2,
-		   wait + MS / 2, at + 20 * MS - MS / 2);
+	if (!scene->looks)
+		add_looks(s, scene, at);
 	for (int i = 0; i < scene->waits; i++, wait += each) {
 		buf_printf(s, "1: +Condition.wait@%d -Condition.wait@%d\n", wait + 1000,
 			   wait + each - 1000);
@@ -75,6 +88,8 @@ static const struct analysis_step *tell_scene(struct told *t, const struct scene
 		buf_add_str(&story, "2: +Thread.join@3000\n");
 	for (int i = 0; i < REQUESTS; i++)
 		add_request(&story, scene, (10 + 20 * i) * MS);
+	if (scene->looks)
+		buf_printf(&story, "look 1 1 %d %d %d 3\n", 16 * MS, 70 * MS, scene->looks);
 	/* One more begins, so that it is known what the last wait was followed by. */
 	buf_add_str(&story, "look 1 3 70500000 74500000 5 11\n"
 			    "1: +infer@70000000 <1@70100000 </1@70200000 -infer@75000000\n"
@@ -123,6 +138,40 @@ static void one_that_is_ended_was_for_a_request(void **state)
 	expect(&(struct scene){ .waits = 1, .notified_ns = 900000 }, 0, 15);
 }
 
+static int64_t slept_ns(const struct scene *scene)
+{
+	int64_t ns;
+	struct told t;
+
+	ns = part(tell_scene(&t, scene), TIME_SLEEP);
+	forget(&t);
+	return ns;
+}
+
+/* On a busy machine: it was woken 6 ms before it got a CPU. */
+static void who_was_woken_may_have_to_wait_for_a_cpu(void **state)
+{
+	struct scene busy = { .waits = 1, .notified_ns = 6 * MS + MS / 2, .ready_ns = 6 * MS };
+
+	(void)state;
+	assert_int_equal(slept_ns(&busy), 0);
+	/* Nobody did that: its time was over. */
+	busy.notified_ns = 0;
+	busy.early_ns = 2 * MS;
+	assert_true(slept_ns(&busy) >= REQUESTS * 8 * MS);
+}
+
+/* Between two looks it may have been woken at any time. */
+static void where_looks_are_rare_less_is_known(void **state)
+{
+	struct scene rare = { .waits = 1, .notified_ns = 6 * MS, .looks = 7 };
+
+	(void)state;
+	assert_int_equal(slept_ns(&rare), 0);
+	rare.looks = 55;
+	assert_true(slept_ns(&rare) >= REQUESTS * 13 * MS);
+}
+
 static void a_queue_that_is_polled_in_vain_is_empty(void **state)
 {
 	const struct analysis_step *s;
@@ -153,6 +202,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wait_that_nobody_ends_was_for_time),
 		cmocka_unit_test(one_that_is_ended_was_for_a_request),
+		cmocka_unit_test(who_was_woken_may_have_to_wait_for_a_cpu),
+		cmocka_unit_test(where_looks_are_rare_less_is_known),
 		cmocka_unit_test(a_queue_that_is_polled_in_vain_is_empty),
 		cmocka_unit_test(what_is_not_recorded_may_have_ended_it),
 	};

@@ -17,11 +17,16 @@
 #define FIVE_PERCENT 50000u
 #define ROUND_NS 60000.0 /* of CPU time */
 
-static void begin(struct sample_pace *p)
+static void begin_with(struct sample_pace *p, uint32_t budget_ppm)
 {
-	sample_pace_init(p, HZ, FIVE_PERCENT);
+	sample_pace_init(p, HZ, budget_ppm);
 	p->period_ns = p->asked_ns; /* on a single CPU it begins slowly */
 	p->lost_ns = 0;
+}
+
+static void begin(struct sample_pace *p)
+{
+	begin_with(p, FIVE_PERCENT);
 }
 
 /* Some windows of a tenth of a second. */
@@ -72,6 +77,19 @@ static void what_costs_five_times_too_much_is_done_a_fifth_as_often(void **state
 	for (uint32_t window = 3; window < 10; window++)
 		go_on(&p, ROUND_NS, 1, shm_outside_share(window, 0));
 	assert_int_equal(p.period_ns, ASKED_NS);
+}
+
+/* But a part of a CPU is all it takes nevertheless. */
+static void where_nothing_is_bounded_it_is_not_held_back(void **state)
+{
+	struct sample_pace p;
+
+	(void)state;
+	begin_with(&p, SHM_NO_BUDGET);
+	go_on(&p, ROUND_NS, 10, shm_outside_share(1, 0.075));
+	assert_int_equal(p.period_ns, ASKED_NS);
+	go_on(&p, 4 * ROUND_NS, 10, shm_outside_share(2, 0.075));
+	assert_in_range(p.period_ns, 2950000, 3050000);
 }
 
 /* Others may cost more than is allowed, and looking less would not help. */
@@ -130,6 +148,7 @@ int main(void)
 		cmocka_unit_test(what_costs_little_is_done_as_often_as_asked),
 		cmocka_unit_test(a_round_that_takes_long_takes_no_more_of_a_cpu),
 		cmocka_unit_test(what_costs_five_times_too_much_is_done_a_fifth_as_often),
+		cmocka_unit_test(where_nothing_is_bounded_it_is_not_held_back),
 		cmocka_unit_test(a_little_of_a_cpu_is_always_allowed),
 		cmocka_unit_test(of_the_only_cpu_it_is_less),
 		cmocka_unit_test(rounds_come_at_the_rate_that_is_left),
