@@ -27,12 +27,13 @@ static const struct {
 static const struct {
 	const char *file; /* how it ends, in a build of one's own too */
 	const char *name; /* a part of the qualified name */
+	bool told;        /* the agent records those layers */
 } callers[] = {
-	{ "/torch/nn/modules/module.py", "_call_impl" },
-	{ "/onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run" },
-	{ "/keras/src/layers/layer.py", "Layer.__call__" },
+	{ "/torch/nn/modules/module.py", "_call_impl", true },
+	{ "/onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run", false },
+	{ "/keras/src/layers/layer.py", "Layer.__call__", false },
 	{ "/tensorflow/python/eager/polymorphic_function/polymorphic_function.py",
-	  "Function.__call__" },
+	  "Function.__call__", false },
 };
 
 /* Packages, as folders of the place where packages are installed. */
@@ -151,13 +152,27 @@ static enum code_kind package_kind(const char *package)
 	return is_in(package, for_data, COUNT(for_data)) ? CODE_PREPARES : CODE_LIBRARY;
 }
 
+/* COUNT(callers): it is none. */
+static size_t caller_of(const char *name, const char *file)
+{
+	size_t i = 0;
+
+	while (i < COUNT(callers) &&
+	       !(ends_with(file, callers[i].file) && strstr(name, callers[i].name)))
+		i++;
+	return i;
+}
+
 bool code_calls_module(const char *name, const char *file)
 {
-	for (size_t i = 0; i < COUNT(callers); i++) {
-		if (ends_with(file, callers[i].file) && strstr(name, callers[i].name))
-			return true;
-	}
-	return false;
+	return caller_of(name, file) < COUNT(callers);
+}
+
+bool code_calls_untold_module(const char *name, const char *file)
+{
+	size_t i = caller_of(name, file);
+
+	return i < COUNT(callers) && !callers[i].told;
 }
 
 enum code_kind code_kind(const char *name, const char *file)

@@ -22,4 +22,7 @@ enum code_kind code_kind(const char *name, const char *file);
 /* Is it what CODE_MODULE is? */
 bool code_calls_module(const char *name, const char *file);
 
+/* ... of a framework whose layers the agent does not record? */
+bool code_calls_untold_module(const char *name, const char *file);
+
 #endif

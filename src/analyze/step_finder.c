@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/code_kind.h"
 #include "base/array.h"
 #include "timeline/user_code.h"
 
@@ -65,28 +66,37 @@ void step_finder_left_out(struct step_finder *f, uint32_t function)
 	f->depth = kept;
 }
 
-static bool is_users(struct step_finder *f, uint32_t function)
+static enum step_code ask_whose(const struct function *f)
+{
+	if (code_calls_untold_module(f->name, f->file))
+		return STEP_CODE_RUNS;
+	return *f->file && user_code(f->file) ? STEP_CODE_USERS : STEP_CODE_LIBRARYS;
+}
+
+static enum step_code whose(struct step_finder *f, uint32_t function)
 {
 	size_t old = f->whose_cap;
-	uint8_t *whose;
+	uint8_t *grown;
 
 	if (function == UINT32_MAX)
-		return false; /* a collection */
+		return STEP_CODE_UNKNOWN; /* a collection */
 	if (function >= f->whose_cap) {
-		whose = array_grow(f->whose, &f->whose_cap, (size_t)function + 1, sizeof(*whose));
-		if (!whose) {
+		grown = array_grow(f->whose, &f->whose_cap, (size_t)function + 1, sizeof(*grown));
+		if (!grown) {
 			f->failed = true;
-			return false;
+			return STEP_CODE_UNKNOWN;
 		}
-		memset(whose + old, 0, f->whose_cap - old);
-		f->whose = whose;
+		memset(grown + old, 0, f->whose_cap - old);
+		f->whose = grown;
 	}
-	if (!f->whose[function]) {
-		const char *file = timeline_function(f->timeline, function)->file;
+	if (!f->whose[function])
+		f->whose[function] = (uint8_t)ask_whose(timeline_function(f->timeline, function));
+	return (enum step_code)f->whose[function];
+}
 
-		f->whose[function] = *file && user_code(file) ? 1 : 2;
-	}
-	return f->whose[function] == 1;
+static bool is_users(struct step_finder *f, uint32_t function)
+{
+	return whose(f, function) == STEP_CODE_USERS;
 }
 
 static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size_t thread,
@@ -231,6 +241,48 @@ static void lead_left_out(void *ctx, const struct left_out *l)
 		step_finder_left_out(ctx, l->function);
 }
 
+static bool is_run(struct step_finder *f, uint32_t function)
+{
+	return whose(f, function) == STEP_CODE_RUNS;
+}
+
+/* The outermost of them is a unit: a model's layers may be called in the same way. */
+static void lead_run(void *ctx, size_t thread, uint32_t depth, uint32_t function, int64_t time_ns)
+{
+	struct step_finder *f = ctx;
+	size_t unit;
+
+	step_finder_enter(f, depth, function);
+	if (f->failed || !is_run(f, function))
+		return;
+	for (size_t i = 0; i < depth; i++) {
+		if (is_run(f, f->open[i].function))
+			return;
+	}
+	unit = unit_begin(f, function, thread, time_ns);
+	f->open[depth].unit = unit;
+}
+
+static void lead_run_left_out(void *ctx, const struct left_out *l)
+{
+	struct step_finder *f = ctx;
+
+	f->missed |= is_run(f, l->function);
+	lead_left_out(ctx, l);
+}
+
+static void lead_run_pause(void *ctx, const struct pause *p)
+{
+	(void)p;
+	step_finder_layers_again(ctx);
+}
+
+static void lead_run_gap(void *ctx, const struct gap *g)
+{
+	(void)g;
+	step_finder_layers_again(ctx);
+}
+
 static void lead_wait(void *ctx, const struct cuda_begin *c)
 {
 	struct step_finder *f = ctx;
@@ -282,16 +334,24 @@ static void lead_launch(void *ctx, const struct cuda_begin *c)
 int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
 		     const struct analysis_gpu *gpu)
 {
-	const struct timeline_visitor v = {
+	struct timeline_visitor v = {
 		.ctx = f,
 		.enter = lead_enter,
 		.function = lead_leave,
 		.gc = lead_leave_gc,
 		.left_out = lead_left_out,
-		.cuda_begin = lead == LEAD_WAITS ? lead_wait : lead_launch,
-		.cuda_end = lead == LEAD_WAITS ? lead_wait_end : NULL,
 	};
 	struct err err;
+
+	if (lead == LEAD_RUNS) {
+		v.enter = lead_run;
+		v.left_out = lead_run_left_out;
+		v.pause = lead_run_pause;
+		v.gap = lead_run_gap;
+	} else {
+		v.cuda_begin = lead == LEAD_WAITS ? lead_wait : lead_launch;
+		v.cuda_end = lead == LEAD_WAITS ? lead_wait_end : NULL;
+	}
 
 	f->timeline = tl;
 	f->lead = lead;
@@ -301,6 +361,8 @@ int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead 
 		if (timeline_walk_again(tl, i, &v, &err))
 			return -1;
 	}
+	if (f->missed) /* how many there were nobody knows */
+		f->count = 0;
 	return 0;
 }
 

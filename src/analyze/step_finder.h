@@ -14,8 +14,9 @@
  * Where most layers were called without a function of the user's being known (calls were
  * not recorded), the outermost layer calls are the steps.
  *
- * A program may have neither layers nor graphs that repeat: functions and tensors, or a compiled
- * callable.  The walk is repeated then, for its waits for the device, since a result is waited for
+ * A program may have neither layers nor graphs that repeat: the model of a framework whose layers
+ * are not recorded, functions and tensors, or a compiled callable.  The walk is repeated then, for
+ * the calls of such models; or for its waits for the device, since a result is waited for
  * once in a step, and else for its launches.  Loops are where one function, or one line that waits
  * or launches, comes more than twice a call: several lines are one step's.  An iteration around a
  * line that waits ends when it has what it waited for.
@@ -32,6 +33,7 @@
 /* What steps are found by. */
 enum step_lead {
 	LEAD_MODELS, /* outermost layers, and graphs outside of layers */
+	LEAD_RUNS,   /* calls of models by their frameworks' functions: Session.run() */
 	LEAD_WAITS,  /* calls of CUDA's that wait */
 	LEAD_LAUNCHES,
 	STEP_LEADS,
@@ -58,6 +60,13 @@ struct step_unit {
 #define UNIT_GRAPH ((uint64_t)1 << 33)
 #define UNIT_CALL ((uint64_t)1 << 34)
 
+enum step_code {
+	STEP_CODE_UNKNOWN, /* not asked yet */
+	STEP_CODE_USERS,
+	STEP_CODE_LIBRARYS,
+	STEP_CODE_RUNS, /* a library's that calls a model: see LEAD_RUNS */
+};
+
 struct step_frame {
 	uint32_t function;
 	uint64_t call; /* its number, from 1 on */
@@ -68,18 +77,19 @@ struct step_finder {
 	const struct trace *trace;
 	const struct timeline *timeline;
 	enum step_lead lead;
-	const struct analysis_gpu *gpu; /* of LEAD_WAITS and LEAD_LAUNCHES */
+	const struct analysis_gpu *gpu; /* of LEAD_WAITS and LEAD_LAUNCHES; else NULL */
 	struct step_unit *units;
 	size_t count, cap;
 	struct step_frame *open; /* of the thread that is walked, by depth */
 	size_t depth, open_cap;
 	uint64_t calls; /* that were entered */
-	uint8_t *whose; /* by function: 0 not asked yet, 1 the user's, 2 a library's */
+	uint8_t *whose; /* by function: enum step_code */
 	size_t whose_cap;
 	size_t layer;         /* the unit of the outermost layer that is open */
 	size_t call;          /* the unit of the latest call of CUDA's, UNIT_NONE */
 	uint32_t correlation; /* its */
 	uint32_t stretch;     /* see step_unit */
+	bool missed;          /* of LEAD_RUNS: some are left out of the trace */
 	bool failed;          /* out of memory */
 };
 
@@ -115,7 +125,8 @@ void step_finder_layer_dropped(struct step_finder *f);
 void step_finder_layers_again(struct step_finder *f); /* some may have been missed before */
 void step_finder_cuda_begin(struct step_finder *f, const struct cuda_begin *c);
 
-/* Walks over all once more, for another lead than LEAD_MODELS.  -1: out of memory. */
+/* Walks over all once more, for another lead than LEAD_MODELS.  gpu: see there.  -1: out of memory.
+ */
 int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
 		     const struct analysis_gpu *gpu);
 

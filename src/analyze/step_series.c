@@ -263,7 +263,7 @@ static int compare_times(const void *a, const void *b)
 static bool unseen_between(const struct search *s, const struct step_unit *u, int64_t end_ns)
 {
 	const struct gpu_section *section =
-		s->f->lead == LEAD_MODELS ? NULL : gpu_section_find(s->f->gpu, process_of(s, u));
+		s->f->gpu ? gpu_section_find(s->f->gpu, process_of(s, u)) : NULL;
 
 	return section && gpu_paused_between(section, u->end_ns, end_ns);
 }

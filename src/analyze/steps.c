@@ -322,20 +322,20 @@ out:
 	return rc;
 }
 
-/* By its models, whose calls were followed, or else by what it does with the device. */
+/* By its models, whose calls were followed or are found now, or by what it does with the device. */
 static int find_steps(struct step_finder *models, struct timeline *tl,
 		      const struct analysis_gpu *gpu, struct found_steps *found)
 {
 	int rc = step_finder_find(models, found);
 
-	for (enum step_lead lead = LEAD_WAITS; lead < STEP_LEADS; lead++) {
+	for (enum step_lead lead = LEAD_RUNS; lead < STEP_LEADS; lead++) {
 		struct step_finder f;
 
-		if (rc || found->count || !gpu->section_count)
+		if (rc || found->count || (lead > LEAD_RUNS && !gpu->section_count))
 			break;
 		found_steps_release(found);
 		step_finder_init(&f, models->trace);
-		rc = step_finder_walk(&f, tl, lead, gpu);
+		rc = step_finder_walk(&f, tl, lead, lead > LEAD_RUNS ? gpu : NULL);
 		if (!rc)
 			rc = step_finder_find(&f, found);
 		step_finder_release(&f);

@@ -255,3 +255,34 @@ def test_without_calls_and_layers_samples_tell_when_models_are_called(steps, rep
     first = report()["findings"][0]
     assert (first["id"], first["where"]["function"]) == ("io-wait", "pre")
     assert "of the run's " in first["evidence"][0]
+
+
+RUNS = """
+    import sys, time
+    sys.path.insert(0, "site-packages")
+    from onnxruntime.capi.onnxruntime_inference_collection import Session
+
+    session = Session()
+
+    def answer(x):
+        time.sleep(0.002)
+        return session.run([x])
+
+    time.sleep(0.3)
+    for x in range(%d):
+        %s
+"""
+
+
+@pytest.mark.parametrize("line, name", [("answer(x)", "answer in program.py"),
+                                        ("session.run([x])", "Session.run in program.py")])
+def test_calls_of_a_framework_without_layers_are_found_as_well(inferscope, write, work, report,
+                                                               python, line, name):
+    folder = work / "site-packages" / "onnxruntime" / "capi"
+    folder.mkdir(parents=True)
+    (folder / "onnxruntime_inference_collection.py").write_text(
+        "import time\nclass Session:\n    def run(self, inputs):\n        time.sleep(0.003)\n")
+    write(RUNS % (20, line))
+    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, "program.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(s["name"], s["source"], s["count"]) for s in report()["steps"]] == [(name, "loop", 20)]

@@ -33,6 +33,19 @@
 	"code infer /srv/app.py 20\n"           \
 	"code load /srv/app.py 30\n"
 
+/* Of frameworks whose layers are not recorded. */
+#define RUNS                                                                         \
+	"process 1 100 app.py 0 10000\n"                                             \
+	"thread 1 1 100 MainThread 0 10000 0\n"                                      \
+	"code <module> /srv/app.py 1\n"                                              \
+	"code infer /srv/app.py 20\n"                                                \
+	"code identify /x/site-packages/magika/magika.py 30\n"                       \
+	"code Session.run "                                                          \
+	"/x/site-packages/onnxruntime/capi/onnxruntime_inference_collection.py 40\n" \
+	"code Layer.__call__ /x/site-packages/keras/src/layers/layer.py 50\n"
+#define RUN(at, end) \
+	"+identify@" #at "1 +Session.run@" #at "5 -Session.run@" #end " -identify@" #end
+
 /* Each step as "name source count total p50 depth". */
 static void expect_steps(const char *story, const char *steps)
 {
@@ -85,6 +98,37 @@ static void functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not(v
 			  "-Module._call_impl@321 -infer@330\n"
 			  "1: -main@900\n" END,
 		     "infer in main: loop 3 300 100 0\n");
+}
+
+static void calls_of_a_model_are_steps_where_its_layers_are_not_known(void **state)
+{
+	(void)state;
+	expect_steps(RUNS "1: +<module>@1 " RUN(10, 150) " " RUN(20, 250) " " RUN(
+			     30, 350) " "
+				      "-<module>@900\n" END,
+		     "Session.run in app.py: loop 3 300 100 0\n");
+	/* Through a function of the user's. */
+	expect_steps(RUNS "1: +<module>@1 +infer@100 " RUN(10, 150) " -infer@160 +infer@200 " RUN(
+			     20, 250) " -infer@260 +infer@300 " RUN(30, 350) " -infer@360 "
+									     "-<module>@900\n" END,
+		     "infer in app.py: loop 3 300 100 0\n");
+	/* Only the outermost: a model of Keras is a layer, and has some. */
+	expect_steps(RUNS "1: +<module>@1\n"
+			  "1: +Layer.__call__@100 +Layer.__call__@110 -Layer.__call__@120 "
+			  "+Layer.__call__@130 -Layer.__call__@140 -Layer.__call__@150\n"
+			  "1: +Layer.__call__@200 +Layer.__call__@210 -Layer.__call__@220 "
+			  "+Layer.__call__@230 -Layer.__call__@240 -Layer.__call__@250\n"
+			  "1: +Layer.__call__@300 -Layer.__call__@350 -<module>@900\n" END,
+		     "Layer.__call__ in app.py: loop 3 300 100 0\n");
+}
+
+static void where_some_were_not_recorded_their_number_is_not_known(void **state)
+{
+	(void)state;
+	expect_steps(RUNS "1: +<module>@1 " RUN(10, 150) " " RUN(20, 250) " " RUN(
+			     30, 350) " "
+				      "out:Session.run@400 -<module>@900\n" END,
+		     "whole run: run 1 10000 10000 0\n");
 }
 
 static void what_a_library_calls_ends_with_itself(void **state)
@@ -420,6 +464,8 @@ int main(void)
 		cmocka_unit_test(a_loop_has_its_layers_and_what_is_between_them),
 		cmocka_unit_test(
 			functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not),
+		cmocka_unit_test(calls_of_a_model_are_steps_where_its_layers_are_not_known),
+		cmocka_unit_test(where_some_were_not_recorded_their_number_is_not_known),
 		cmocka_unit_test(what_a_library_calls_ends_with_itself),
 		cmocka_unit_test(a_decorator_of_a_library_is_in_the_loop_around_it),
 		cmocka_unit_test(a_graph_that_is_launched_again_and_again_is_a_step),
