@@ -263,6 +263,16 @@ static void lead_run(void *ctx, size_t thread, uint32_t depth, uint32_t function
 	f->open[depth].unit = unit;
 }
 
+/* Most programs have none: no walk for nothing. */
+static bool has_runs(struct step_finder *f)
+{
+	for (size_t i = 0; i < timeline_function_count(f->timeline); i++) {
+		if (is_run(f, (uint32_t)i))
+			return true;
+	}
+	return false;
+}
+
 static void lead_run_left_out(void *ctx, const struct left_out *l)
 {
 	struct step_finder *f = ctx;
@@ -356,6 +366,8 @@ int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead 
 	f->timeline = tl;
 	f->lead = lead;
 	f->gpu = gpu;
+	if (lead == LEAD_RUNS && !has_runs(f))
+		return f->failed ? -1 : 0;
 	for (size_t i = 0; i < trace_thread_count(f->trace); i++) {
 		f->call = UNIT_NONE;
 		if (timeline_walk_again(tl, i, &v, &err))

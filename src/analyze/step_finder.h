@@ -125,8 +125,7 @@ void step_finder_layer_dropped(struct step_finder *f);
 void step_finder_layers_again(struct step_finder *f); /* some may have been missed before */
 void step_finder_cuda_begin(struct step_finder *f, const struct cuda_begin *c);
 
-/* Walks over all once more, for another lead than LEAD_MODELS.  gpu: see there.  -1: out of memory.
- */
+/* Walks over all once more, for another lead than LEAD_MODELS.  -1: out of memory. */
 int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
 		     const struct analysis_gpu *gpu);
 
