@@ -390,11 +390,11 @@ def terminal(clean_env, work):
     shell.close()
 
 
-def wait_until_stopped(pid):
+def wait_until(pid, state):
     end = time.monotonic() + 30
     while True:
         with open("/proc/%d/stat" % pid) as file:
-            if file.read().rpartition(") ")[2][0] == "T":
+            if file.read().rpartition(") ")[2][0] == state:
                 return
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -427,12 +427,13 @@ def test_job_control(terminal, binary, newest, write, read_trace):
     terminal.type("\x1a")
     terminal.wait_for("Stopped")
     terminal.wait_for("$ ")
-    wait_until_stopped(pid)  # until then its read() may still take what is typed for the shell
+    wait_until(pid, "T")  # until then its read() may still take what is typed for the shell
     terminal.type("echo in''between; fg\n")
     terminal.wait_for("inbetween")
     terminal.wait_for("run --quiet")
     terminal.type("more\n")
     terminal.wait_for("ready")
+    wait_until(pid, "S")  # Python on its way to read() takes note of a signal when that is done
     terminal.type("\x03")
     terminal.wait_for("interrupted")
     terminal.wait_for("ready")
