@@ -1,14 +1,12 @@
 """Tests in lanes: side by side, but for those that measure."""
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
-pytest.importorskip("xdist")
+import pytest_within
 
-ROOT_OF_TESTS = __file__.rpartition("/")[0]
+pytest.importorskip("xdist")
 
 # Each leaves when it began and ended, by a clock that all processes share.
 PRELUDE = """
@@ -31,10 +29,7 @@ def in_lanes(tmp_path):
     def run(text):
         (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = measures: here\n")
         (tmp_path / "test_it.py").write_text(textwrap.dedent(PRELUDE) + textwrap.dedent(text))
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "lanes", "-p", "run_again",
-             "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "base")], cwd=str(tmp_path),
-            env={"PYTHONPATH": ROOT_OF_TESTS}, stdout=subprocess.PIPE, universal_newlines=True)
+        done = pytest_within.run(tmp_path, "-n", "2", "-p", "lanes", "-p", "run_again")
         return done.stdout, done.returncode
     return run
 

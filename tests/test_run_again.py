@@ -1,12 +1,10 @@
 """The second chance of tests that measure: one, for those alone, and never in silence."""
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
-ROOT_OF_TESTS = __file__.rpartition("/")[0]
+import pytest_within
 
 
 @pytest.fixture
@@ -33,10 +31,7 @@ def outcome(tmp_path):
             def test_next():
                 assert len(runs) == {runs}
         """).format(marker=marker, fails=fails, runs=min(fails + 1, 2 if marker else 1)))
-        return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                               "--basetemp", str(tmp_path / "base"), "test_it.py"],
-                              cwd=str(tmp_path), env={"PYTHONPATH": ROOT_OF_TESTS},
-                              stdout=subprocess.PIPE, universal_newlines=True)
+        return pytest_within.run(tmp_path, "test_it.py")
     return run
 
 

@@ -1,13 +1,11 @@
 """A test that hangs fails, says what hung, and leaves nothing running."""
 
 import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
-ROOT_OF_TESTS = __file__.rpartition("/")[0]
+import pytest_within
 
 TEXT = """
     import pathlib, subprocess, sys
@@ -36,11 +34,7 @@ def run(folder, *arguments):
     (folder / "conftest.py").write_text("import time_limit\ntime_limit.SECONDS = 1\n")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  measures: here\n  long: here\n")
     (folder / "test_it.py").write_text(textwrap.dedent(TEXT))
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "lanes", "-p", "run_again",
-         "-p", "no:cacheprovider", "--basetemp", str(folder / "base"), *arguments],
-        cwd=str(folder), env={"PYTHONPATH": ROOT_OF_TESTS}, stdout=subprocess.PIPE,
-        universal_newlines=True)
+    return pytest_within.run(folder, "-p", "lanes", "-p", "run_again", *arguments)
 
 
 def test_what_hangs_fails_and_its_processes_are_told_and_killed(tmp_path):

@@ -49,10 +49,10 @@ def descendants(root):
 
 
 def parent(pid):
-    return int(first(pid, "stat").rpartition(")")[2].split()[1])
+    return int(proc_file(pid, "stat").rpartition(")")[2].split()[1])
 
 
-def first(*path):
+def proc_file(*path):
     with open(os.path.join("/proc", *map(str, path)), errors="replace") as file:
         return file.read()
 
@@ -60,10 +60,10 @@ def first(*path):
 def doing(pid):
     """In one line, as run_again.py tells no more of a failure; None if the process is gone."""
     with contextlib.suppress(OSError):
-        threads = ["%s %s in %s" % (thread, first(pid, "task", thread, "comm").strip(),
-                                    first(pid, "task", thread, "wchan"))
+        threads = ["%s %s in %s" % (thread, proc_file(pid, "task", thread, "comm").strip(),
+                                    proc_file(pid, "task", thread, "wchan"))
                    for thread in os.listdir("/proc/%d/task" % pid)]
-        command = first(pid, "cmdline").replace("\0", " ")[:200]
+        command = proc_file(pid, "cmdline").replace("\0", " ")[:200]
         return "%d of %d (%s): %s" % (pid, parent(pid), " ".join(command.split()),
                                       ", ".join(threads))
     return None

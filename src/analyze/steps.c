@@ -329,13 +329,14 @@ static int find_steps(struct step_finder *models, struct timeline *tl,
 	int rc = step_finder_find(models, found);
 
 	for (enum step_lead lead = LEAD_RUNS; lead < STEP_LEADS; lead++) {
+		const struct analysis_gpu *by = lead == LEAD_RUNS ? NULL : gpu;
 		struct step_finder f;
 
-		if (rc || found->count || (lead > LEAD_RUNS && !gpu->section_count))
+		if (rc || found->count || (by && !by->section_count))
 			break;
 		found_steps_release(found);
 		step_finder_init(&f, models->trace);
-		rc = step_finder_walk(&f, tl, lead, lead > LEAD_RUNS ? gpu : NULL);
+		rc = step_finder_walk(&f, tl, lead, by);
 		if (!rc)
 			rc = step_finder_find(&f, found);
 		step_finder_release(&f);

@@ -44,7 +44,10 @@
 	"/x/site-packages/onnxruntime/capi/onnxruntime_inference_collection.py 40\n" \
 	"code Layer.__call__ /x/site-packages/keras/src/layers/layer.py 50\n"
 #define RUN(at, end) \
-	"+identify@" #at "1 +Session.run@" #at "5 -Session.run@" #end " -identify@" #end
+	"+identify@" #at "1 +Session.run@" #at "5 -Session.run@" #end " -identify@" #end " "
+#define FIRST RUN(10, 150)
+#define SECOND RUN(20, 250)
+#define THIRD RUN(30, 350)
 
 /* Each step as "name source count total p50 depth". */
 static void expect_steps(const char *story, const char *steps)
@@ -103,14 +106,11 @@ static void functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not(v
 static void calls_of_a_model_are_steps_where_its_layers_are_not_known(void **state)
 {
 	(void)state;
-	expect_steps(RUNS "1: +<module>@1 " RUN(10, 150) " " RUN(20, 250) " " RUN(
-			     30, 350) " "
-				      "-<module>@900\n" END,
+	expect_steps(RUNS "1: +<module>@1 " FIRST SECOND THIRD "-<module>@900\n" END,
 		     "Session.run in app.py: loop 3 300 100 0\n");
 	/* Through a function of the user's. */
-	expect_steps(RUNS "1: +<module>@1 +infer@100 " RUN(10, 150) " -infer@160 +infer@200 " RUN(
-			     20, 250) " -infer@260 +infer@300 " RUN(30, 350) " -infer@360 "
-									     "-<module>@900\n" END,
+	expect_steps(RUNS "1: +<module>@1 +infer@100 " FIRST "-infer@160 +infer@200 " SECOND
+			  "-infer@260 +infer@300 " THIRD "-infer@360 -<module>@900\n" END,
 		     "infer in app.py: loop 3 300 100 0\n");
 	/* Only the outermost: a model of Keras is a layer, and has some. */
 	expect_steps(RUNS "1: +<module>@1\n"
@@ -125,9 +125,8 @@ static void calls_of_a_model_are_steps_where_its_layers_are_not_known(void **sta
 static void where_some_were_not_recorded_their_number_is_not_known(void **state)
 {
 	(void)state;
-	expect_steps(RUNS "1: +<module>@1 " RUN(10, 150) " " RUN(20, 250) " " RUN(
-			     30, 350) " "
-				      "out:Session.run@400 -<module>@900\n" END,
+	expect_steps(RUNS "1: +<module>@1 " FIRST SECOND THIRD
+			  "out:Session.run@400 -<module>@900\n" END,
 		     "whole run: run 1 10000 10000 0\n");
 }
 
