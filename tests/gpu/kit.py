@@ -116,10 +116,10 @@ def plain(command):
 WHOLE = ("--max-overhead", "100")  # the whole GPU timeline, whatever it costs
 
 
-def recorded(command, trace, report, options=(), budget=WHOLE):
-    """Argument vector that runs it recorded."""
+def recorded(command, trace, report, options=(), budget=WHOLE, program=None):
+    """Argument vector that runs it recorded, by another inferscope than ours if need be."""
     target = command if command[0].endswith(".py") else ["--"] + command
-    return [binary(), "run", "--quiet", "--python", sys.executable, "--trace", trace,
+    return [program or binary(), "run", "--quiet", "--python", sys.executable, "--trace", trace,
             "--report", report] + list(budget) + list(options) + target
 
 

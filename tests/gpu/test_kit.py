@@ -1,5 +1,6 @@
 """The GPU kit without a GPU: its rulers measure right, what cannot run is seen to be skipped."""
 
+import argparse
 import glob
 import json
 import os
@@ -7,6 +8,7 @@ import py_compile
 import subprocess
 import sys
 import tarfile
+import time
 
 import pytest
 
@@ -342,6 +344,23 @@ def test_what_we_add_to_cupti_is_reported_where_it_was_measured_alone():
     lines = list(overhead.summarize(overhead.WORKLOADS[1], rounds))
     assert "overhead.launch_bound.gpu_by_cupti 1.0500 times <= 1.08" in lines
     assert "# overhead.launch_bound.gpu_by_cupti: 95 % interval 0.9229 .. 1.1771" in lines
+
+
+def test_rounds_end_with_the_time_that_was_given(monkeypatch):
+    played = []
+    monkeypatch.setattr(overhead, "play_round", lambda *_: played.append(1) or time.sleep(0.05))
+    args = argparse.Namespace(rounds=1000, turns=8, seconds=0.5, out=None, parts="", other=None)
+    assert len(overhead.measure(overhead.WORKLOADS[0], args)) == len(played) <= 10
+    args.seconds = 0
+    assert len(overhead.measure(overhead.WORKLOADS[0], args)) == 2
+
+
+def test_another_build_takes_turns_with_this_one(tmp_path):
+    args = argparse.Namespace(parts="", other="their/inferscope")
+    other = overhead.chosen(args)[-1]
+    assert other.name == "other"
+    assert other.arguments(["a.py"], str(tmp_path))[0] == os.path.abspath("their/inferscope")
+    assert overhead.VARIANTS[-1].arguments(["a.py"], str(tmp_path))[0] == kit.binary()
 
 
 def test_intervals_get_narrower_with_every_round():
