@@ -28,9 +28,11 @@ def binary():
     return os.path.abspath(os.environ.get("INFERSCOPE_BIN", DEFAULT_BINARY))
 
 
-def package():
-    """The folder from which the workloads import inferscope when nothing records them."""
-    return os.path.join(os.path.dirname(os.path.dirname(binary())), "lib", "inferscope", "python")
+def package(program=None):
+    """The folder from which the workloads import inferscope when nothing records them, or another
+    program than ours does."""
+    stage = os.path.dirname(os.path.dirname(program or binary()))
+    return os.path.join(stage, "lib", "inferscope", "python")
 
 
 def obstacle(gpu=True):
@@ -58,13 +60,13 @@ def missing(modules):
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
-def environment(**more):
+def environment(program=None, **more):
     """Ours without the developer's settings, but for the choice of a libcupti; the package can
     be imported."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith("INFERSCOPE_") or name == "INFERSCOPE_CUPTI"}
     path = os.environ.get("PYTHONPATH")
-    env.update(PYTHONPATH=package() + (os.pathsep + path if path else ""), **more)
+    env.update(PYTHONPATH=package(program) + (os.pathsep + path if path else ""), **more)
     return env
 
 

@@ -6,11 +6,13 @@ warm-up excluded: neighbours in time are compared, and one start-up serves many 
 threads take turns on one core: cores of a machine that is shared differ by more than what is
 looked for.  Blocks are short, for its speed changes within a second.  A process has its luck for
 as long as it lives (where its memory lies): two plain ones differ by 2 % on average.  So all are
-compared with the mean of three plain ones, and the interval is that of rounds with fresh processes:
-many rounds of few turns tell more than few rounds of many.
+compared with the mean of three plain ones, with --copies 3 what is recorded by default is the mean
+of three as well, and the interval is that of rounds with fresh processes.  What is recorded in
+windows costs most in the first ones, which a program's start has paid for: --lead leaves such turns
+out, and few turns are less than from one window to the next.
 
-    tests/gpu/overhead.py [--parts all|NAME,...] [--other PROGRAM] [--rounds N] [--turns N]
-                          [--seconds S] [--out DIR] [word ...]
+    tests/gpu/overhead.py [--parts all|NAME,...] [--other PROGRAM] [--copies N] [--rounds N]
+                          [--lead N] [--turns N] [--seconds S] [--out DIR] [word ...]
 
 Prints lines of the protocol of bench/README.md.
 """
@@ -37,6 +39,8 @@ import paired  # noqa: E402
 
 START_S, BLOCK_S, END_S = 120, 60, 120
 PLAIN = ("off", "off2", "off3")
+DEFAULT = ("default", "default2", "default3")
+TOGETHER = "defaults"  # of those, if there are several
 # Of Student's distribution, two-sided 95 %, by the degrees of freedom from 1 on.
 STUDENT = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
            2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
@@ -49,13 +53,13 @@ Ended = collections.namedtuple("Ended", "seconds bytes account")
 
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
-             {"default": 1.05}, ["torch"]),
+             {"default": 1.05, TOGETHER: 1.05}, ["torch"]),
     Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "10"],
-             {"default": 1.05}, ["torch", "transformers"]),
+             {"default": 1.05, TOGETHER: 1.05}, ["torch", "transformers"]),
     # What of it is no GPU's, for machines without one.
     Workload("python_bound", ["gpt2_decode.py", "--serve", "--tokens", "10", "--device", "cpu",
                               "--width", "64"],
-             {"default": 1.05}, ["torch", "transformers"], gpu=False),
+             {"default": 1.05, TOGETHER: 1.05}, ["torch", "transformers"], gpu=False),
 ]
 
 
@@ -93,7 +97,7 @@ class Variant:
                             budget=(), program=self.program)
 
 
-VARIANTS = [Variant(name) for name in PLAIN] + [Variant("default", [])]
+VARIANTS = [Variant(name) for name in PLAIN]
 
 
 def cupti_alone(mode):
@@ -134,7 +138,7 @@ class Runner:
         self.process = subprocess.Popen(variant.arguments(command, folder), cwd=folder,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log,
-                                        env=kit.environment(WORKLOAD_CORE=CORE,
+                                        env=kit.environment(variant.program, WORKLOAD_CORE=CORE,
                                                             **variant.environment(folder)),
                                         start_new_session=True)
         self.pending = b""
@@ -193,8 +197,9 @@ def take_turns(runners, turns):
     return times
 
 
-def play_round(workload, variants, turns, folder):
-    """(times of all turns, {variant: Ended}) of fresh processes."""
+def play_round(workload, variants, turns, folder, lead=1):
+    """(times of all turns, {variant: Ended}) of fresh processes.  Not among them are so many at
+    first; what follows the others' start-up is not like the rest."""
     command = [kit.script(workload.command[0])] + workload.command[1:]
     runners = []
     try:
@@ -202,7 +207,7 @@ def play_round(workload, variants, turns, folder):
             runners.append(Runner(variant, command, folder))
         for runner in runners:
             runner.answer(START_S)
-        take_turns(runners, 1)  # the first block after the others' start-up is not like the rest
+        take_turns(runners, lead)
         times = take_turns(runners, turns)
         return times, {runner.variant.name: runner.end() for runner in runners}
     finally:
@@ -212,6 +217,14 @@ def play_round(workload, variants, turns, folder):
 
 def plain(turn):
     return statistics.fmean(turn[name] for name in PLAIN if name in turn)
+
+
+def with_mean_of_defaults(times):
+    """The turns, with one more variant where several are the same."""
+    if DEFAULT[1] not in times[0]:
+        return times
+    return [dict(turn, **{TOGETHER: statistics.fmean(turn[name] for name in DEFAULT
+                                                     if name in turn)}) for turn in times]
 
 
 def whole(times, name):
@@ -232,6 +245,7 @@ def interval(mean, wide):
 
 def summarize(workload, rounds):
     """Lines of the result; rounds = [(times, ends), ...]."""
+    rounds = [(with_mean_of_defaults(times), ends) for times, ends in rounds]
     turns = [turn for times, _ in rounds for turn in times]
     names = sorted(name for name in turns[0] if name != PLAIN[0])
     yield "# %s: %d pairs in %d rounds, one block %.0f ms" % (
@@ -249,7 +263,7 @@ def summarize(workload, rounds):
         # What is recorded in windows costs in few turns, which the trimmed mean may leave out.
         yield "# overhead.%s.%s: all turns together %s" % (
             workload.name, name, " ".join("%.4f" % whole(times, name) for times, _ in rounds))
-        accounts = [ends[name].account for _, ends in rounds]
+        accounts = [ends[name].account if name in ends else None for _, ends in rounds]
         if None not in accounts:
             yield "# overhead.%s.%s: its own account %s" % (
                 workload.name, name, " ".join("%.4f" % (1 + account) for account in accounts))
@@ -268,8 +282,9 @@ def summarize(workload, rounds):
 def chosen(args):
     """The variants that take part."""
     parts = [part for part in PARTS if args.parts == "all" or part.name in args.parts.split(",")]
+    default = [Variant(name, []) for name in DEFAULT[:args.copies]]
     other = [Variant("other", [], program=os.path.abspath(args.other))] if args.other else []
-    return VARIANTS + other + parts
+    return VARIANTS + default + other + parts
 
 
 def keep_reports(folder, out):
@@ -290,7 +305,7 @@ def measure(workload, args):
             break
         folder = tempfile.mkdtemp(prefix="inferscope-overhead-")
         try:
-            rounds.append(play_round(workload, chosen(args), args.turns, folder))
+            rounds.append(play_round(workload, chosen(args), args.turns, folder, args.lead))
             keep_reports(folder, args.out)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -330,6 +345,9 @@ def run_workloads(name, workloads, args, measure, summarize):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=16, help="of fresh processes")
+    parser.add_argument("--copies", type=int, default=1, choices=range(1, len(DEFAULT) + 1),
+                        help="processes that are recorded by default")
+    parser.add_argument("--lead", type=int, default=1, help="turns of a round that do not count")
     parser.add_argument("--turns", type=int, default=20, help="in each round; each gives a pair")
     parser.add_argument("--parts", default="", metavar="NAME,...",
                         help="with parts switched off as well: all, or of %s"

@@ -349,18 +349,38 @@ def test_what_we_add_to_cupti_is_reported_where_it_was_measured_alone():
 def test_rounds_end_with_the_time_that_was_given(monkeypatch):
     played = []
     monkeypatch.setattr(overhead, "play_round", lambda *_: played.append(1) or time.sleep(0.05))
-    args = argparse.Namespace(rounds=1000, turns=8, seconds=0.5, out=None, parts="", other=None)
+    args = argparse.Namespace(rounds=1000, turns=8, seconds=0.5, out=None, parts="", other=None,
+                              copies=1, lead=1)
     assert len(overhead.measure(overhead.WORKLOADS[0], args)) == len(played) <= 10
     args.seconds = 0
     assert len(overhead.measure(overhead.WORKLOADS[0], args)) == 2
 
 
 def test_another_build_takes_turns_with_this_one(tmp_path):
-    args = argparse.Namespace(parts="", other="their/inferscope")
-    other = overhead.chosen(args)[-1]
-    assert other.name == "other"
-    assert other.arguments(["a.py"], str(tmp_path))[0] == os.path.abspath("their/inferscope")
-    assert overhead.VARIANTS[-1].arguments(["a.py"], str(tmp_path))[0] == kit.binary()
+    args = argparse.Namespace(parts="", other="their/bin/inferscope", copies=1)
+    *_, ours, other = overhead.chosen(args)
+    assert (ours.name, other.name) == ("default", "other")
+    assert ours.arguments(["a.py"], str(tmp_path))[0] == kit.binary()
+    assert other.arguments(["a.py"], str(tmp_path))[0] == os.path.abspath("their/bin/inferscope")
+    # Two builds of the agent in one process would write into the same recording.
+    package = kit.environment(other.program)["PYTHONPATH"].split(os.pathsep)[0]
+    assert package == os.path.abspath("their/lib/inferscope/python")
+
+
+def test_processes_that_are_the_same_count_together():
+    names = ("off", "default", "default2")
+    ends = {name: overhead.Ended(0.1, 0, None) for name in names}
+    rounds = [([{"off": 1.0, "default": 1.02, "default2": 1.06}] * 8, ends)] * 2
+    lines = list(overhead.summarize(overhead.WORKLOADS[0], rounds))
+    assert "overhead.gpu_bound.defaults 1.0400 times <= 1.05" in lines
+    assert "overhead.gpu_bound.default2 1.0600 times" in lines
+
+
+def test_turns_of_the_lead_do_not_count(tmp_path):
+    server = SERVER.replace("lambda: 0.25", "iter([9.0] * 3 + [0.25] * 8).__next__")
+    times, _ = overhead.play_round(overhead.WORKLOADS[0], [FakeVariant("off", server)], 8,
+                                   str(tmp_path), lead=3)
+    assert times == [{"off": 0.25}] * 8
 
 
 def test_intervals_get_narrower_with_every_round():
