@@ -52,12 +52,14 @@ def _load(spec):
     spec.loader.exec_module(module)
 
 
-def _load_package(home):
-    """A wheel: `home` is the package; its folder, maybe another Python's, stays off sys.path."""
-    try:
-        import inferscope  # noqa: F401
-    except ImportError:
-        _load(_find("inferscope", [os.path.dirname(home)]))
+def _load_package(folder):
+    """The recorder's own, though the workload may have another copy: what is injected into CUDA is
+    the recorder's, and of two agents in one process each takes the recording for its own.  What
+    only bears our name is the workload's, and stays."""
+    found = _find("inferscope", sys.path)
+    places = found.submodule_search_locations or [] if found else []
+    if not found or any(os.path.exists(os.path.join(p, "_agent.abi3.so")) for p in places):
+        _load(_find("inferscope", [folder]))
 
 
 def _start_inferscope(home):
@@ -66,14 +68,17 @@ def _start_inferscope(home):
     package = os.path.join(home, "python")
     try:
         refusal = _refusal()
-        if os.path.isdir(package):
+        installed = os.path.isdir(package)
+        if installed:
             # Importable for the workload, behind everything it has.
             sys.path.append(package)
-        elif not refusal:
-            _load_package(home)
         if refusal:
             _note(refusal)
             return
+        if getattr(sys.modules.get("inferscope._autostart"), "joined", False):
+            return  # INFERSCOPE_ENABLE was here before
+        # `home` of a wheel is the package; its folder, maybe another Python's, stays off sys.path.
+        _load_package(package if installed else os.path.dirname(home))
         from inferscope import _agent
 
         if _agent.attach(os.environ["INFERSCOPE_SESSION"]):

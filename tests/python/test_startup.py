@@ -171,6 +171,38 @@ def test_the_differences_that_a_program_can_see(python, inferscope, clean_env, w
         [shim, python_path] + (own.split(":") if own else [])
 
 
+AGENTS = """\
+import inferscope
+with inferscope.scope("mine"):
+    print(sorted({line.split()[-1] for line in open("/proc/self/maps") if "_agent." in line}))
+"""
+
+
+def test_another_copy_of_the_package_does_not_bring_another_agent(python, binary, inferscope, write,
+                                                                  work, tmp_path):
+    """As with an inferscope in the workload's venv: both would write into the same recording."""
+    ours = os.path.join(os.path.dirname(os.path.dirname(binary)), "lib", "inferscope", "python")
+    copy = tmp_path / "copy"
+    shutil.copytree(ours, str(copy))
+    write(AGENTS, "w.py")
+    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, "w.py",
+                      env={"PYTHONPATH": str(copy)})
+    assert done.stdout == "%s\n" % [os.path.join(ours, "inferscope", "_agent.abi3.so")]
+    report = json.loads((work / "r.json").read_text())
+    assert [step["name"] for step in report["steps"]] == ["mine"]
+
+
+def test_a_package_that_only_bears_our_name_is_the_workloads(python, inferscope, write, work,
+                                                             tmp_path):
+    (tmp_path / "inferscope.py").write_text("whose = 'mine'\n")
+    write("import inferscope\nprint(inferscope.whose)\n", "w.py")
+    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, "w.py",
+                      env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (0, "mine\n")
+    notes = json.loads((work / "r.json").read_text())["trust"]["notes"]
+    assert [note for note in notes if "the agent could not be loaded" in note]
+
+
 def test_subinterpreters_run_as_they_do_alone(python, plain, inferscope, write, work):
     program = write("""
         try:
