@@ -7,12 +7,12 @@
 
 static struct {
 	bool bounded;
-	uint32_t ppm, gpu_ppm;
+	uint32_t budget_ppm, gpu_ppm;
+	_Atomic uint32_t ppm; /* of it, what may be spent */
 	uint64_t began_ns;
 	_Atomic uint32_t event_ps; /* at best */
 	_Atomic uint32_t live_ps;  /* as it was seen last; 0: not seen */
 	double hook_ticks;         /* of it, timed; 0: not known */
-	int64_t most_ns;           /* credit is capped here */
 	_Atomic int64_t credit_ns;
 	_Atomic uint64_t surplus_ns;
 	_Atomic uint32_t worked_ppm; /* of the time, of late */
@@ -26,13 +26,39 @@ static struct {
 	_Atomic uint32_t outside_ppm;   /* of the time, of late */
 } bucket;
 
+static uint32_t percent_of_budget(uint32_t percent)
+{
+	return (uint32_t)((uint64_t)bucket.budget_ppm * percent / 100u);
+}
+
+static void set_share(uint32_t percent)
+{
+	atomic_store_explicit(&bucket.ppm, percent_of_budget(percent), memory_order_relaxed);
+}
+
+static uint32_t share_ppm(void)
+{
+	return atomic_load_explicit(&bucket.ppm, memory_order_relaxed);
+}
+
+/* Credit is capped here. */
+static int64_t most_ns(void)
+{
+	return BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * share_ppm();
+}
+
+void budget_make_room_for_gpu(void)
+{
+	set_share(BUDGET_BESIDE_GPU_PCT);
+}
+
 void budget_start(const struct shm_header *h)
 {
 	bucket.bounded = h->cpu_mode != SHM_CPU_TRACE && h->budget_ppm != SHM_NO_BUDGET;
-	bucket.ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_SHARE_PCT / 100u);
-	bucket.gpu_ppm = (uint32_t)((uint64_t)h->budget_ppm * BUDGET_GPU_PCT / 100u);
+	bucket.budget_ppm = h->budget_ppm;
+	bucket.gpu_ppm = percent_of_budget(BUDGET_GPU_PCT);
+	set_share(BUDGET_SHARE_PCT);
 	bucket.began_ns = stamp_monotonic();
-	bucket.most_ns = BUDGET_SLACK_NS + (int64_t)(BUDGET_KEEP_NS / 1000000) * bucket.ppm;
 	atomic_store_explicit(&bucket.event_ps, 0, memory_order_relaxed);
 	atomic_store_explicit(&bucket.live_ps, 0, memory_order_relaxed);
 	bucket.hook_ticks = 0;
@@ -153,12 +179,19 @@ static uint64_t part_of(uint64_t elapsed_ns, uint32_t ppm)
 
 uint64_t budget_earned_ns(uint64_t elapsed_ns)
 {
-	return part_of(elapsed_ns, bucket.ppm);
+	return part_of(elapsed_ns, share_ppm());
 }
 
 uint64_t budget_gpu_earned_ns(uint64_t elapsed_ns)
 {
 	return part_of(elapsed_ns, bucket.gpu_ppm);
+}
+
+uint64_t budget_time_for_ns(uint64_t ns)
+{
+	uint32_t ppm = share_ppm();
+
+	return ns * 1000000u / (ppm ? ppm : 1);
 }
 
 static void set_worked(double share)
@@ -204,13 +237,13 @@ uint64_t budget_take_surplus_ns(void)
 void budget_lend_ns(uint64_t ns)
 {
 	int64_t credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
-	int64_t left;
+	int64_t most = most_ns(), left;
 
 	/* No debt that would outlast its cause by more than the time that credit is kept for. */
 	do {
 		left = credit - (int64_t)ns;
-		if (left < -bucket.most_ns)
-			left = -bucket.most_ns;
+		if (left < -most)
+			left = -most;
 	} while (left < credit && !atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit,
 									 left, memory_order_relaxed,
 									 memory_order_relaxed));
@@ -256,7 +289,7 @@ int64_t budget_credit_at(uint64_t now_ns)
 {
 	uint64_t then = atomic_load_explicit(&bucket.paid_until_ns, memory_order_relaxed);
 	uint64_t elapsed = now_ns - then;
-	int64_t credit;
+	int64_t credit, most = most_ns();
 
 	if (!bucket.bounded)
 		return INT64_MAX;
@@ -269,17 +302,16 @@ int64_t budget_credit_at(uint64_t now_ns)
 					  (int64_t)budget_earned_ns(budget_worked_ns(elapsed)),
 					  memory_order_relaxed);
 	credit = atomic_load_explicit(&bucket.credit_ns, memory_order_relaxed);
-	while (credit > bucket.most_ns) {
-		if (atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit,
-							  bucket.most_ns, memory_order_relaxed,
+	while (credit > most) {
+		if (atomic_compare_exchange_weak_explicit(&bucket.credit_ns, &credit, most,
+							  memory_order_relaxed,
 							  memory_order_relaxed)) {
-			atomic_fetch_add_explicit(&bucket.surplus_ns,
-						  (uint64_t)(credit - bucket.most_ns),
+			atomic_fetch_add_explicit(&bucket.surplus_ns, (uint64_t)(credit - most),
 						  memory_order_relaxed);
 			break;
 		}
 	}
-	return credit < bucket.most_ns ? credit : bucket.most_ns;
+	return credit < most ? credit : most;
 }
 
 int64_t budget_credit_ns(void)

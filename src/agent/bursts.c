@@ -261,8 +261,7 @@ static uint64_t look(uint64_t now_ns)
 		credit = budget_credit_at(now_ns);
 		return credit >= BURST_NS
 			       ? TENDER_NOW
-			       : now_ns + (uint64_t)(BURST_NS - credit) * PPM /
-						  s->header->budget_ppm * 100u / BUDGET_SHARE_PCT;
+			       : now_ns + budget_time_for_ns((uint64_t)(BURST_NS - credit));
 	}
 	if (!taxed())
 		return TENDER_NEVER;

@@ -132,6 +132,7 @@ void gpu_windows_turn(void)
 	charged_nodes += nodes;
 	if (!budget_bounded())
 		return;
+	budget_make_room_for_gpu();
 	look_at_work(now_ns);
 	earn(now_ns);
 	credit_ns -= (int64_t)cost_ns;

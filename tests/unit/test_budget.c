@@ -135,6 +135,10 @@ static void the_gpu_has_a_part_of_its_own(void **state)
 	start = now();
 	assert_true(budget_began_ns() <= start);
 	assert_int_equal(budget_gpu_earned_ns(SECOND), 50 * MS * BUDGET_GPU_PCT / 100);
+	assert_int_equal(budget_earned_ns(SECOND), EARNED); /* as long as no GPU is used */
+	budget_make_room_for_gpu();
+	assert_int_equal(budget_earned_ns(SECOND), 50 * MS * BUDGET_BESIDE_GPU_PCT / 100);
+	assert_int_equal(budget_earned_ns(budget_time_for_ns(3 * MS)), 3 * MS);
 	assert_true(budget_gpu_earned_ns(SECOND) + budget_earned_ns(SECOND) <= 50 * MS);
 	credit = budget_credit_at(start + SECOND);
 	assert_int_equal(budget_note_ns(3 * MS), 3 * MS);
