@@ -113,6 +113,7 @@ struct analysis_step {
 	uint32_t pid;
 	uint32_t depth;   /* typical number of scopes around it; of loops */
 	bool has_steps;   /* it was found, and others lie inside it */
+	bool piped;       /* it was found in a library's pipeline */
 	uint32_t call_of; /* a found one begins with a call of this function: index + 1; 0: of none
 			   */
 	uint32_t loop_of; /* ... that this one makes: index + 1; 0: none does, or unknown */

@@ -66,11 +66,28 @@ void step_finder_left_out(struct step_finder *f, uint32_t function)
 	f->depth = kept;
 }
 
+/* Where torch, and others, keep what is around a decorated function; from 3.11 on its name tells.
+ */
+static bool wraps(const struct function *f)
+{
+	static const char *const files[] = { "/contextlib.py", "/_contextlib.py", "/grad_mode.py",
+					     "/functools.py" };
+	const char *file = strrchr(f->file, '/');
+
+	for (size_t i = 0; file && i < sizeof(files) / sizeof(*files); i++) {
+		if (!strcmp(file, files[i]))
+			return true;
+	}
+	return strstr(f->name, "<locals>") != NULL;
+}
+
 static enum step_code ask_whose(const struct function *f)
 {
 	if (code_calls_untold_module(f->name, f->file))
 		return STEP_CODE_RUNS;
-	return *f->file && user_code(f->file) ? STEP_CODE_USERS : STEP_CODE_LIBRARYS;
+	if (*f->file && user_code(f->file))
+		return STEP_CODE_USERS;
+	return wraps(f) ? STEP_CODE_WRAPS : STEP_CODE_LIBRARYS;
 }
 
 static enum step_code whose(struct step_finder *f, uint32_t function)
@@ -115,6 +132,8 @@ static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size
 		.thread = (uint32_t)thread,
 		.through = through,
 		.stretch = f->stretch,
+		.via = UINT32_MAX,
+		.first_model = UNIT_NONE,
 		.first_child = UNIT_NONE,
 		.last_child = UNIT_NONE,
 		.next = UNIT_NONE,
@@ -130,10 +149,40 @@ static size_t find_around(const struct step_finder *f, size_t unit, uint32_t fun
 	return unit;
 }
 
+/* The first of the open functions from this one on that is more than a wrapper. */
+static size_t first_at_work(struct step_finder *f, size_t from)
+{
+	while (from < f->depth && whose(f, f->open[from].function) != STEP_CODE_LIBRARYS &&
+	       whose(f, f->open[from].function) != STEP_CODE_RUNS)
+		from++;
+	return from;
+}
+
+/* A model that is called in `parent`, the user's, through what is open from `inside` on. */
+static size_t model_begin(struct step_finder *f, uint64_t kind, size_t parent, size_t inside,
+			  size_t thread)
+{
+	size_t at = first_at_work(f, inside), via = first_at_work(f, at + 1), unit;
+	struct step_frame *call = at < f->depth ? &f->open[at] : NULL;
+
+	if (parent == UNIT_NONE || !call || whose(f, call->function) != STEP_CODE_LIBRARYS)
+		return unit_add(f, kind, parent, thread, 0);
+	if (call->unit == UNIT_NONE) {
+		call->unit = unit_add(f, call->function, parent, thread, 0);
+		if (call->unit == UNIT_NONE)
+			return UNIT_NONE;
+		f->units[call->unit].librarys = true;
+	}
+	unit = unit_add(f, kind, call->unit, thread, 0);
+	if (unit != UNIT_NONE && via < f->depth)
+		f->units[unit].via = f->open[via].function;
+	return unit;
+}
+
 /* A unit in the functions that are open, each of which is one from now on. */
 static size_t unit_begin(struct step_finder *f, uint64_t kind, size_t thread, int64_t time_ns)
 {
-	size_t parent = UNIT_NONE, around, unit;
+	size_t parent = UNIT_NONE, inside = 0, around, unit;
 	uint64_t through = 0;
 
 	for (size_t i = 0; i < f->depth; i++) {
@@ -152,9 +201,13 @@ static size_t unit_begin(struct step_finder *f, uint64_t kind, size_t thread, in
 		else
 			parent = o->unit;
 		through = 0;
+		inside = i + 1;
 	}
 	/* It is always called through its library. */
-	unit = unit_add(f, kind, parent, thread, 0);
+	if (f->lead == LEAD_MODELS || f->lead == LEAD_RUNS)
+		unit = model_begin(f, kind, parent, inside, thread);
+	else
+		unit = unit_add(f, kind, parent, thread, 0);
 	if (unit != UNIT_NONE)
 		f->units[unit].start_ns = time_ns;
 	return unit;
@@ -382,6 +435,7 @@ void found_steps_release(struct found_steps *s)
 {
 	free(s->items);
 	free(s->outer);
+	free(s->piped);
 	free(s->calls);
 	arena_release(&s->names);
 	memset(s, 0, sizeof(*s));

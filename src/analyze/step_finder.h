@@ -11,6 +11,10 @@
  * between them is not the user's; a decorator of a library's calls its function once, and is
  * part of the loop around it.  Loops in loops are steps of several kinds; the innermost come first.
  *
+ * A library's function that the user's code calls, and that calls models of several kinds, is a
+ * pipeline: a detector and a recogniser, an encoder and a decoder.  Its calls are what the user's
+ * loop repeats, and come before the loops in them.
+ *
  * Where most layers were called without a function of the user's being known (calls were
  * not recorded), the outermost layer calls are the steps.
  *
@@ -29,6 +33,7 @@
 #include "timeline/timeline.h"
 
 #define UNIT_NONE SIZE_MAX
+#define STEP_REPEATS 3 /* fewer are no series */
 
 /* What steps are found by. */
 enum step_lead {
@@ -39,8 +44,8 @@ enum step_lead {
 	STEP_LEADS,
 };
 
-/* A call of a layer that no other is around, a call of CUDA's, or a function of the user's that
- * leads to one. */
+/* A call of a layer that no other is around, a call of CUDA's, or a function that leads to one: the
+ * user's, or a library's that those call. */
 struct step_unit {
 	uint64_t kind; /* a function's index; of a layer its id and UNIT_LAYER; UNIT_GRAPH;
 			* of another call of CUDA's the user's line and UNIT_CALL */
@@ -49,9 +54,14 @@ struct step_unit {
 	uint64_t through; /* the call of a library's function that led to it; 0: the user's code did
 			   */
 	uint32_t stretch; /* of its thread, in which no layer was missed for the budget's sake */
+	uint32_t via;     /* in a library's call: the function of it that leads to the layer, or
+			   * calls the model */
 	bool known;       /* its begin and end are */
-	bool has_loop;    /* in it, or it is one */
-	uint32_t loops;   /* around it */
+	bool librarys;    /* a function of a library's that the user's code calls */
+	bool mixed;       /* ... and that calls models of several kinds, */
+	size_t first_model; /* of which this is the first; UNIT_NONE */
+	bool has_loop;      /* in it, or it is one */
+	uint32_t loops;     /* around it */
 	int64_t start_ns, end_ns;
 	size_t first_child, last_child, next; /* those inside it, in order of time */
 };
@@ -64,7 +74,8 @@ enum step_code {
 	STEP_CODE_UNKNOWN, /* not asked yet */
 	STEP_CODE_USERS,
 	STEP_CODE_LIBRARYS,
-	STEP_CODE_RUNS, /* a library's that calls a model: see LEAD_RUNS */
+	STEP_CODE_WRAPS, /* a library's that does nothing but call another: a decorator's */
+	STEP_CODE_RUNS,  /* a library's that calls a model: see LEAD_RUNS */
 };
 
 struct step_frame {
@@ -105,6 +116,8 @@ struct found_steps {
 	size_t count, cap;
 	const char **outer; /* names of those that have others inside them */
 	size_t outer_count;
+	const char **piped; /* names of those that are parts of a library's pipeline */
+	size_t piped_count;
 	struct found_call *calls; /* those that begin with a call of a function */
 	size_t call_count;
 	struct arena names;

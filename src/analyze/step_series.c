@@ -5,11 +5,11 @@
 
 #include "analyze/gpu_busy.h"
 #include "analyze/step_finder.h"
+#include "analyze/step_pipelines.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "timeline/pair_map.h"
 
-#define REPEATS 3       /* fewer are no series */
 #define STRAY_SHARE 0.1 /* of the layers may be called from nowhere */
 #define NO_PARENT UINT64_MAX
 
@@ -158,13 +158,14 @@ static int count_units(struct search *s)
 
 /*
  * Layers of any kind that a function calls make it a loop, as they may be made anew for each call;
- * lines that wait or launch stand in any function.
+ * lines that wait or launch stand in any function, and a pipeline has layers of several kinds.
  */
-static bool is_loop(const struct search *s, const struct caller *c, const struct series *n)
+static bool is_loop(const struct search *s, const struct step_unit *parent, const struct caller *c,
+		    const struct series *n)
 {
-	size_t repeats = s->f->lead == LEAD_MODELS ? c->units : n->count;
+	size_t repeats = s->f->lead == LEAD_MODELS && !parent->librarys ? c->units : n->count;
 
-	return repeats >= REPEATS && repeats > 2 * c->calls;
+	return repeats >= STEP_REPEATS && repeats > 2 * c->calls;
 }
 
 /* The kind that is most frequent in a loop begins its iterations; of two the one seen first. */
@@ -175,7 +176,7 @@ static void choose_starts(struct search *s)
 		const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
 		struct caller *c = parent ? caller_of(s, parent) : NULL;
 
-		if (!c || !is_loop(s, c, n))
+		if (!c || !is_loop(s, parent, c, n))
 			continue;
 		if (c->series == UNIT_NONE || n->count > s->series_items[c->series].count ||
 		    (n->count == s->series_items[c->series].count &&
@@ -406,14 +407,18 @@ static int name_all(struct search *s)
 {
 	s->out->outer = calloc(s->series_count + 1, sizeof(*s->out->outer));
 	s->out->calls = calloc(s->series_count + 1, sizeof(*s->out->calls));
-	if (!s->out->outer || !s->out->calls)
+	s->out->piped = calloc(s->series_count + 1, sizeof(*s->out->piped));
+	if (!s->out->outer || !s->out->calls || !s->out->piped)
 		return -1;
 	for (size_t i = 0; i < s->series_count; i++) {
 		struct series *n = &s->series_items[i];
+		const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
 		uint32_t loop = n->function != NO_PARENT ? (uint32_t)n->function + 1 : 0;
 
 		if (name_series(s, n))
 			return -1;
+		if (parent && parent->librarys)
+			s->out->piped[s->out->piped_count++] = n->name;
 		if (n->has_loop)
 			s->out->outer[s->out->outer_count++] = n->name;
 		if (is_function(n->kind))
@@ -429,7 +434,7 @@ static bool stands_alone(struct search *s, const struct series *n)
 	const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
 	const struct caller *c = parent ? caller_of(s, parent) : NULL;
 
-	if (n->count < REPEATS)
+	if (n->count < STEP_REPEATS)
 		return false;
 	if (!parent)
 		return is_function(n->kind);
@@ -454,7 +459,8 @@ static int add_steps(struct search *s, int64_t *room)
 		const struct caller *c = u->known && is_function(u->kind) ? caller_of(s, u) : NULL;
 		const struct series *own = u->known ? series_of(s, u, i) : NULL;
 
-		if (c && c->series != UNIT_NONE && s->series_items[c->series].count >= REPEATS &&
+		if (c && c->series != UNIT_NONE &&
+		    s->series_items[c->series].count >= STEP_REPEATS &&
 		    add_iterations(s, u, &s->series_items[c->series], room))
 			return -1;
 		if (own && stands_alone(s, own) && found_add(s, u, own, u->start_ns, u->end_ns))
@@ -510,7 +516,7 @@ static int add_layers(struct search *s)
 		const struct step_unit *u = &s->f->units[i];
 		const struct series *n = u->known ? series_of(s, u, i) : NULL;
 
-		if (n && n->count >= REPEATS && found_add(s, u, n, u->start_ns, u->end_ns))
+		if (n && n->count >= STEP_REPEATS && found_add(s, u, n, u->start_ns, u->end_ns))
 			return -1;
 	}
 	return 0;
@@ -560,7 +566,7 @@ int step_finder_find(struct step_finder *f, struct found_steps *out)
 	pair_map_init(&s.callers);
 	pair_map_init(&s.series);
 	if (f->count)
-		rc = search_run(&s);
+		rc = step_pipelines_settle(f) ? -1 : search_run(&s);
 	pair_map_release(&s.callers);
 	pair_map_release(&s.series);
 	free(s.caller_items);

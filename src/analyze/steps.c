@@ -364,6 +364,8 @@ static int collect_found(struct analysis *a, struct timeline *tl, struct step_fi
 		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
 		for (size_t k = 0; k < found.outer_count; k++)
 			a->steps[i].has_steps |= found.outer[k] == a->steps[i].name;
+		for (size_t k = 0; k < found.piped_count; k++)
+			a->steps[i].piped |= found.piped[k] == a->steps[i].name;
 		for (size_t k = 0; k < found.call_count; k++) {
 			if (found.calls[k].name != a->steps[i].name)
 				continue;
@@ -388,6 +390,28 @@ static void bring_to_front(struct analysis *a, size_t i)
 	a->steps[0] = first;
 }
 
+static bool is_around(const struct analysis_step *outer, const struct analysis_step *inner)
+{
+	return outer->has_steps && outer->pid == inner->pid && outer->depth < inner->depth;
+}
+
+/* What repeats inside a library's pipeline is no step of the user's: the next one around it is. */
+static void prefer_users(struct analysis *a)
+{
+	size_t best = 0;
+
+	if (!a->step_count || !a->steps[0].piped)
+		return;
+	for (size_t i = 1; i < a->step_count; i++) {
+		if (is_around(&a->steps[i], &a->steps[0]) && !a->steps[i].piped &&
+		    a->steps[i].total_ns >= a->steps[0].total_ns &&
+		    (!best || a->steps[i].depth > a->steps[best].depth))
+			best = i;
+	}
+	if (best)
+		bring_to_front(a, best);
+}
+
 /*
  * Of loops inside loops the innermost is the step, unless a tenth or more of the time of the
  * one around it is outside of it: what happens there belongs to a step as well.
@@ -397,8 +421,7 @@ static void prefer_outer(struct analysis *a)
 	for (size_t i = 1; i < a->step_count; i++) {
 		struct analysis_step outer = a->steps[i], inner = a->steps[0];
 
-		if (!outer.has_steps || outer.pid != inner.pid || outer.depth >= inner.depth ||
-		    outer.count < OUTER_COUNT ||
+		if (!is_around(&outer, &inner) || outer.count < OUTER_COUNT ||
 		    (1 - MATTERS) * (double)outer.total_ns <= (double)inner.total_ns)
 			continue;
 		bring_to_front(a, i);
@@ -480,6 +503,7 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 	if (a->step_count)
 		qsort(a->steps, a->step_count, sizeof(*a->steps), most_important_first);
 	prefer_later(a);
+	prefer_users(a);
 	prefer_outer(a);
 	if (!a->step_count || (is_found(a->steps[0].source) && has_pauses(tl, t)))
 		return judge_run(a, tl, from, t, items, err);

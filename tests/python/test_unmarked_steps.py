@@ -3,6 +3,8 @@
 Each program says with marks, which are no steps, when a true one begins and ends.
 """
 
+import textwrap
+
 import pytest
 from layer_kit import DOUBLE
 
@@ -274,15 +276,109 @@ RUNS = """
 """
 
 
-@pytest.mark.parametrize("line, name", [("answer(x)", "answer in program.py"),
-                                        ("session.run([x])", "Session.run in program.py")])
-def test_calls_of_a_framework_without_layers_are_found_as_well(inferscope, write, work, report,
-                                                               python, line, name):
+def sessions(work):
+    """A double of ONNX Runtime."""
     folder = work / "site-packages" / "onnxruntime" / "capi"
     folder.mkdir(parents=True)
     (folder / "onnxruntime_inference_collection.py").write_text(
         "import time\nclass Session:\n    def run(self, inputs):\n        time.sleep(0.003)\n")
+
+
+@pytest.mark.parametrize("line, name", [("answer(x)", "answer in program.py"),
+                                        ("session.run([x])", "Session.run in program.py")])
+def test_calls_of_a_framework_without_layers_are_found_as_well(inferscope, write, work, report,
+                                                               python, line, name):
+    sessions(work)
     write(RUNS % (20, line))
     done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, "program.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert [(s["name"], s["source"], s["count"]) for s in report()["steps"]] == [(name, "loop", 20)]
+
+
+def library(work, name, text):
+    """A module that is none of the user's."""
+    folder = work / "site-packages"
+    folder.mkdir(exist_ok=True)
+    (folder / (name + ".py")).write_text(textwrap.dedent(text))
+
+
+FACES = """
+    import functools, time
+
+    def decorated(function):
+        @functools.wraps(function)
+        def decorate_context(*args):
+            return function(*args)
+        return decorate_context
+
+    class Detector:
+        def __init__(self, first, second):
+            self.first, self.second = first, second
+
+        @decorated
+        def detect(self, x):
+            for _ in range(4):
+                self.first(x)
+                time.sleep(0.001)
+            return self.second(x)
+
+        @decorated
+        def generate(self, x):
+            for _ in range(4):
+                self.first(x)
+"""
+DETECT = """
+    import sys
+    sys.path.insert(0, "site-packages")
+    from faces import Detector
+
+    detector = Detector(net, other)
+    def answer(x):
+        return detector.detect(x)
+
+    for x in range(12):
+        mark("begin")
+        post(%s(pre(x)))
+        mark("end")
+"""
+
+
+@pytest.mark.parametrize("call, name", [("detector.detect", "Detector.detect in program.py"),
+                                        ("answer", "answer in program.py")])
+def test_what_a_library_does_with_several_models_is_one_step(steps, work, python, call, name):
+    library(work, "faces", FACES)
+    found = steps(python, DETECT % call)
+    assert [(s["name"], s["count"]) for s in found[:2]] == [
+        (name, 12), ("Net in Detector.detect", 48)]
+    true_ms = sum(steps.true_ms)
+    assert abs(found[0]["total_ms"] - true_ms) < max(steps.true_ms) + 0.1 * true_ms, found
+
+
+def test_what_a_library_does_again_and_again_with_one_model_are_steps(steps, work, python):
+    library(work, "faces", FACES)
+    found = steps(python, DETECT % "detector.generate")
+    assert [(s["name"], s["count"]) for s in found] == [("Net in program.py", 48)]
+
+
+def test_sessions_that_a_library_runs_one_after_the_other_are_one_step(inferscope, write, work,
+                                                                       report, python):
+    library(work, "ocr", """
+        from onnxruntime.capi.onnxruntime_inference_collection import Session
+        session = Session()
+        def find(x):
+            return session.run([x])
+        def read(x):
+            for _ in range(1 + x % 2):
+                session.run([x])
+        class Reader:
+            def __call__(self, x):
+                find(x)
+                read(x)
+        """)
+    sessions(work)
+    text = RUNS % (20, "reader(x)")
+    write(text.replace("session = Session()", "import ocr; reader = ocr.Reader()"))
+    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, "program.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(s["name"], s["count"]) for s in report()["steps"]] == [
+        ("Reader.__call__ in program.py", 20)]

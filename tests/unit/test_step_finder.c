@@ -20,6 +20,8 @@
 	"code run_forever /usr/lib/python3.12/asyncio/events.py 30\n"     \
 	"code Module._call_impl /x/site-packages/torch/nn/module.py 40\n" \
 	"code decorate /x/site-packages/torch/utils/contexts.py 50\n"     \
+	"code wrap /x/site-packages/torch/utils/_contextlib.py 55\n"      \
+	"code detect /x/site-packages/faces/detect.py 60\n"               \
 	"layer 1 0 Net -\nlayer 2 0 Other -\nlayer 3 1 Linear fc\n"       \
 	"layer 11 0 Softmax -\nlayer 12 0 Softmax -\nlayer 13 0 Softmax -\n"
 #define END "end 10000 0\n"
@@ -40,6 +42,9 @@
 	"code <module> /srv/app.py 1\n"                                              \
 	"code infer /srv/app.py 20\n"                                                \
 	"code identify /x/site-packages/magika/magika.py 30\n"                       \
+	"code read /x/site-packages/ocr/main.py 60\n"                                \
+	"code find /x/site-packages/ocr/find.py 70\n"                                \
+	"code tell /x/site-packages/ocr/tell.py 80\n"                                \
 	"code Session.run "                                                          \
 	"/x/site-packages/onnxruntime/capi/onnxruntime_inference_collection.py 40\n" \
 	"code Layer.__call__ /x/site-packages/keras/src/layers/layer.py 50\n"
@@ -120,6 +125,59 @@ static void calls_of_a_model_are_steps_where_its_layers_are_not_known(void **sta
 			  "+Layer.__call__@230 -Layer.__call__@240 -Layer.__call__@250\n"
 			  "1: +Layer.__call__@300 -Layer.__call__@350 -<module>@900\n" END,
 		     "Layer.__call__ in app.py: loop 3 300 100 0\n");
+}
+
+/* One call of a library's function: three times a model, and then another. */
+#define DETECT(at)                                                                 \
+	"+detect@" #at "00 <1@" #at "10 </1@" #at "20 <1@" #at "30 </1@" #at "40 " \
+	"<1@" #at "50 </1@" #at "60 <2@" #at "70 </2@" #at "80 -detect@" #at "90 "
+
+static void a_librarys_call_of_several_models_is_the_step(void **state)
+{
+	(void)state;
+	expect_steps(HEAD "1: +main@10 " DETECT(1) DETECT(2) DETECT(3) "-main@900\n" END,
+		     "detect in main: loop 3 300 100 0\nNet in detect: loop 9 180 20 1\n"
+		     "Other in detect: loop 3 30 10 1\n");
+	/* Through a decorator. */
+	expect_steps(HEAD "1: +main@10\n"
+			  "1: +wrap@95 " DETECT(1) "-wrap@195 +wrap@196 " DETECT(
+				  2) "-wrap@295\n"
+				     "1: +wrap@296 " DETECT(3) "-wrap@395 -main@900\n" END,
+		     "detect in main: loop 3 300 100 0\nNet in detect: loop 9 180 20 1\n"
+		     "Other in detect: loop 3 30 10 1\n");
+	/* The user's function around it is the step. */
+	expect_steps(HEAD "1: +main@10\n"
+			  "1: +infer@95 " DETECT(1) "-infer@193 +infer@195 " DETECT(
+				  2) "-infer@293\n"
+				     "1: +infer@295 " DETECT(3) "-infer@393 -main@900\n" END,
+		     "infer in main: loop 3 300 100 0\nNet in detect: loop 9 180 20 1\n"
+		     "Other in detect: loop 3 30 10 1\n");
+	/* What comes twice is no series: what is in it may be. */
+	expect_steps(HEAD "1: +main@10 " DETECT(1) DETECT(2) "-main@900\n" END,
+		     "Net in main: loop 6 160 20 0\n");
+}
+
+#define GENERATE(at)                                                                      \
+	"+detect@" #at "00 <1@" #at "10 </1@" #at "20 <1@" #at "30 </1@" #at "40 <1@" #at \
+	"50 </1@" #at "60 -detect@" #at "90 "
+
+static void a_librarys_loop_of_one_model_is_a_loop(void **state)
+{
+	(void)state;
+	expect_steps(HEAD "1: +main@10 " GENERATE(1) GENERATE(2) GENERATE(3) "-main@900\n" END,
+		     "Net in main: loop 9 260 20 0\n");
+}
+
+#define READ(at)                                                                         \
+	"+read@" #at "00 +find@" #at "05 +Session.run@" #at "10 -Session.run@" #at "20 " \
+	"-find@" #at "25 +tell@" #at "40 +Session.run@" #at "50 -Session.run@" #at "60 " \
+	"+Session.run@" #at "70 -Session.run@" #at "80 -tell@" #at "85 -read@" #at "90 "
+
+static void models_of_one_function_are_told_apart_by_who_calls_it(void **state)
+{
+	(void)state;
+	expect_steps(RUNS "1: +<module>@1 " READ(1) READ(2) READ(3) "-<module>@900\n" END,
+		     "read in app.py: loop 3 300 100 0\n");
 }
 
 static void where_some_were_not_recorded_their_number_is_not_known(void **state)
@@ -464,6 +522,9 @@ int main(void)
 		cmocka_unit_test(
 			functions_of_the_user_lead_to_layers_and_those_of_libraries_do_not),
 		cmocka_unit_test(calls_of_a_model_are_steps_where_its_layers_are_not_known),
+		cmocka_unit_test(a_librarys_call_of_several_models_is_the_step),
+		cmocka_unit_test(a_librarys_loop_of_one_model_is_a_loop),
+		cmocka_unit_test(models_of_one_function_are_told_apart_by_who_calls_it),
 		cmocka_unit_test(where_some_were_not_recorded_their_number_is_not_known),
 		cmocka_unit_test(what_a_library_calls_ends_with_itself),
 		cmocka_unit_test(a_decorator_of_a_library_is_in_the_loop_around_it),
