@@ -21,6 +21,7 @@ static const struct wait {
 	/* in SimpleQueue.get(), which is C */
 	{ "/multiprocessing/pool.py", "Pool._handle_tasks", true },
 	{ "/multiprocessing/popen_fork.py", "Popen.poll", false },
+	{ "/multiprocessing/resource_tracker.py", "main", true },
 	{ "/multiprocessing/synchronize.py", "SemLock.__enter__", false },
 	{ "/subprocess.py", "Popen._try_wait", false },
 	{ "/socket.py", "socket.accept", false },

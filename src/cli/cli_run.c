@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/launch.h"
@@ -14,6 +15,9 @@
 #include "cli/verify.h"
 #include "cli/workload.h"
 #include "format/stamp.h"
+
+#define STRAGGLERS_MS 100
+#define STRAGGLER_PAUSE_MS 5
 
 static int exec_failure(int code)
 {
@@ -85,6 +89,19 @@ static void note_other_injections(struct begun *b, const struct launch_options *
 	}
 }
 
+/* What ends right behind its parent, as the process does that multiprocessing leaves to tidy up,
+ * does not live on. */
+static void wait_for_stragglers(struct recording *r)
+{
+	struct timespec pause = { 0, STRAGGLER_PAUSE_MS * 1000000L };
+
+	for (int ms = 0; ms < STRAGGLERS_MS && drain_living(recording_drain(r), 0);
+	     ms += STRAGGLER_PAUSE_MS) {
+		recording_cycle(r);
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* The recording ends with the main process; what its children do after that is not in it. */
 static void tell_living(struct begun *b)
 {
@@ -118,6 +135,8 @@ static void end(struct run *run, int status)
 		end_recording(b, status);
 		return;
 	}
+	if (status != STILL_RUNNING)
+		wait_for_stragglers(b->recording);
 	recording_cycle(b->recording);
 	if (!recording_trouble(b->recording)) {
 		tell_unrecorded(b, run->workload);

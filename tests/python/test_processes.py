@@ -164,6 +164,22 @@ def test_a_child_that_lives_on_is_let_go(python, record, work):
         time.sleep(0.02)
 
 
+def test_what_multiprocessing_leaves_to_tidy_up_is_no_news(python, record, report):
+    record(python, """
+        import multiprocessing, time
+        def work(x):
+            end = time.process_time() + 0.2
+            while time.process_time() < end:
+                pass
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                pool.map(work, range(2))
+    """)
+    told = report()
+    assert [note for note in told["trust"]["notes"] if "lived on" in note] == []
+    assert not any("resource_tracker" in f["file"] for f in told["cpu"]["functions"][:3])
+
+
 def test_children_are_waited_for_on_demand(python, inferscope, write, read_trace):
     write("""
         import os, time
