@@ -118,31 +118,55 @@ static struct analysis_native_row row_of(const struct native_tally *n, const str
 	return row;
 }
 
-static void rank_top(struct analysis_native *out, const struct analysis_native_row *row)
+/* One library's rows together, and in them one function's. */
+static int by_library(const void *a, const void *b)
 {
-	size_t at = out->top_count;
+	const struct analysis_native_row *x = a, *y = b;
+	int order = compare_texts(x->library, y->library);
 
-	while (at && most_first(row, &out->tops[at - 1]) < 0)
-		at--;
-	if (at == NATIVE_TOPS)
-		return;
-	if (out->top_count < NATIVE_TOPS)
-		out->top_count++;
-	memmove(&out->tops[at + 1], &out->tops[at], (out->top_count - 1 - at) * sizeof(*out->tops));
-	out->tops[at] = *row;
+	return order ? order : by_names(a, b);
 }
 
-/* The rows are in order of their names. */
-static void find_tops(struct analysis_native *out)
+static void rank_library(struct analysis_native *out, const struct analysis_native_row *row)
 {
-	for (size_t i = 0, next; i < out->count; i = next) {
-		struct analysis_native_row sum = { .symbol = out->rows[i].symbol,
-						   .library = out->rows[i].library };
+	size_t at = out->library_count;
 
-		for (next = i; next < out->count && !by_function(&out->rows[i], &out->rows[next]);
-		     next++)
-			sum.samples += out->rows[next].samples;
-		rank_top(out, &sum);
+	while (at && most_first(row, &out->libraries[at - 1]) < 0)
+		at--;
+	if (at == NATIVE_LIBRARIES)
+		return;
+	if (out->library_count < NATIVE_LIBRARIES)
+		out->library_count++;
+	memmove(&out->libraries[at + 1], &out->libraries[at],
+		(out->library_count - 1 - at) * sizeof(*out->libraries));
+	out->libraries[at] = *row;
+}
+
+/* Reorders the rows. */
+static void find_libraries(struct analysis_native *out)
+{
+	qsort(out->rows, out->count, sizeof(*out->rows), by_library);
+	for (size_t i = 0, next = 0; i < out->count; i = next) {
+		struct analysis_native_row sum = { .library = out->rows[i].library };
+		uint64_t most = 0, function = 0;
+		const char *name = NULL;
+
+		for (; next < out->count && !compare_texts(sum.library, out->rows[next].library);
+		     next++) {
+			const struct analysis_native_row *r = &out->rows[next];
+
+			if (next == i || by_function(r, r - 1))
+				function = 0;
+			function += r->samples;
+			sum.samples += r->samples;
+			if (function > most) {
+				most = function;
+				name = r->symbol;
+			}
+		}
+		if (most > sum.samples / 2)
+			sum.symbol = name;
+		rank_library(out, &sum);
 	}
 }
 
@@ -170,11 +194,11 @@ int native_code_finish(const struct native_code *n, const struct trace *t,
 		}
 	}
 	out->count = rows;
-	find_tops(out);
+	find_libraries(out);
 	qsort(out->rows, rows, sizeof(*out->rows), most_first);
 	for (size_t i = 0; i < rows; i++)
 		out->rows[i].symbol = readable_name(&out->texts, out->rows[i].symbol);
-	for (size_t i = 0; i < out->top_count; i++)
-		out->tops[i].symbol = readable_name(&out->texts, out->tops[i].symbol);
+	for (size_t i = 0; i < out->library_count; i++)
+		out->libraries[i].symbol = readable_name(&out->texts, out->libraries[i].symbol);
 	return 0;
 }

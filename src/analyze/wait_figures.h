@@ -59,12 +59,13 @@ struct analysis_native_row {
 	uint64_t in_steps; /* of them, from the first step of the first kind to its last */
 };
 
-#define NATIVE_TOPS 3u
+#define NATIVE_LIBRARIES 3u
 
 struct analysis_native {
 	uint64_t samples; /* all: each stands for the same CPU time */
-	size_t top_count;
-	struct analysis_native_row tops[NATIVE_TOPS]; /* most first, whoever called them */
+	size_t library_count;
+	/* Those with most, whoever called them; symbol: what more than half of it is, or NULL. */
+	struct analysis_native_row libraries[NATIVE_LIBRARIES];
 	size_t count;
 	struct analysis_native_row *rows; /* most samples first */
 	struct arena texts;               /* names that are not the trace's */

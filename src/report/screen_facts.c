@@ -213,22 +213,26 @@ static void say_compiler(struct buf *out, const struct analysis *a, size_t colum
 	say_compilation(out, &a->torch);
 }
 
-/* Many libraries come without names: then the library itself is what can be said. */
+/* Many libraries come without names, and names of C++ may be longer than the line: then the library
+ * itself is what can be said. */
 static void say_native(struct buf *out, const struct analysis *a, size_t columns)
 {
 	char f[TEXT_FIGURE];
 	struct buf item;
 
 	buf_init(&item);
-	for (size_t i = 0; i < a->native.top_count; i++) {
-		const struct analysis_native_row *r = &a->native.tops[i];
-		const char *library = text_file_name(r->library);
+	for (size_t i = 0; i < a->native.library_count; i++) {
+		const struct analysis_native_row *r = &a->native.libraries[i];
+		size_t taken = text_width(buf_string(out)), whole;
 
 		buf_printf(&item, "%s %s",
 			   text_share(f, (double)r->samples, (double)a->native.samples),
-			   r->symbol ? r->symbol
-			   : library ? library
-				     : "(unknown)");
+			   r->library ? text_file_name(r->library) : "(unknown)");
+		whole = item.len;
+		if (r->symbol)
+			buf_printf(&item, " (mostly %s)", r->symbol);
+		if (taken + text_width(buf_string(&item)) + (taken ? 2 : 0) > columns)
+			item.len = whole;
 		if (!add_item(out, ", ", &item, columns))
 			break;
 	}

@@ -158,6 +158,25 @@ static void of_a_list_those_items_are_shown_that_fit(void **state)
 	forget(m);
 }
 
+/* A function where it is most of its library, and its name fits. */
+static void native_code_is_told_by_library(void **state)
+{
+	struct made *m = make(true);
+	struct analysis_native *n = &m->a->native;
+
+	(void)state;
+	*n = (struct analysis_native){ .samples = 100, .library_count = 3 };
+	n->libraries[0] = (struct analysis_native_row){ NULL, "/l/libtorch.so", user, 50, 0 };
+	n->libraries[1] = (struct analysis_native_row){ "gc_collect", "/l/python3", user, 30, 0 };
+	n->libraries[2] = (struct analysis_native_row){ NULL, NULL, user, 15, 0 };
+	assert_non_null(strstr(show(m, 80),
+			       "\n  native  50.0 % libtorch.so, 30.0 % python3 (mostly "
+			       "gc_collect)\n"));
+	assert_non_null(strstr(show(m, 60), "\n  native  50.0 % libtorch.so, 30.0 % python3\n"));
+	assert_non_null(strstr(show(m, 90), "gc_collect), 15.0 % (unknown)\n"));
+	forget(m);
+}
+
 static void who_had_a_lock_is_shown_however_long_the_name_of_who_waited(void **state)
 {
 	struct made *m = make(true);
@@ -251,8 +270,8 @@ static void there_are_never_more_lines_than_a_screen_has(void **state)
 	a->working_count = 1;
 	a->gil = a->locks = (struct analysis_waits){ a->run.wall_ns, 1, m->waits };
 	m->waits[0] = (struct analysis_wait){ .waiter = user, .ns = 5 };
-	a->native = (struct analysis_native){ .samples = 1, .top_count = 1 };
-	a->native.tops[0] = (struct analysis_native_row){ "gemm", "libmkl.so", user, 1, 1 };
+	a->native = (struct analysis_native){ .samples = 1, .library_count = 1 };
+	a->native.libraries[0] = (struct analysis_native_row){ "gemm", "libmkl.so", user, 1, 1 };
 	a->gc = (struct analysis_gc){ .count = 3, .total_ns = 5 };
 	a->trust.notes = notes;
 	a->trust.note_count = 4;
@@ -279,6 +298,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_breakdown_of_some_steps_says_so, drop_text),
 		cmocka_unit_test(parts_that_would_read_zero_are_one_row),
 		cmocka_unit_test_teardown(of_a_list_those_items_are_shown_that_fit, drop_text),
+		cmocka_unit_test_teardown(native_code_is_told_by_library, drop_text),
 		cmocka_unit_test_teardown(
 			who_had_a_lock_is_shown_however_long_the_name_of_who_waited, drop_text),
 		cmocka_unit_test_teardown(files_of_one_name_stay_apart, drop_text),

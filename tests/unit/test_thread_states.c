@@ -373,6 +373,48 @@ static void test_native_code_belongs_to_a_python_function(void **state)
 	looks_release(&l);
 }
 
+/* One function of a library may have most, and another library more in all of its functions. */
+static void test_native_code_is_summed_by_library(void **state)
+{
+	const struct analysis_native *n;
+	struct looks l;
+
+	(void)state;
+	looks_begin(&l);
+	look(&l, 1, 0, 100, "a", SAMPLE_RUNNING, 0);
+	for (int i = 0; i < 4; i++)
+		native(&l, 1, i, 501); /* of no name */
+	for (int i = 0; i < 3; i++) {
+		native(&l, 1, 10 + i, 502);
+		native(&l, 0, 20 + i, 503);
+	}
+	native(&l, 1, 30, 504);
+	native(&l, 1, 31, 504);
+	native(&l, 1, 32, 505);
+	define(&l, DEF_STRING, 601, "conv", 4);
+	define(&l, DEF_STRING, 602, "pool", 4);
+	define(&l, DEF_STRING, 603, "/lib/libgomp.so", 15);
+	define(&l, DEF_STRING, 604, "/lib/libtorch.so", 16);
+	define(&l, DEF_STRING, 605, "/lib/libz.so", 12);
+	define(&l, DEF_NATIVE, 501, "\0\xdb\x04", 3);
+	define(&l, DEF_NATIVE, 502, "\xd9\x04\xdc\x04", 4);
+	define(&l, DEF_NATIVE, 503, "\xda\x04\xdc\x04", 4);
+	define(&l, DEF_NATIVE, 504, "\xd9\x04\xdd\x04", 4);
+	define(&l, DEF_NATIVE, 505, "\xda\x04\xdd\x04", 4);
+	n = &looks_end(&l)->native;
+	assert_int_equal(n->rows[0].samples, 4);
+	assert_string_equal(n->rows[0].library, "/lib/libgomp.so");
+	assert_int_equal(n->library_count, 3);
+	assert_string_equal(n->libraries[0].library, "/lib/libtorch.so");
+	assert_int_equal(n->libraries[0].samples, 6);
+	assert_null(n->libraries[0].symbol); /* half of it is not most of it */
+	assert_string_equal(n->libraries[1].library, "/lib/libgomp.so");
+	assert_null(n->libraries[1].symbol);
+	assert_string_equal(n->libraries[2].library, "/lib/libz.so");
+	assert_string_equal(n->libraries[2].symbol, "conv");
+	looks_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_where_it_cannot_be_told),
 		cmocka_unit_test(test_an_owner_that_has_left_is_not_blamed),
 		cmocka_unit_test(test_native_code_belongs_to_a_python_function),
+		cmocka_unit_test(test_native_code_is_summed_by_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
