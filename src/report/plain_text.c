@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
+#define WORD_MOST 20u /* columns; what is longer is a name, and a part of it tells something */
 
 /* The text behind the last occurrence of a directory in a path, or NULL. */
 static const char *behind(const char *path, const char *directory)
@@ -114,32 +115,72 @@ void text_add_padding(struct buf *out, size_t columns)
 		buf_add_byte(out, ' ');
 }
 
+/* Is the blank there inside of a figure, "23.4 ms"?  Units are shorter than most words. */
+static bool in_figure(const char *text, const char *blank)
+{
+	const char *unit = blank + 1;
+
+	if (blank == text || blank[-1] < '0' || blank[-1] > '9')
+		return false;
+	return strcspn(unit, " ,;:.)") <= 2 || !strncmp(unit, "\xc2\xb5s", 3); /* µs */
+}
+
 /* Characters of the first line: up to the last blank that lets it fit, else as many as do. */
 static size_t first_line(const char *s, size_t columns)
 {
+	const char *text = s;
 	size_t at = 0, best = 0;
 	int harmless;
 
 	for (; *s && at <= columns; s += next_char(s, &harmless), at++)
-		if (*s == ' ')
+		if (*s == ' ' && !in_figure(text, s))
 			best = at;
 	return best ? best : columns;
+}
+
+/* What is left of a text behind so many characters, and the blanks there. */
+static const char *behind_line(const char *s, size_t chars)
+{
+	int harmless;
+
+	while (chars--)
+		s += next_char(s, &harmless);
+	return s + strspn(s, " ");
+}
+
+size_t text_wrapped_lines(const char *s, size_t columns)
+{
+	size_t lines = 1;
+
+	for (; text_width(s) > columns; lines++)
+		s = behind_line(s, first_line(s, columns));
+	return lines;
+}
+
+/* A number that is cut is another number: the last word goes as a whole, but for names. */
+static void add_cut(struct buf *out, const char *s, size_t columns)
+{
+	size_t n = columns ? first_line(s, columns - 1) : 0;
+
+	if (text_width(s) <= columns || n + WORD_MOST < columns) {
+		text_add_clipped(out, s, columns);
+		return;
+	}
+	add_chars(out, s, n);
+	buf_add_str(out, ELLIPSIS);
 }
 
 void text_add_wrapped(struct buf *out, const char *s, size_t columns, size_t indent, size_t lines)
 {
 	for (; lines > 1 && text_width(s) > columns; lines--) {
 		size_t n = first_line(s, columns);
-		int harmless;
 
 		add_chars(out, s, n);
 		buf_add_byte(out, '\n');
 		text_add_padding(out, indent);
-		while (n--)
-			s += next_char(s, &harmless);
-		s += strspn(s, " ");
+		s = behind_line(s, n);
 	}
-	text_add_clipped(out, s, columns);
+	add_cut(out, s, columns);
 }
 
 void text_add_argument(struct buf *out, const char *arg)

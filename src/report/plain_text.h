@@ -36,9 +36,13 @@ void text_add_padding(struct buf *out, size_t columns);
 
 /*
  * Likewise in at most `lines` lines, each but the first behind so many blanks, broken
- * between words where there are any; without a line break at the end.
+ * between words where there are any; without a line break at the end.  What does not fit is cut
+ * between words too, unless a long name stands there.
  */
 void text_add_wrapped(struct buf *out, const char *s, size_t columns, size_t indent, size_t lines);
+
+/* The lines that it takes for a whole text; columns: at least 1. */
+size_t text_wrapped_lines(const char *s, size_t columns);
 
 /* Appends one argument of a command line as a shell would read it back. */
 void text_add_argument(struct buf *out, const char *arg);

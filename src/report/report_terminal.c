@@ -16,7 +16,7 @@
 #define LINES_MAX 38u
 #define STEP_ROWS 4
 #define NOTE_ROWS 3
-#define NOTE_LINES 3u
+#define NOTE_LINES 5u
 
 /* Of the line that is being written. */
 static size_t columns_used(struct screen *s)

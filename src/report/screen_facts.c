@@ -16,6 +16,7 @@
 #define IDLE_LINES 2u
 #define WAITER_MOST 40u /* columns: who had the lock comes behind, and tells more */
 #define BREAK 30u       /* columns that breaking a line between words may leave empty */
+#define SENTENCE 5u     /* lines: figures stand at its end as well */
 
 static const struct gpu_section *first_gpu(const struct analysis *a)
 {
@@ -298,23 +299,23 @@ static const struct {
 	const char *label;
 	void (*say)(struct buf *out, const struct analysis *a, size_t columns);
 	unsigned weight;
-	size_t lines; /* at most */
+	size_t lines; /* at most; 1: of a list of names what fits */
 } facts[] = {
 	{ "rest", say_rest, 16, 2 },
-	{ "gpu", say_gpu, 15, 1 },
+	{ "gpu", say_gpu, 15, 2 },
 	{ "idle", say_idle, 14, IDLE_LINES },
 	{ "kernels", say_kernels, 6, 1 },
-	{ "copies", say_copies, 4, 1 },
+	{ "copies", say_copies, 4, 2 },
 	{ "line", say_line, 3, 1 },
-	{ "waiting", say_waiting, 1, 1 },
-	{ "gil", say_gil, 11, 2 },
-	{ "locks", say_locks, 10, 2 },
-	{ "loading", say_loaders, 13, 1 },
-	{ "compile", say_compiler, 12, 1 },
+	{ "waiting", say_waiting, 1, 2 },
+	{ "gil", say_gil, 11, 3 },
+	{ "locks", say_locks, 10, 3 },
+	{ "loading", say_loaders, 13, 2 },
+	{ "compile", say_compiler, 12, 3 },
 	{ "native", say_native, 2, 1 },
-	{ "memory", say_memory, 9, 2 },
-	{ "limits", say_limits, 8, 2 },
-	{ "gc", say_gc, 5, 1 },
+	{ "memory", say_memory, 9, SENTENCE },
+	{ "limits", say_limits, 8, SENTENCE },
+	{ "gc", say_gc, 5, 2 },
 };
 
 #define FACTS (sizeof(facts) / sizeof(*facts))
@@ -333,9 +334,9 @@ static size_t least_important(const struct buf texts[FACTS])
 /* That a fact takes. */
 static size_t lines_of(size_t fact, struct buf *text, size_t columns)
 {
-	if (!text->len)
-		return 0;
-	return text_width(buf_string(text)) > columns ? facts[fact].lines : 1;
+	size_t lines = text->len ? text_wrapped_lines(buf_string(text), columns) : 0;
+
+	return lines < facts[fact].lines ? lines : facts[fact].lines;
 }
 
 void screen_facts(struct screen *s, const struct analysis *a, size_t limit)

@@ -5,8 +5,8 @@
 #include "report/screen.h"
 
 #define FINDINGS 2u
-#define LINES 2u        /* of a text */
-#define ADVICE_LINES 3u /* what to try should not be cut */
+#define LINES 3u        /* of a text */
+#define ADVICE_LINES 6u /* what to try should not be cut */
 
 static size_t shown(const struct analysis *a)
 {

@@ -272,11 +272,23 @@ static void long_texts_are_broken_between_words(void **state)
 	text_add_wrapped(&b, "one two  three", 7, 2, 3);
 	expect_text(&b, "one two\n  three");
 	text_add_wrapped(&b, "one two three four", 9, 2, 2);
-	expect_text(&b, "one two\n  three fo\xe2\x80\xa6");
+	expect_text(&b, "one two\n  three\xe2\x80\xa6");
+	text_add_wrapped(&b, "9433 faults are 23.4 ms", 19, 2, 1);
+	expect_text(&b, "9433 faults are\xe2\x80\xa6"); /* not 23 */
+	text_add_wrapped(&b, "52.4 % a_name_that_is_much_longer", 30, 2, 1);
+	expect_text(&b, "52.4 % a_name_that_is_much_lo\xe2\x80\xa6");
+	text_add_wrapped(&b, "a step takes 23.4 ms, or 5 %", 18, 1, 2);
+	expect_text(&b, "a step takes\n 23.4 ms, or 5 %"); /* figures stay with their units */
+	text_add_wrapped(&b, "it is 6 \xc2\xb5s longer", 8, 1, 3);
+	expect_text(&b, "it is\n 6 \xc2\xb5s\n longer");
 	text_add_wrapped(&b, "abcdefgh ij", 4, 1, 3);
 	expect_text(&b, "abcd\n efgh\n ij");
 	text_add_wrapped(&b, "a\nb \xc3\xa4\xc3\xb6\xc3\xbc", 4, 0, 2);
 	expect_text(&b, "a?b\n\xc3\xa4\xc3\xb6\xc3\xbc");
+	assert_int_equal(text_wrapped_lines("", 7), 1);
+	assert_int_equal(text_wrapped_lines("one two", 7), 1);
+	assert_int_equal(text_wrapped_lines("one two  three", 7), 2);
+	assert_int_equal(text_wrapped_lines("abcdefgh ij", 4), 3);
 	buf_release(&b);
 }
 
