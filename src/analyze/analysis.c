@@ -36,11 +36,27 @@ static const char *python_of(struct analysis_run *run, const struct trace *t)
 	return NULL;
 }
 
+/* What runs models comes first, what nearly every program has comes last. */
+static int framework_rank(const char *name)
+{
+	static const char *const runs_models[] = {
+		"ctranslate2", "diffusers",    "jax",          "keras",  "llama_cpp",
+		"onnxruntime", "openvino",     "paddle",       "sglang", "tensorflow",
+		"tensorrt",    "tensorrt_llm", "transformers", "torch",  "vllm",
+	};
+
+	for (size_t i = 0; i < sizeof(runs_models) / sizeof(*runs_models); i++)
+		if (!strcmp(name, runs_models[i]))
+			return 0;
+	return !strcmp(name, "numpy") ? 2 : 1;
+}
+
 static int by_framework(const void *a, const void *b)
 {
 	const struct analysis_framework *x = a, *y = b;
+	int order = framework_rank(x->name) - framework_rank(y->name);
 
-	return strcmp(x->name, y->name);
+	return order ? order : strcmp(x->name, y->name);
 }
 
 /* "torch 2.11.0", or "torch" where the version is not known.  The first of a name counts. */

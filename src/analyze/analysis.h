@@ -50,7 +50,8 @@ struct analysis_run {
 	int64_t wall_ns;   /* of the recording; the latest time seen where its end is missing */
 	char python_text[16];
 	size_t framework_count;
-	struct analysis_framework frameworks[FRAMEWORKS_SHOWN]; /* by name, each once */
+	/* Each once; those that run models first, numpy last. */
+	struct analysis_framework frameworks[FRAMEWORKS_SHOWN];
 };
 
 struct analysis_process {

@@ -5,6 +5,10 @@ info command python3
 info command rank.py
 info cwd /srv/app
 info python 3.12.3
+info framework accelerate
+info framework numpy 2.5.4
+info framework onnxruntime 1.31.1
+info framework torch 2.13.0
 process 1 100 rank.py 0 90000000
 process 2 101 rank.py 10000000 80000000
 thread 1 1 100 MainThread 0 90000000 0
