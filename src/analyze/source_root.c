@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/plain_path.h"
 #include "timeline/user_code.h"
 
 static bool ends_with(const char *text, const char *end)
@@ -14,44 +14,34 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !memcmp(text + n - m, end, m);
 }
 
-/* Appends the parts of a path to one without a slash at its end, "." and ".." followed. */
-static void follow(struct buf *to, const char *path)
-{
-	while (*path) {
-		size_t n = strcspn(path, "/");
-
-		if (n == 2 && !memcmp(path, "..", 2)) {
-			while (to->len && to->data[to->len - 1] != '/')
-				to->len--;
-			to->len -= to->len > 0;
-		} else if (n && !(n == 1 && *path == '.')) {
-			buf_add_byte(to, '/');
-			buf_add(to, path, n);
-		}
-		path += n + (path[n] == '/');
-	}
-}
-
 static bool lies_in(const char *file, const char *folder, size_t n)
 {
 	return n && !strncmp(file, folder, n) && file[n] == '/';
 }
 
-/* The first argument that is a program of the user's; links are not followed: they may be gone. */
+/* The first argument that is a program of the user's. */
 static const char *find_script(struct buf *path, const char *const *command, size_t count,
 			       const char *cwd)
 {
-	for (size_t i = 0; i < count; i++) {
+	const char *found = NULL;
+	struct buf whole;
+
+	buf_init(&whole);
+	for (size_t i = 0; i < count && !found; i++) {
 		if (!ends_with(command[i], ".py") || (command[i][0] != '/' && !cwd))
 			continue;
-		buf_clear(path);
+		buf_clear(&whole);
 		if (command[i][0] != '/')
-			follow(path, cwd);
-		follow(path, command[i]);
+			buf_printf(&whole, "%s/", cwd);
+		buf_add_str(&whole, command[i]);
+		buf_clear(path);
+		plain_path_add(path, buf_string(&whole));
 		if (user_code(buf_string(path)))
-			return buf_string(path);
+			found = buf_string(path);
 	}
-	return NULL;
+	path->failed |= whole.failed;
+	buf_release(&whole);
+	return found;
 }
 
 int source_root(char **root, const char *const *command, size_t count, const char *cwd)

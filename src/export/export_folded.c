@@ -241,6 +241,7 @@ static void add_thread(struct folded *x, size_t thread)
 static void add_function(struct folded *x, uint32_t function)
 {
 	const struct function *f;
+	struct buf place;
 
 	buf_add_byte(&x->line, ';');
 	if (function >= NO_FUNCTION) {
@@ -252,9 +253,13 @@ static void add_function(struct folded *x, uint32_t function)
 	add_name(&x->line, f->name);
 	if (!*f->file)
 		return;
+	buf_init(&place);
+	text_add_place(&place, f->file, f->line, trace_info(x->trace, "cwd", 0));
 	buf_add_str(&x->line, " (");
-	add_name(&x->line, text_short_path(f->file, trace_info(x->trace, "cwd", 0)));
-	buf_printf(&x->line, ":%" PRIu32 ")", f->line);
+	add_name(&x->line, buf_string(&place));
+	buf_add_byte(&x->line, ')');
+	x->line.failed |= place.failed;
+	buf_release(&place);
 }
 
 static void write_line(struct folded *x, const struct node *n)

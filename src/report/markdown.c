@@ -1,6 +1,5 @@
 #include "report/markdown.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/plain_text.h"
@@ -99,7 +98,7 @@ void markdown_place(struct buf *out, const char *file, uint32_t line, const char
 	if (!*file)
 		return;
 	buf_init(&place);
-	buf_printf(&place, "%s:%" PRIu32, text_short_path(file, root), line);
+	text_add_place(&place, file, line, root);
 	markdown_cell(out, buf_string(&place));
 	out->failed |= place.failed;
 	buf_release(&place);

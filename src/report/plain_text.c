@@ -1,8 +1,10 @@
 #include "report/plain_text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/plain_path.h"
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -18,7 +20,8 @@ static const char *behind(const char *path, const char *directory)
 	return found;
 }
 
-const char *text_short_path(const char *file, const char *root)
+/* The part that tells a reader which file it is; points into file. */
+static const char *short_path(const char *file, const char *root)
 {
 	static const char *const installed[] = { "/site-packages/", "/dist-packages/" };
 	size_t n = root ? strlen(root) : 0;
@@ -37,6 +40,23 @@ const char *text_short_path(const char *file, const char *root)
 	if (n && !strncmp(file, root, n) && file[n] == '/' && file[n + 1])
 		return file + n + 1;
 	return file;
+}
+
+void text_add_short_path(struct buf *out, const char *file, const char *root)
+{
+	struct buf plain;
+
+	buf_init(&plain);
+	plain_path_add(&plain, file);
+	buf_add_str(out, short_path(buf_string(&plain), root));
+	out->failed |= plain.failed;
+	buf_release(&plain);
+}
+
+void text_add_place(struct buf *out, const char *file, uint32_t line, const char *root)
+{
+	text_add_short_path(out, file, root);
+	buf_printf(out, ":%" PRIu32, line);
 }
 
 const char *text_file_name(const char *path)
@@ -217,8 +237,10 @@ void text_add_command(struct buf *out, const char *command, const char *root)
 		name = text_file_name(buf_string(&word));
 		if (first && *name)
 			buf_add_str(out, name);
+		else if (*buf_string(&word) == '/')
+			text_add_short_path(out, buf_string(&word), root);
 		else
-			buf_add_str(out, text_short_path(buf_string(&word), root));
+			buf_add(out, word.data, word.len); /* as it was typed */
 		for (; command[n] == ' '; n++)
 			buf_add_byte(out, ' ');
 	}

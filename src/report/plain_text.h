@@ -12,11 +12,14 @@
 #include "base/figure_text.h"
 
 /*
- * The part of a path that tells a reader which file it is: without the folder (may be NULL) that
- * it lies below, or from the package on for installed ones ("torch/_tensor.py",
- * "python3.12/json/decoder.py").  Points into file.
+ * Appends the part of a path that tells a reader which file it is: without the folder (may be
+ * NULL) that it lies below, or from the package on for installed ones ("torch/_tensor.py",
+ * "python3.12/json/decoder.py"); without detours (plain_path.h), so that a file has one name.
  */
-const char *text_short_path(const char *file, const char *root);
+void text_add_short_path(struct buf *out, const char *file, const char *root);
+
+/* ... and a line of it: "app/a.py:3". */
+void text_add_place(struct buf *out, const char *file, uint32_t line, const char *root);
 
 /* What stands behind the last slash; borrowed from it.  NULL stays NULL. */
 const char *text_file_name(const char *path);
@@ -47,7 +50,8 @@ size_t text_wrapped_lines(const char *s, size_t columns);
 /* Appends one argument of a command line as a shell would read it back. */
 void text_add_argument(struct buf *out, const char *arg);
 
-/* Appends a command line, its program without folders and its files as text_short_path() has them.
+/* Appends a command line, its program without folders and its files as text_add_short_path() has
+ * them.
  */
 void text_add_command(struct buf *out, const char *command, const char *root);
 

@@ -67,14 +67,17 @@ static void put_part(struct brief *b, const char *key, double part, double whole
 /* The end of a path tells more than its beginning. */
 static void put_file(struct brief *b, const char *file)
 {
-	struct buf clipped;
+	struct buf path, clipped;
 
+	buf_init(&path);
 	buf_init(&clipped);
-	text_add_clipped_tail(&clipped, file ? text_short_path(file, b->a->run.root) : "",
-			      b->room->chars);
+	if (file)
+		text_add_short_path(&path, file, b->a->run.root);
+	text_add_clipped_tail(&clipped, buf_string(&path), b->room->chars);
 	json_key(&b->j, "file");
 	json_text(&b->j, clipped.data, clipped.len);
-	b->j.out->failed |= clipped.failed;
+	b->j.out->failed |= path.failed || clipped.failed;
+	buf_release(&path);
 	buf_release(&clipped);
 }
 

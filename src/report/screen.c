@@ -1,7 +1,5 @@
 #include "report/screen.h"
 
-#include <inttypes.h>
-
 #include "report/plain_text.h"
 
 #define NAME_LEAST 4u /* columns of a function, or as many as it has */
@@ -48,7 +46,7 @@ void screen_place(struct buf *text, const struct analysis_place *p, const char *
 
 	buf_init(&line);
 	if (p->file && *p->file) {
-		buf_printf(&line, "%s:%" PRIu32, text_short_path(p->file, root), p->line);
+		text_add_place(&line, p->file, p->line, root);
 		taken = text_width(buf_string(&line)) + 1;
 	}
 	if (taken + least > columns)

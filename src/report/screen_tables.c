@@ -1,5 +1,4 @@
 /* The layers and the functions with most time: each table takes what the names leave. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/layer_rows.h"
@@ -25,7 +24,7 @@ static void add_where(struct screen *s, const struct analysis *a, const char *fu
 
 	buf_init(&place);
 	if (*file)
-		buf_printf(&place, "%s:%" PRIu32, text_short_path(file, a->run.root), line);
+		text_add_place(&place, file, line, a->run.root);
 	buf_add_str(&s->out, "  ");
 	screen_left(s, function, name);
 	buf_add_str(&s->out, "  ");

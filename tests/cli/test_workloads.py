@@ -52,6 +52,18 @@ def test_a_package_as_script(check, package):
     check([sys.executable, package, "a"], "--python", sys.executable, package, "a")
 
 
+def test_a_script_by_a_detour_has_one_name(inferscope, work):
+    (work / "script.py").write_text(BODY)
+    (work / "sub").mkdir()
+    done = inferscope("run", "--cpu", "trace", "--detail", "full", "--report", "r.md",
+                      "--python", sys.executable, "../script.py", cwd=work / "sub")
+    assert done.returncode == 0, done.stderr
+    report = (work / "sub" / "r.md").read_text()
+    assert "| `known` | `script.py:2` |" in report
+    for text in (report, done.stderr):
+        assert "/../" not in text
+
+
 def test_code_on_the_command_line(check):
     command = [sys.executable, "-c", BODY, "-x"]
     report = check(command, "--", *command)

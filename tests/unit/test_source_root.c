@@ -55,19 +55,46 @@ static void an_installed_script_is_not_the_users(void **state)
 		    "/srv/app");
 }
 
+static void expect_short(const char *file, const char *root, const char *text)
+{
+	struct buf out;
+
+	buf_init(&out);
+	text_add_short_path(&out, file, root);
+	assert_string_equal(buf_string(&out), text);
+	buf_release(&out);
+}
+
+/* "python3 ../serve.py" makes Python tell the script's file with the "..". */
+static void a_file_has_one_name_whichever_way_leads_to_it(void **state)
+{
+	(void)state;
+	expect_short("/srv/app/odd/../serve.py", "/srv/app", "serve.py");
+	expect_short("/srv/app/./lib//odd/../utils.py", "/srv/app", "lib/utils.py");
+	expect_short("/srv/app/../other/serve.py", "/srv/app", "/srv/other/serve.py");
+	expect_short("/v/site-packages/a/../b/c.py", "/srv/app", "b/c.py");
+	expect_short("/../serve.py", "/srv", "/serve.py");
+	expect_short("./serve.py", "/srv/app", "serve.py");
+	expect_short("a/../../x/./serve.py", NULL, "../x/serve.py");
+	expect_short("../../serve.py", NULL, "../../serve.py");
+	expect_short("a/..", NULL, ".");
+	expect_short("/a/..", NULL, "/");
+	expect_short("/srv/..a/.b/c..py", "/srv", "..a/.b/c..py");
+	expect_short("memory://a//b", "/srv", "memory://a//b");
+	expect_short("", "/srv", "");
+}
+
 static void files_of_one_name_stay_apart(void **state)
 {
 	const char *root = "/srv/app/bin";
 
 	(void)state;
-	assert_string_equal(text_short_path("/srv/app/bin/utils.py", root), "utils.py");
-	assert_string_equal(text_short_path("/srv/app/bin/model/utils.py", root), "model/utils.py");
-	assert_string_equal(text_short_path("/srv/app/utils.py", root), "/srv/app/utils.py");
-	assert_string_equal(text_short_path("/srv/app/bin2/utils.py", root),
-			    "/srv/app/bin2/utils.py");
-	assert_string_equal(text_short_path("/v/lib/python3.12/site-packages/a/utils.py", root),
-			    "a/utils.py");
-	assert_string_equal(text_short_path("/utils.py", ""), "/utils.py");
+	expect_short("/srv/app/bin/utils.py", root, "utils.py");
+	expect_short("/srv/app/bin/model/utils.py", root, "model/utils.py");
+	expect_short("/srv/app/utils.py", root, "/srv/app/utils.py");
+	expect_short("/srv/app/bin2/utils.py", root, "/srv/app/bin2/utils.py");
+	expect_short("/v/lib/python3.12/site-packages/a/utils.py", root, "a/utils.py");
+	expect_short("/utils.py", "", "/utils.py");
 }
 
 static void expect_command(const char *command, const char *shown)
@@ -90,6 +117,8 @@ static void a_command_is_told_without_folders(void **state)
 	expect_command("", "");
 	expect_command(" /x/y", " /x/y");
 	expect_command("/opt/dir/", "/opt/dir/");
+	expect_command("python3 /srv/app/odd/../serve.py ../in ./out",
+		       "python3 serve.py ../in ./out");
 }
 
 int main(void)
@@ -98,6 +127,7 @@ int main(void)
 		cmocka_unit_test(it_is_the_working_directory_where_the_script_lies_in_it),
 		cmocka_unit_test(it_is_the_folder_of_a_script_that_lies_elsewhere),
 		cmocka_unit_test(an_installed_script_is_not_the_users),
+		cmocka_unit_test(a_file_has_one_name_whichever_way_leads_to_it),
 		cmocka_unit_test(files_of_one_name_stay_apart),
 		cmocka_unit_test(a_command_is_told_without_folders),
 	};
