@@ -69,8 +69,26 @@ static const struct setting *find_setting(unsigned scope, const char *word, size
 	return NULL;
 }
 
-static int unknown_option(unsigned scope, const char *word, size_t len, struct err *err)
+/* The interpreter that was asked for, also behind the mistake: no script ends the options. */
+static const char *asked_python(const struct options *o)
 {
+	const char *flag = setting_python.flag, *asked = getenv(setting_python.env);
+	size_t n = strlen(flag);
+
+	for (int i = 1; i < o->argc && strcmp(o->argv[i], "--") != 0; i++) {
+		const char *word = o->argv[i];
+
+		if (!strncmp(word, flag, n) && word[n] == '=')
+			asked = word + n + 1;
+		else if (!strcmp(word, flag) && i + 1 < o->argc && o->argv[i + 1][0] != '-')
+			asked = o->argv[i + 1];
+	}
+	return asked && *asked ? asked : "python3";
+}
+
+static int unknown_option(const struct options *o, const char *word, size_t len, struct err *err)
+{
+	unsigned scope = o->scope;
 	struct suggest near;
 	char name[64];
 	size_t kept = len < sizeof(name) ? len : sizeof(name) - 1;
@@ -91,8 +109,8 @@ static int unknown_option(unsigned scope, const char *word, size_t len, struct e
 	if (find_setting(~0u, word, len, &off))
 		return err_set(err, "option '%s' does not belong to this command", name);
 	if (scope & SETTING_FOR_RUN && (!strcmp(name, "-m") || !strcmp(name, "-c")))
-		return err_set(err, "unknown option '%s'; did you mean 'run -- python3 %s ...'?",
-			       name, name);
+		return err_set(err, "unknown option '%s'; did you mean 'run -- %s %s ...'?", name,
+			       asked_python(o), name);
 	return err_set(err, "unknown option '%s'", name);
 }
 
@@ -114,7 +132,7 @@ int options_next(struct options *o, struct option *out, struct err *err)
 	len = equals ? (size_t)(equals - word) : strlen(word);
 	s = find_setting(o->scope, word, len, &off);
 	if (!s)
-		return unknown_option(o->scope, word, len, err);
+		return unknown_option(o, word, len, err);
 
 	out->setting = s;
 	out->name = off ? s->off_flag : s->flag;

@@ -74,6 +74,24 @@ def test_a_trace_without_analyze(refused, work):
         "unknown command 'run.isc'; did you mean 'inferscope analyze run.isc'?"
 
 
+@pytest.mark.parametrize("typed, python", [
+    (["-m", "pkg"], "python3"),
+    (["-m", "pkg", "--python", ".venv/bin/python"], ".venv/bin/python"),
+    (["--python", ".venv/bin/python", "-m", "pkg"], ".venv/bin/python"),
+    (["--quiet", "--python=/opt/py", "-m", "pkg", "x"], "/opt/py"),
+    (["-m", "pkg", "--python"], "python3"),
+    (["-m", "pkg", "--", "--python", "x"], "python3"),
+])
+def test_a_module_is_run_as_a_command_by_the_python_that_was_named(refused, typed, python):
+    assert refused("run", *typed) == \
+        "unknown option '-m'; did you mean 'run -- %s -m ...'?" % python
+
+
+def test_a_module_is_run_as_a_command_by_the_python_of_the_environment(refused):
+    assert refused("run", "-c", "pass", env={"INFERSCOPE_PYTHON": "/opt/py"}) == \
+        "unknown option '-c'; did you mean 'run -- /opt/py -c ...'?"
+
+
 def test_help_for_an_unknown_command(refused):
     assert refused("help", "confgi") == "unknown command 'confgi'; did you mean 'config'?"
 
