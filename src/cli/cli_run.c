@@ -293,10 +293,12 @@ const struct command command_run = {
 		"and records it and the processes it starts.  Input, output, signals and the exit\n"
 		"status are the workload's own.  The summary goes to standard error.\n"
 		"\n"
-		"Exit status: the workload's, 128 + N when signal N killed it; 126 or 127 when it\n"
-		"cannot be executed or found; 2 for a mistake in the options; 4 with --strict "
-		"when\n"
-		"something asked for could not be recorded.",
+		"Exit status: the workload's, 128 + N when signal N killed it; 1 when the script\n"
+		"cannot be read; 126 or 127 when the command or Python cannot be executed or "
+		"found;\n"
+		"2 for a mistake in the options; 4 with --strict when something asked for could "
+		"not\n"
+		"be recorded.",
 	.scope = SETTING_FOR_RUN,
 	.run = run,
 };

@@ -37,6 +37,17 @@ def test_help_names_every_option_once(inferscope):
     assert sorted(options) == ["--config", "--help", "--origin"]
 
 
+def test_help_of_run_names_the_exit_status_of_each_failure(inferscope, work):
+    said = " ".join(inferscope("run", "--help").stdout.split("options:\n")[0].split())
+    (work / "plain.txt").write_text("no program")
+    for args, words in [
+            (["gone.py"], "%d when the script cannot be read"),
+            (["--", "./gone"], "126 or %d when the command or Python cannot be executed or found"),
+            (["--", "./plain.txt"], "%d or 127 when the command or Python cannot be executed"),
+            (["--zzzzzzzz"], "%d for a mistake in the options")]:
+        assert words % inferscope("run", *args).returncode in said
+
+
 def test_version(inferscope):
     done = inferscope("--version")
     assert done.returncode == 0
