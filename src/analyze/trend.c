@@ -115,6 +115,17 @@ static bool moves(const struct stretch *s, double direction, double error)
 	return s->line.known && nearest > 0 && direction * s->line.slope * s->length > error;
 }
 
+/*
+ * Slower for certain than the pace of the first half, and perhaps less than half as fast.  How sure
+ * that pace is does not count: what levels off is no line, so nothing is sure of its first half,
+ * and it is growth to the end that has to be shown.  The slope is a median: a few values
+ * of warming up in the beginning hardly move it.
+ */
+static bool slows(const struct trend_line *early, const struct trend_line *late)
+{
+	return late->high < early->slope && late->low <= early->slope / 2;
+}
+
 /* Three quarters of the second half are beyond half of the first. */
 static bool lies_beyond(const double *y, size_t n, double direction)
 {
@@ -162,8 +173,7 @@ void trend_judge(struct trend *out, const double *x, const double *y, size_t n, 
 	fit(&late, x + half, y + half, n - half);
 	out->late = late.line;
 	if (moves(&late, 1, error) && lies_beyond(y, n, 1))
-		out->kind = early.line.known && late.line.high < early.line.low / 2 ? TREND_SLOWS
-										    : TREND_GROWS;
+		out->kind = slows(&early.line, &late.line) ? TREND_SLOWS : TREND_GROWS;
 	else if (moves(&late, -1, error) && lies_beyond(y, n, -1))
 		out->kind = TREND_SHRINKS;
 	else

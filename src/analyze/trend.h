@@ -9,7 +9,9 @@
  *
  * What a series does in the end is judged by its second half: memory that fills while a
  * program warms up and then stays is no leak.  It must also lie above the first half: else it may
- * be a single rise of something that comes and goes.
+ * be a single rise of something that comes and goes.  And where the first half grew faster it has
+ * to be shown that the second one is at least half as fast: what fills ever more slowly (an
+ * allocator on the way to its high-water mark, by leaps) may look like a line for a while.
  */
 #ifndef ANALYZE_TREND_H
 #define ANALYZE_TREND_H
@@ -22,7 +24,7 @@
 
 struct trend_line {
 	bool known;              /* else the values are too few for how they hang together */
-	double slope, low, high; /* of y for each unit of x; 95 % */
+	double slope, low, high; /* of y for each unit of x; 95 %; the slope alone if not known */
 	double confidence;       /* 0 to 1: that there is a slope at all */
 };
 
@@ -33,7 +35,7 @@ enum trend_kind {
 	TREND_UNKNOWN, /* too few values, or they differ and show no direction */
 	TREND_STEADY,  /* in the second half they differ by little and show no direction */
 	TREND_SETTLED, /* likewise, and lie higher than the first one */
-	TREND_SLOWS,   /* it grows to the end, less than half as fast as in the beginning */
+	TREND_SLOWS,   /* it grows to the end, perhaps less than half as fast as in the beginning */
 	TREND_GROWS,
 	TREND_SHRINKS,
 };

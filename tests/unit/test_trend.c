@@ -91,6 +91,35 @@ static double slowing(size_t i, size_t n)
 	return i < half ? line(i, n) : line(half, n) + 1e5 * (double)(i - half);
 }
 
+/*
+ * Resident memory, in MB, of a detector of faces that gets pictures of changing size, by the least
+ * of each step and of each three: it stops at about 1230 after 200 steps.
+ */
+static double filling(size_t i, size_t n)
+{
+	static const double by_one[60] = {
+		775.3, 775.3, 842.1, 842.1, 842.1, 861.9, 875.1, 875.1, 875.1, 889.7, 889.7, 889.7,
+		889.7, 898.6, 909.1, 909.1, 909.3, 909.3, 909.3, 926.8, 926.8, 926.8, 928.4, 928.4,
+		928.4, 928.4, 928.4, 928.4, 930.8, 930.8, 930.8, 930.9, 930.9, 930.9, 930.9, 931.0,
+		931.0, 938.5, 938.5, 938.5, 939.0, 958.5, 958.5, 958.5, 958.7, 958.7, 958.7, 967.4,
+		967.4, 970.3, 970.3, 970.3, 970.3, 977.7, 977.7, 988.4, 988.4, 988.4, 988.4, 988.4,
+	};
+	static const double by_three[20] = {
+		854.9, 854.9, 883.7, 883.7, 912.4, 912.4, 946.4, 946.4, 946.4, 948.0,
+		950.5, 956.4, 957.4, 957.9, 968.4, 968.4, 968.5, 977.7, 977.7, 987.2,
+	};
+
+	return 1e6 * (n == 60 ? by_one[i] : by_three[i]);
+}
+
+/* Ten times as much in each of the first tenth. */
+static double leak_behind_warm_up(size_t i, size_t n)
+{
+	size_t warm = n / 10;
+
+	return line(i, n) + 9e6 * (double)(i < warm ? i : warm);
+}
+
 /* Grows by 1 MB each and is given back every eighth time. */
 static double sawtooth(size_t i, size_t n)
 {
@@ -150,6 +179,64 @@ static void warming_up_is_no_growth(void **state)
 	assert_int_equal(judged(slowing, 60, 1e5).kind, TREND_SLOWS);
 	assert_int_equal(judged(one_jump, 60, 1e5).kind == TREND_GROWS, 0);
 	assert_int_equal(judged(doubling, 60, 1e5).kind == TREND_GROWS, 0);
+}
+
+static void what_fills_ever_more_slowly_is_no_growth_to_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(judged(filling, 60, 1e6).kind, TREND_SLOWS);
+	assert_int_equal(judged(filling, 20, 1e6).kind, TREND_SLOWS);
+}
+
+static void a_leak_behind_a_short_warm_up_is_one(void **state)
+{
+	(void)state;
+	for (size_t n = 20; n <= MOST; n++) {
+		struct trend t = judged(leak_behind_warm_up, n, 1e5);
+
+		assert_int_equal(t.kind, TREND_GROWS);
+		assert_true(fabs(t.late.slope - 1e6) < 1);
+	}
+}
+
+/* Of a thousand that grow by leaps of any size, one for every other value: growth to the end. */
+static unsigned grow_by_leaps(double (*pace)(double part))
+{
+	double x[MOST], y[MOST];
+	unsigned found = 0;
+
+	count_up(x, 60);
+	for (unsigned round = 0; round < 1000; round++) {
+		double level = 100;
+		struct trend t;
+
+		for (size_t i = 0; i < 60; i++) {
+			if (chance() < 0.5)
+				level -= 2 * pace((double)i / 60) * log(1 - chance());
+			y[i] = level;
+		}
+		trend_judge(&t, x, y, 60, 0.01);
+		found += t.kind == TREND_GROWS;
+	}
+	return found;
+}
+
+static double ever_slower(double part)
+{
+	return exp(-3 * part);
+}
+
+static double alike(double part)
+{
+	(void)part;
+	return 1;
+}
+
+static void leaps_that_get_smaller_seldom_grow_to_the_end(void **state)
+{
+	(void)state;
+	assert_true(grow_by_leaps(ever_slower) <= 30);
+	assert_true(grow_by_leaps(alike) >= 300);
 }
 
 static void what_is_given_back_is_no_growth(void **state)
@@ -253,6 +340,9 @@ int main(void)
 		cmocka_unit_test(too_few_values_say_nothing),
 		cmocka_unit_test(a_change_within_the_error_is_none),
 		cmocka_unit_test(warming_up_is_no_growth),
+		cmocka_unit_test(what_fills_ever_more_slowly_is_no_growth_to_the_end),
+		cmocka_unit_test(a_leak_behind_a_short_warm_up_is_one),
+		cmocka_unit_test(leaps_that_get_smaller_seldom_grow_to_the_end),
 		cmocka_unit_test(what_is_given_back_is_no_growth),
 		cmocka_unit_test(values_far_off_move_nothing),
 		cmocka_unit_test(chance_is_seldom_a_slope),
