@@ -20,7 +20,7 @@ struct idle_cause {
 	bool latency;
 	/* As in struct time_cause. */
 	struct analysis_place where, inner, waited_for;
-	int64_t ns;
+	int64_t ns, inner_ns;
 	int64_t in_steps_ns; /* of it, while a step of the process' most important kind lasted */
 	uint64_t gaps;       /* that have such a part */
 	int64_t longest_ns;  /* of its parts */
@@ -33,6 +33,9 @@ struct idle_blame {
 	size_t count;
 	struct idle_cause *items; /* most time in steps first, then most time */
 };
+
+/* Without what is told of gaps only. */
+struct time_cause idle_time_cause(const struct idle_cause *c);
 
 /* "cpu_preprocessing", "launch_latency": as in report.json. */
 const char *idle_cause_name(const struct idle_cause *c);

@@ -178,20 +178,25 @@ int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct t
 	return 0;
 }
 
-/* Of those to be compared as causes are. */
-static struct time_cause cause_of(const struct idle_cause *c)
+/* By a total order of causes, those of latency last. */
+static int order(const void *a, const void *b, int (*by)(const void *, const void *))
 {
-	return (struct time_cause){ c->what, c->where, c->inner, c->waited_for, c->ns };
+	const struct idle_cause *x = a, *y = b;
+	const struct time_cause p = idle_time_cause(x), q = idle_time_cause(y);
+
+	if (x->latency != y->latency)
+		return x->latency ? 1 : -1;
+	return by(&p, &q);
+}
+
+static int by_called(const void *a, const void *b)
+{
+	return order(a, b, time_cause_called);
 }
 
 static int identity(const void *a, const void *b)
 {
-	const struct idle_cause *x = a, *y = b;
-	const struct time_cause p = cause_of(x), q = cause_of(y);
-
-	if (x->latency != y->latency)
-		return x->latency ? 1 : -1;
-	return time_cause_identity(&p, &q);
+	return order(a, b, time_cause_identity);
 }
 
 /* What steps wait for is seen again and again; the rest is the start of a program, mostly. */
@@ -206,23 +211,24 @@ static int most_first(const void *a, const void *b)
 	return identity(a, b);
 }
 
-static bool same(const struct idle_cause *x, const struct idle_cause *y)
-{
-	const struct time_cause p = cause_of(x), q = cause_of(y);
+typedef int (*cause_compare)(const struct time_cause *, const struct time_cause *);
 
-	return x->latency == y->latency && !time_cause_compare(&p, &q);
+static bool same(const struct idle_cause *x, const struct idle_cause *y, cause_compare compare)
+{
+	const struct time_cause p = idle_time_cause(x), q = idle_time_cause(y);
+
+	return x->latency == y->latency && !compare(&p, &q);
 }
 
-static size_t merge(struct idle_cause *items, size_t count)
+/* Puts neighbours together that are the same; returns how many are left. */
+static size_t merge(struct idle_cause *items, size_t count, cause_compare compare)
 {
 	size_t n = 0;
 
-	if (count)
-		qsort(items, count, sizeof(*items), identity);
 	for (size_t i = 0; i < count; i++) {
 		struct idle_cause *into = n ? &items[n - 1] : NULL;
 
-		if (!into || !same(into, &items[i])) {
+		if (!into || !same(into, &items[i], compare)) {
 			items[n++] = items[i];
 			continue;
 		}
@@ -234,8 +240,21 @@ static size_t merge(struct idle_cause *items, size_t count)
 		if (items[i].longest_ns > into->longest_ns)
 			into->longest_ns = items[i].longest_ns;
 	}
-	if (n)
-		qsort(items, n, sizeof(*items), most_first);
+	return n;
+}
+
+/* As the causes of steps are (partition_collect.c): first by what was called. */
+static size_t merge_causes(struct idle_cause *items, size_t n)
+{
+	if (!n)
+		return 0;
+	qsort(items, n, sizeof(*items), by_called);
+	n = merge(items, n, time_cause_compare_called);
+	for (size_t i = 0; i < n; i++)
+		items[i].inner_ns = items[i].ns;
+	qsort(items, n, sizeof(*items), identity);
+	n = merge(items, n, time_cause_compare);
+	qsort(items, n, sizeof(*items), most_first);
 	return n;
 }
 
@@ -260,7 +279,7 @@ static int finish_section(const struct idle_section *s, struct gpu_section *out,
 		c->waited_for = named.waited_for;
 		explained_ns = stats_add(explained_ns, c->ns);
 	}
-	blame->count = merge(blame->items, s->count);
+	blame->count = merge_causes(blame->items, s->count);
 	blame->no_load_ns = s->no_load_ns;
 	blame->unexplained_ns = out->idle_ns > explained_ns ? out->idle_ns - explained_ns : 0;
 	return 0;

@@ -41,6 +41,11 @@ bool time_class_is_wait(enum time_class c)
 	return c == TIME_LOCK_WAIT || c == TIME_IO_WAIT || c == TIME_SLEEP;
 }
 
+bool time_cause_is_mostly_inner(const struct time_cause *c)
+{
+	return c->inner.name && c->inner_ns > c->ns - c->inner_ns;
+}
+
 void step_breakdown_release(struct step_breakdown *b)
 {
 	free(b->causes);

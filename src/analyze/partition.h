@@ -67,11 +67,18 @@ struct time_cause {
 	 * function's first.  Name NULL: unknown.  Of device time: what launched it.
 	 */
 	struct analysis_place where;
-	/* The innermost function of all, where that is a library's: what the line called. */
+	/*
+	 * The innermost function of all, where that is a library's: what the line called.  Of
+	 * several the one with most of the time; the line that this was in for longest.
+	 */
 	struct analysis_place inner;
 	struct analysis_place waited_for; /* of waits: who had it; name NULL: unknown */
 	int64_t ns;                       /* of all steps that are counted */
+	int64_t inner_ns;                 /* of it, in inner; name NULL: in where itself */
 };
+
+/* Is more than half of it in inner?  Else its time is not to be told as that function's. */
+bool time_cause_is_mostly_inner(const struct time_cause *c);
 
 /* What slow steps did more than typical ones, mean by mean. */
 struct slow_cause {

@@ -289,26 +289,16 @@ static void finish_parts(const struct job *j, struct analysis_step *s, const str
 		b->parts[i].error_ns = error_of(j, b->parts[i].sampled_ns, sampled_ns);
 }
 
-/* The places of a group by their names, those of one name together; NULL: no memory. */
-static struct time_cause *name_places(const struct job *j, const struct kind_sum *kind,
-				      enum step_group group, size_t *count)
+/* Puts neighbours together that are the same; returns how many are left. */
+static size_t merge(struct time_cause *causes, size_t n,
+		    int (*compare)(const struct time_cause *, const struct time_cause *))
 {
-	size_t all = kind->place_cap < j->places.count ? kind->place_cap : j->places.count;
-	struct time_cause *causes = calloc(all + 1, sizeof(*causes));
-	size_t n = 0, merged = 0;
+	size_t merged = 0;
 
-	for (size_t i = 0; causes && i < all; i++) {
-		if (kind->places[i].ns[group] <= 0)
-			continue;
-		causes[n] = time_place_name(&j->places.items[i], j->analysis, j->timeline);
-		causes[n++].ns = kind->places[i].ns[group];
-	}
-	if (n)
-		qsort(causes, n, sizeof(*causes), time_cause_identity);
 	for (size_t i = 0; i < n; i++) {
 		struct time_cause *into = merged ? &causes[merged - 1] : NULL;
 
-		if (!into || time_cause_compare(into, &causes[i])) {
+		if (!into || compare(into, &causes[i])) {
 			causes[merged++] = causes[i];
 			continue;
 		}
@@ -316,7 +306,33 @@ static struct time_cause *name_places(const struct job *j, const struct kind_sum
 		if (!into->waited_for.name)
 			into->waited_for = causes[i].waited_for;
 	}
-	*count = merged;
+	return merged;
+}
+
+/* The places of a group by their names, those of one name together; NULL: no memory. */
+static struct time_cause *name_places(const struct job *j, const struct kind_sum *kind,
+				      enum step_group group, size_t *count)
+{
+	size_t all = kind->place_cap < j->places.count ? kind->place_cap : j->places.count;
+	struct time_cause *causes = calloc(all + 1, sizeof(*causes));
+	size_t n = 0;
+
+	*count = 0;
+	for (size_t i = 0; causes && i < all; i++) {
+		if (kind->places[i].ns[group] <= 0)
+			continue;
+		causes[n] = time_place_name(&j->places.items[i], j->analysis, j->timeline);
+		causes[n++].ns = kind->places[i].ns[group];
+	}
+	if (!n)
+		return causes;
+	qsort(causes, n, sizeof(*causes), time_cause_called);
+	n = merge(causes, n, time_cause_compare_called);
+	for (size_t i = 0; i < n; i++)
+		causes[i].inner_ns = causes[i].ns;
+	/* Of a cause that function is the first now that had most of it. */
+	qsort(causes, n, sizeof(*causes), time_cause_identity);
+	*count = merge(causes, n, time_cause_compare);
 	return causes;
 }
 

@@ -133,6 +133,15 @@ int time_cause_compare(const struct time_cause *x, const struct time_cause *y)
 	return compare_where(&x->where, &y->where);
 }
 
+int time_cause_compare_called(const struct time_cause *x, const struct time_cause *y)
+{
+	int order = time_cause_compare(x, y);
+
+	if (!order)
+		order = compare_texts(x->inner.file, y->inner.file);
+	return order ? order : compare_texts(x->inner.name, y->inner.name);
+}
+
 static int most_first(const struct time_cause *x, const struct time_cause *y)
 {
 	int order;
@@ -141,6 +150,13 @@ static int most_first(const struct time_cause *x, const struct time_cause *y)
 		return x->ns > y->ns ? -1 : 1;
 	order = compare_where(&x->inner, &y->inner);
 	return order ? order : compare_where(&x->waited_for, &y->waited_for);
+}
+
+int time_cause_called(const void *a, const void *b)
+{
+	int order = time_cause_compare_called(a, b);
+
+	return order ? order : most_first(a, b);
 }
 
 int time_cause_identity(const void *a, const void *b)

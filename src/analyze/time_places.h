@@ -37,7 +37,13 @@ struct time_cause time_place_name(const struct time_place *p, const struct analy
 
 /* By class, then by where; 0: they are the same cause. */
 int time_cause_compare(const struct time_cause *x, const struct time_cause *y);
-/* For qsort(), total orders: by that, the most time first among equals; the most time first. */
+/* By what was called then, whatever its line; 0: the same cause by the same function. */
+int time_cause_compare_called(const struct time_cause *x, const struct time_cause *y);
+/*
+ * For qsort(), total orders: by what was called, or by the cause, the most time first among equals;
+ * the most time first.
+ */
+int time_cause_called(const void *a, const void *b);
 int time_cause_identity(const void *a, const void *b);
 int time_cause_order(const void *a, const void *b);
 

@@ -22,6 +22,14 @@ static void put_optional_place(struct json *j, const char *key, const struct ana
 	json_object_end(j);
 }
 
+/* What the line called, and how much of its time that has. */
+static void put_called(struct json *j, const struct analysis_place *p, int64_t ns, int64_t all_ns)
+{
+	put_optional_place(j, "called", p);
+	if (p->name)
+		put_share(j, "called_share", (double)ns, (double)all_ns);
+}
+
 static void put_mean(struct json *j, const char *key, double ns, size_t n)
 {
 	put_fixed(j, key, n ? ns / (double)n / 1e6 : 0, 6);
@@ -31,7 +39,7 @@ static void put_cause(struct json *j, const struct time_cause *c, size_t steps)
 {
 	put_string(j, "class", time_class_name(c->what));
 	put_place(j, &c->where);
-	put_optional_place(j, "called", &c->inner);
+	put_called(j, &c->inner, c->inner_ns, c->ns);
 	put_optional_place(j, "waited_for", &c->waited_for);
 	put_mean(j, "ms", (double)c->ns, steps);
 }
@@ -111,7 +119,7 @@ void json_put_blame(struct json *j, const struct idle_blame *b, enum report_deta
 		json_object_begin(j);
 		put_string(j, "cause", idle_cause_name(c));
 		put_place(j, &c->where);
-		put_optional_place(j, "called", &c->inner);
+		put_called(j, &c->inner, c->inner_ns, c->ns);
 		put_optional_place(j, "waited_for", &c->waited_for);
 		put_ms(j, "ms", c->ns);
 		if (b->steps)

@@ -20,21 +20,24 @@ static void add_function(struct buf *out, const struct analysis_place *p)
 }
 
 /* Function, place and what it called or waited for: three cells. */
-static void add_place(struct buf *out, const struct analysis_place *where,
-		      const struct analysis_place *inner, const struct analysis_place *waited_for,
-		      const char *root)
+static void add_place(struct buf *out, const struct time_cause *c, const char *root)
 {
-	add_function(out, where);
+	double percent = c->ns > 0 ? 100 * (double)c->inner_ns / (double)c->ns : 0;
+
+	add_function(out, &c->where);
 	buf_add_str(out, " | ");
-	if (where->name && where->file)
-		markdown_place(out, where->file, where->line, root);
+	if (c->where.name && c->where.file)
+		markdown_place(out, c->where.file, c->where.line, root);
 	buf_add_str(out, " | ");
-	if (waited_for->name) {
+	if (c->waited_for.name) {
 		buf_add_str(out, "waited for ");
-		markdown_cell(out, waited_for->name);
-	} else if (inner->name) {
+		markdown_cell(out, c->waited_for.name);
+	} else if (c->inner.name) {
 		buf_add_str(out, "called ");
-		markdown_cell(out, inner->name);
+		markdown_cell(out, c->inner.name);
+		/* The row's time is not all spent there. */
+		if (percent < 99.5)
+			buf_printf(out, " for %.0f %% of it", percent);
 	}
 }
 
@@ -90,7 +93,7 @@ static void add_causes(struct buf *out, const struct step_breakdown *b, const ch
 		const struct time_cause *c = &b->causes[i];
 
 		buf_printf(out, "| %s | ", time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, root);
+		add_place(out, c, root);
 		buf_printf(out, " | %s | %s |\n",
 			   text_duration(f[0], (double)c->ns / (double)b->steps),
 			   text_share(f[1], (double)c->ns, (double)b->total_ns));
@@ -121,7 +124,7 @@ static void add_slow(struct buf *out, const struct slow_steps *s, const char *ro
 		const struct time_cause *c = &s->causes[i].cause;
 
 		buf_printf(out, "| %s | ", time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, root);
+		add_place(out, c, root);
 		buf_printf(out, " | %s | %s |\n", text_duration(f[0], s->causes[i].more_ns),
 			   text_duration(f[1], (double)c->ns / (double)s->steps));
 	}
@@ -215,6 +218,7 @@ void markdown_blame(struct buf *out, const struct gpu_section *s, const char *ro
 			 "|---|---|---|---|--:|--:|--:|\n");
 	for (size_t i = 0; i < b->count && rows < limit; i++) {
 		const struct idle_cause *c = &b->items[i];
+		struct time_cause cause;
 
 		if (rows && !is_worth_a_row(s, c, in_steps_ns, detail))
 			continue;
@@ -222,7 +226,8 @@ void markdown_blame(struct buf *out, const struct gpu_section *s, const char *ro
 		outside |= b->steps && !c->in_steps_ns;
 		buf_printf(out, "| %s | ",
 			   c->latency ? "Launch latency" : time_class_title(c->what));
-		add_place(out, &c->where, &c->inner, &c->waited_for, root);
+		cause = idle_time_cause(c);
+		add_place(out, &cause, root);
 		buf_printf(out, " | %s | %s | %s |\n", text_duration(f[0], (double)c->ns),
 			   b->steps && c->in_steps_ns
 				   ? text_duration(f[1], (double)c->in_steps_ns / (double)b->steps)

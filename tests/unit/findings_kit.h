@@ -82,7 +82,8 @@ static inline void take(struct made *m, enum time_class what, double ms)
 	b->parts[m->a->use.gpu ? TIME_GPU_COMPUTE : TIME_CPU_COMPUTE].ns -= ns;
 	if (m->a->use.gpu && what != TIME_H2D && what != TIME_D2H)
 		m->a->use.busy_ns -= ns;
-	b->causes[b->cause_count++] = (struct time_cause){ .what = what, .where = user, .ns = ns };
+	b->causes[b->cause_count++] =
+		(struct time_cause){ .what = what, .where = user, .ns = ns, .inner_ns = ns };
 }
 
 static inline struct time_cause *cause(struct made *m)

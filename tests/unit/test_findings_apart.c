@@ -525,6 +525,24 @@ static void advice_that_is_followed_is_not_given(void **state)
 	}
 }
 
+/* Of a line that calls several functions the time is not told as that of one. */
+static void a_function_is_named_that_has_most_of_the_time(void **state)
+{
+	(void)state;
+	for (int64_t percent = 40; percent <= 60; percent += 20) {
+		struct made *m = make(true);
+		const struct analysis_finding *f;
+
+		tell_framework(m, 40);
+		cause(m)->inner_ns = cause(m)->ns / 100 * percent;
+		judge_it(m);
+		f = found(m, "framework-overhead");
+		assert_non_null(f);
+		assert_int_equal(strstr(f->evidence[0], ", in generate") != NULL, percent > 50);
+		forget(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +568,7 @@ int main(void)
 		cmocka_unit_test(launches_of_a_model_that_waits_are_where_they_are_made),
 		cmocka_unit_test(moving_tensors_is_no_computing),
 		cmocka_unit_test(advice_that_is_followed_is_not_given),
+		cmocka_unit_test(a_function_is_named_that_has_most_of_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static bool look(struct draft *d)
 	const struct time_cause *c = frameworks_cause(d, &inside_ms);
 	double ms = draft_part(d, TIME_FRAMEWORK) - inside_ms - fmax(d->m->launch_gap_time, 0) -
 		    waiting_lines_ms(d, TIME_FRAMEWORK, TIME_SYNC_WAIT);
-	const char *name;
+	const char *name, *inner;
 
 	if (!d->use->gpu)
 		return look_at_operators(d);
@@ -126,11 +126,12 @@ static bool look(struct draft *d)
 		return false;
 	draft_where(d, &c->where);
 	name = draft_name(d, &c->where);
+	inner = time_cause_is_mostly_inner(c) ? c->inner.name : NULL;
 	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
 		       "the framework's own code takes %s of a step (%s) outside of launches, most "
 		       "of it below %s%s%s",
-		       draft_ms(d, ms), draft_percent(d, ms), name, c->inner.name ? ", in " : "",
-		       c->inner.name ? c->inner.name : "");
+		       draft_ms(d, ms), draft_percent(d, ms), name, inner ? ", in " : "",
+		       inner ? inner : "");
 	draft_evidence_idle(d);
 	draft_evidence_samples(d, c->inner.name ? &c->inner : &c->where);
 	draft_claim(d, TIME_FRAMEWORK, ms);
@@ -151,8 +152,7 @@ static bool look(struct draft *d)
 	draft_suggest(d,
 		      "Call the model itself instead of its convenience layer where %s spends "
 		      "%s a step%s%s",
-		      name, draft_ms(d, ms), c->inner.name ? " in " : "",
-		      c->inner.name ? c->inner.name : "");
+		      name, draft_ms(d, ms), inner ? " in " : "", inner ? inner : "");
 	return true;
 }
 

@@ -23,7 +23,7 @@ static const char *waits_in(struct draft *d, const struct time_cause *c)
 {
 	const char *text;
 
-	if (!c->inner.name)
+	if (!time_cause_is_mostly_inner(c))
 		return "";
 	if (c->what == TIME_SLEEP && c->inner.file && strstr(c->inner.file, "/asyncio/"))
 		return ", in asyncio.sleep()";
