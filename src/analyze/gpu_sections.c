@@ -251,7 +251,8 @@ static int group_kernels(struct gpu_section *s)
 	groups.items = calloc(s->kernel_count + 1, sizeof(*s->kernels));
 	if (!groups.items)
 		return -1;
-	memcpy(groups.items, s->kernels, s->kernel_count * sizeof(*s->kernels));
+	if (s->kernel_count)
+		memcpy(groups.items, s->kernels, s->kernel_count * sizeof(*s->kernels));
 	gpu_tally_fold(&groups, gpu_kernel_brief_identity, gpu_kernel_join);
 	s->kernel_groups = gpu_tally_take(&groups, gpu_kernel_order, &s->kernel_group_count);
 	return 0;

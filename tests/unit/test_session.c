@@ -76,7 +76,8 @@ static void *first_event(void *ring)
 {
 	pthread_barrier_wait(&barrier);
 	*(struct ring **)ring = session_ring();
-	pthread_barrier_wait(&barrier); /* a ring ends with its thread */
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier); /* a ring ends with its thread: it has been looked at */
 	return NULL;
 }
 
@@ -107,6 +108,7 @@ static bool two_begin_at_once(void)
 	good = rings[0] && rings[1] && entries_of(s, (uint32_t)getpid()) == 1 &&
 	       s->threads[rings[0]->thread].process == s->threads[rings[1]->thread].process &&
 	       atomic_load(&session_process()->state) == SHM_LIVE;
+	pthread_barrier_wait(&barrier);
 	pthread_join(other, NULL);
 	return good;
 }
