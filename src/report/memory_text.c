@@ -147,10 +147,16 @@ static void say_leak(struct buf *out, const struct analysis *a, size_t about)
 	buf_printf(out, " leaves %s behind in memory", memory_text_bytes(f, line->slope));
 	add_interval(out, line->low, line->high);
 	buf_add_str(out, ", to the end");
-	if (m->limit != MEMORY_LIMIT_UNKNOWN)
-		buf_printf(out, "; what the %s had left is used up after about %s more of them",
-			   owner(m->limit == MEMORY_LIMIT_CONTAINER),
+	if (m->limit == MEMORY_LIMIT_UNKNOWN)
+		return;
+	/* How long it lasts is known as well as the pace is: within a factor of two, or not. */
+	buf_printf(out, "; what the %s had left is ", owner(m->limit == MEMORY_LIMIT_CONTAINER));
+	if (line->low >= line->slope / 2)
+		buf_printf(out, "used up after about %s more of them",
 			   memory_text_count(f, (double)m->least_left_bytes / line->slope));
+	else
+		buf_printf(out, "not used up before about %s more of them",
+			   memory_text_count(f, (double)m->least_left_bytes / line->high));
 }
 
 /* The device on which it is worst. */

@@ -126,6 +126,10 @@ static void sentences_are_whole(void **state)
 		assert_null(strstr(shown, "\xe2\x80\xa6"));
 		assert_true(lines_of(shown) <= LINES);
 	}
+	/* Nobody knows how long it lasts where the pace is hardly known. */
+	a->steps[0].memory.rss.late.low = 13100;
+	show(m, 80);
+	assert_true(says("is not used up before about 8667 more of them"));
 	*advice = was;
 	forget(m);
 }
