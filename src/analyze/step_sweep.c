@@ -329,7 +329,7 @@ static int fill(struct sweep *w, bool own)
 	w->running = w->s->looks->running;
 	borrow_gaps(w);
 	w->next_fault = fault_marks_of(&w->s->looks->faults, w->process, &faults);
-	w->last_fault = w->next_fault + faults;
+	w->last_fault = faults ? w->next_fault + faults : w->next_fault;
 	return call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
 	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
 	       fill_device(w, own);
