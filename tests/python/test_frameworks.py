@@ -30,8 +30,8 @@ def test_the_versions_of_what_was_imported_are_told(python, inferscope, work, tm
     assert "[]" in done.stdout  # nothing of ours was imported for it
     run = json.loads((work / "r.json").read_text())["run"]
     assert run["frameworks"] == {"numpy": None, "torch": "9.8.7+cpu"}
-    assert "\n- Frameworks: numpy, torch 9.8.7+cpu\n" in (work / "r.md").read_text()
-    assert "numpy, torch 9.8.7+cpu" in done.stderr + done.stdout
+    assert "\n- Frameworks: torch 9.8.7+cpu, numpy\n" in (work / "r.md").read_text()
+    assert "torch 9.8.7+cpu, numpy" in done.stderr + done.stdout
     trace = isc.load(str(work / "t.isc"))
     assert [value for key, value in trace.info if key == "framework"] == [
         "numpy", "torch 9.8.7+cpu"]
