@@ -133,7 +133,6 @@ static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size
 		.through = through,
 		.stretch = f->stretch,
 		.via = UINT32_MAX,
-		.first_model = UNIT_NONE,
 		.first_child = UNIT_NONE,
 		.last_child = UNIT_NONE,
 		.next = UNIT_NONE,
@@ -434,9 +433,7 @@ int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead 
 void found_steps_release(struct found_steps *s)
 {
 	free(s->items);
-	free(s->outer);
-	free(s->piped);
-	free(s->calls);
+	free(s->kinds);
 	arena_release(&s->names);
 	memset(s, 0, sizeof(*s));
 }

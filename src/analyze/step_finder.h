@@ -58,10 +58,8 @@ struct step_unit {
 			   * calls the model */
 	bool known;       /* its begin and end are */
 	bool librarys;    /* a function of a library's that the user's code calls */
-	bool mixed;       /* ... and that calls models of several kinds, */
-	size_t first_model; /* of which this is the first; UNIT_NONE */
-	bool has_loop;      /* in it, or it is one */
-	uint32_t loops;     /* around it */
+	bool has_loop;    /* in it, or it is one */
+	uint32_t loops;   /* around it */
 	int64_t start_ns, end_ns;
 	size_t first_child, last_child, next; /* those inside it, in order of time */
 };
@@ -104,22 +102,21 @@ struct step_finder {
 	bool failed;          /* out of memory */
 };
 
-struct found_call {
-	const char *name;  /* of the step */
-	uint32_t function; /* index */
-	uint32_t loop; /* that of the function that makes the call again and again, + 1; 0: none */
+/* What steps of one name are. */
+struct found_kind {
+	const char *name;
+	bool has_steps;   /* others lie inside them */
+	bool piped;       /* they are parts of a library's pipeline */
+	uint32_t call_of; /* they begin with a call of this function: index + 1; 0: of none */
+	uint32_t loop_of; /* ... that this one makes again and again, likewise */
 };
 
 /* Steps that were found, as scopes of no name of the user's; depth: of loops around them. */
 struct found_steps {
 	struct scope *items;
 	size_t count, cap;
-	const char **outer; /* names of those that have others inside them */
-	size_t outer_count;
-	const char **piped; /* names of those that are parts of a library's pipeline */
-	size_t piped_count;
-	struct found_call *calls; /* those that begin with a call of a function */
-	size_t call_count;
+	struct found_kind *kinds;
+	size_t kind_count;
 	struct arena names;
 	bool by_layer; /* they are layer calls */
 };

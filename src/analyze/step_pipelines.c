@@ -3,38 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "timeline/pair_map.h"
+#include "analyze/gpu_tally.h"
 
-/* A library's function, in one process. */
+/* Of one call of a library's function. */
+struct call_models {
+	const struct step_unit *first; /* NULL: none was called yet */
+	bool mixed;                    /* others are of other kinds */
+};
+
+/* Of all calls of a library's function, in one process. */
 struct library_calls {
 	size_t all, mixed;
 };
 
-struct tally {
-	const struct step_finder *f;
-	struct pair_map at; /* (process, function) */
-	struct library_calls *items;
-	size_t count, cap;
-};
-
 /* NULL: out of memory. */
-static struct library_calls *calls_of(struct tally *t, const struct step_unit *u)
+static struct library_calls *calls_of(const struct step_finder *f, struct gpu_tally *functions,
+				      const struct step_unit *u)
 {
-	uint32_t process = trace_thread(t->f->trace, u->thread)->process;
-	size_t at = pair_map_find(&t->at, process, u->kind);
-	struct library_calls *c;
-
-	if (at != PAIR_NONE)
-		return &t->items[at];
-	c = array_grow(t->items, &t->cap, t->count + 1, sizeof(*c));
-	if (!c)
-		return NULL;
-	t->items = c;
-	if (pair_map_put(&t->at, process, u->kind, t->count))
-		return NULL;
-	c[t->count] = (struct library_calls){ 0 };
-	return &c[t->count++];
+	return gpu_tally_at(functions, trace_thread(f->trace, u->thread)->process, u->kind);
 }
 
 static const char *class_of(const struct step_finder *f, const struct step_unit *u)
@@ -56,63 +42,70 @@ static bool same_model(const struct step_finder *f, const struct step_unit *x,
 	return x->kind == y->kind && (f->lead != LEAD_RUNS || x->via == y->via);
 }
 
-static void compare_models(struct step_finder *f)
+/* `calls`: by the position of the unit. */
+static void compare_models(const struct step_finder *f, struct call_models *calls)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		struct step_unit *u = &f->units[i];
-		struct step_unit *call = u->parent == UNIT_NONE ? NULL : &f->units[u->parent];
+		const struct step_unit *u = &f->units[i];
+		struct call_models *call;
 
-		if (!call || !call->librarys)
+		if (u->parent == UNIT_NONE || !f->units[u->parent].librarys)
 			continue;
-		if (call->first_model == UNIT_NONE)
-			call->first_model = i;
+		call = &calls[u->parent];
+		if (!call->first)
+			call->first = u;
 		else
-			call->mixed |= !same_model(f, &f->units[call->first_model], u);
+			call->mixed |= !same_model(f, call->first, u);
 	}
 }
 
-static int count_calls(struct tally *t)
+static int count_calls(const struct step_finder *f, const struct call_models *calls,
+		       struct gpu_tally *functions)
 {
-	for (size_t i = 0; i < t->f->count; i++) {
-		const struct step_unit *u = &t->f->units[i];
+	for (size_t i = 0; i < f->count; i++) {
+		const struct step_unit *u = &f->units[i];
 		struct library_calls *c;
 
 		if (!u->librarys || !u->known)
 			continue;
-		c = calls_of(t, u);
+		c = calls_of(f, functions, u);
 		if (!c)
 			return -1;
 		c->all++;
-		c->mixed += u->mixed;
+		c->mixed += calls[i].mixed;
 	}
 	return 0;
 }
 
-static bool is_pipeline(struct tally *t, const struct step_unit *u)
+static bool is_pipeline(const struct step_finder *f, struct gpu_tally *functions,
+			const struct step_unit *u)
 {
-	const struct library_calls *c = calls_of(t, u);
+	const struct library_calls *c = calls_of(f, functions, u);
 
 	return c && c->all >= STEP_REPEATS && 2 * c->mixed > c->all;
 }
 
 int step_pipelines_settle(struct step_finder *f)
 {
-	struct tally t = { .f = f };
-	int rc;
+	struct call_models *calls = calloc(f->count + 1, sizeof(*calls));
+	struct gpu_tally functions;
+	int rc = -1;
 
-	pair_map_init(&t.at);
-	compare_models(f);
-	rc = count_calls(&t);
+	gpu_tally_init(&functions, sizeof(struct library_calls));
+	if (calls) {
+		compare_models(f, calls);
+		rc = count_calls(f, calls, &functions);
+	}
 	/* What is in a call comes behind it. */
 	for (size_t i = 0; !rc && i < f->count; i++) {
 		struct step_unit *u = &f->units[i];
 
 		if (u->librarys)
-			u->known = u->known && is_pipeline(&t, u);
+			u->known = u->known && is_pipeline(f, &functions, u);
 		else if (f->lead == LEAD_RUNS && u->via != UINT32_MAX && f->units[u->parent].known)
 			u->kind = u->via;
 	}
-	pair_map_release(&t.at);
-	free(t.items);
+	gpu_tally_release(&functions);
+	free(calls);
 	return rc;
 }

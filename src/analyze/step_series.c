@@ -403,27 +403,31 @@ static int name_series(struct search *s, struct series *n)
 	return name ? 0 : -1;
 }
 
+static struct found_kind kind_of(const struct search *s, const struct series *n)
+{
+	const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
+	struct found_kind kind = {
+		.name = n->name,
+		.has_steps = n->has_loop,
+		.piped = parent && parent->librarys,
+	};
+
+	if (is_function(n->kind)) {
+		kind.call_of = (uint32_t)n->kind + 1;
+		kind.loop_of = n->function != NO_PARENT ? (uint32_t)n->function + 1 : 0;
+	}
+	return kind;
+}
+
 static int name_all(struct search *s)
 {
-	s->out->outer = calloc(s->series_count + 1, sizeof(*s->out->outer));
-	s->out->calls = calloc(s->series_count + 1, sizeof(*s->out->calls));
-	s->out->piped = calloc(s->series_count + 1, sizeof(*s->out->piped));
-	if (!s->out->outer || !s->out->calls || !s->out->piped)
+	s->out->kinds = calloc(s->series_count + 1, sizeof(*s->out->kinds));
+	if (!s->out->kinds)
 		return -1;
 	for (size_t i = 0; i < s->series_count; i++) {
-		struct series *n = &s->series_items[i];
-		const struct step_unit *parent = parent_of(s, &s->f->units[n->first]);
-		uint32_t loop = n->function != NO_PARENT ? (uint32_t)n->function + 1 : 0;
-
-		if (name_series(s, n))
+		if (name_series(s, &s->series_items[i]))
 			return -1;
-		if (parent && parent->librarys)
-			s->out->piped[s->out->piped_count++] = n->name;
-		if (n->has_loop)
-			s->out->outer[s->out->outer_count++] = n->name;
-		if (is_function(n->kind))
-			s->out->calls[s->out->call_count++] =
-				(struct found_call){ n->name, (uint32_t)n->kind, loop };
+		s->out->kinds[s->out->kind_count++] = kind_of(s, &s->series_items[i]);
 	}
 	return 0;
 }

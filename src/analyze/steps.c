@@ -362,15 +362,13 @@ static int collect_found(struct analysis *a, struct timeline *tl, struct step_fi
 		goto out;
 	for (size_t i = 0; i < a->step_count; i++) {
 		a->steps[i].source = found.by_layer ? STEP_MODULE : STEP_LOOP;
-		for (size_t k = 0; k < found.outer_count; k++)
-			a->steps[i].has_steps |= found.outer[k] == a->steps[i].name;
-		for (size_t k = 0; k < found.piped_count; k++)
-			a->steps[i].piped |= found.piped[k] == a->steps[i].name;
-		for (size_t k = 0; k < found.call_count; k++) {
-			if (found.calls[k].name != a->steps[i].name)
+		for (size_t k = 0; k < found.kind_count; k++) {
+			if (found.kinds[k].name != a->steps[i].name)
 				continue;
-			a->steps[i].call_of = found.calls[k].function + 1;
-			a->steps[i].loop_of = found.calls[k].loop;
+			a->steps[i].has_steps = found.kinds[k].has_steps;
+			a->steps[i].piped = found.kinds[k].piped;
+			a->steps[i].call_of = found.kinds[k].call_of;
+			a->steps[i].loop_of = found.kinds[k].loop_of;
 		}
 	}
 	a->step_names = found.names;

@@ -46,20 +46,21 @@ STUDENT = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
            2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
 CORE = str(max(os.sched_getaffinity(0)))
 # (a variant, one that it is compared with as well, goal): what CUPTI costs nobody can avoid.
-COMPARED = [("gpu", "cupti", " <= 1.08"), ("default", "other", "")]
+COMPARED = [("gpu", "cupti", 1.08), ("default", "other", None)]
+PROMISED = {"default": 1.05, TOGETHER: 1.05}
 
 Workload = collections.namedtuple("Workload", "name command goals needs gpu", defaults=(True,))
 Ended = collections.namedtuple("Ended", "seconds bytes account")
 
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
-             {"default": 1.05, TOGETHER: 1.05}, ["torch"]),
+             PROMISED, ["torch"]),
     Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "10"],
-             {"default": 1.05, TOGETHER: 1.05}, ["torch", "transformers"]),
+             PROMISED, ["torch", "transformers"]),
     # What of it is no GPU's, for machines without one.
     Workload("python_bound", ["gpt2_decode.py", "--serve", "--tokens", "10", "--device", "cpu",
                               "--width", "64"],
-             {"default": 1.05, TOGETHER: 1.05}, ["torch", "transformers"], gpu=False),
+             PROMISED, ["torch", "transformers"], gpu=False),
 ]
 
 
@@ -95,9 +96,6 @@ class Variant:
             return kit.plain(command)
         return kit.recorded(command, self.product(folder), self.report(folder), self.options,
                             budget=(), program=self.program)
-
-
-VARIANTS = [Variant(name) for name in PLAIN]
 
 
 def cupti_alone(mode):
@@ -243,6 +241,10 @@ def interval(mean, wide):
     return "unknown" if wide is None else "%.4f .. %.4f" % (mean - wide, mean + wide)
 
 
+def at_most(goal):
+    return "" if goal is None else " <= %s" % goal
+
+
 def summarize(workload, rounds):
     """Lines of the result; rounds = [(times, ends), ...]."""
     rounds = [(with_mean_of_defaults(times), ends) for times, ends in rounds]
@@ -255,8 +257,8 @@ def summarize(workload, rounds):
         each = [paired.trimmed([(plain(turn), turn[name]) for turn in times]).median
                 for times, _ in rounds]
         mean, wide = of_rounds(each)
-        goal = " <= %s" % workload.goals[name] if name in workload.goals else ""
-        yield "overhead.%s.%s %.4f times%s" % (workload.name, name, mean, goal)
+        yield "overhead.%s.%s %.4f times%s" % (workload.name, name, mean,
+                                               at_most(workload.goals.get(name)))
         yield "# overhead.%s.%s: 95 %% interval %s; rounds %s" % (
             workload.name, name, interval(mean, wide),
             " ".join("%.4f" % ratio for ratio in each))
@@ -273,7 +275,7 @@ def summarize(workload, rounds):
                 paired.trimmed([(turn[theirs], turn[ours]) for turn in times]).median
                 for times, _ in rounds])
             name = "overhead.%s.%s_by_%s" % (workload.name, ours, theirs)
-            yield "%s %.4f times%s" % (name, mean, goal)
+            yield "%s %.4f times%s" % (name, mean, at_most(goal))
             yield "# %s: 95 %% interval %s" % (name, interval(mean, wide))
     for name, ended in rounds[-1][1].items():
         yield "end.%s.%s %.2f s" % (workload.name, name, ended.seconds)
@@ -282,9 +284,10 @@ def summarize(workload, rounds):
 def chosen(args):
     """The variants that take part."""
     parts = [part for part in PARTS if args.parts == "all" or part.name in args.parts.split(",")]
+    plain = [Variant(name) for name in PLAIN]
     default = [Variant(name, []) for name in DEFAULT[:args.copies]]
     other = [Variant("other", [], program=os.path.abspath(args.other))] if args.other else []
-    return VARIANTS + default + other + parts
+    return plain + default + other + parts
 
 
 def keep_reports(folder, out):
