@@ -5,6 +5,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 WERROR  ?= $(if $(CI),ON,OFF)
 FUZZ_SECONDS ?= 60
+MUTANTS ?= 100000
 SOAK_MINUTES ?= 60
 NEWER   ?= 3.14 3.15
 
@@ -20,16 +21,19 @@ define cmake
 @$(STEP) build-$(1) "building $(1)" cmake --build $(1)
 endef
 
-# How many tests run at a time (tests/lanes.py): they wait as well as work, so one more than there
-# are cores; no more than four, for what nproc counts may not be all ours.
-LANES ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
+# How many tests run at a time: they wait as well as work, so one more than there are cores; no
+# more than four, for what nproc counts may not be all ours.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 
-# $(call pytest,BUILD DIRECTORY,ARGUMENTS[,PYTHONS]): the tests that run the real program.
+# $(call pytest,BUILD DIRECTORY,ARGUMENTS[,PYTHONS]): the tests that run the real program, on the
+# interpreters that the command PYTHONS prints.
+ENDS = .venv/bin/python scripts/find_pythons.py --ends
+ALL  = .venv/bin/python scripts/find_pythons.py
 pytest = INFERSCOPE_BIN=$(CURDIR)/$(1)/stage/bin/inferscope \
-	INFERSCOPE_PYTHONS=$$($(or $(3),.venv/bin/python scripts/find_pythons.py)) \
-	.venv/bin/python -m pytest -q -n $(LANES) $(2)
+	INFERSCOPE_PYTHONS=$$($(or $(3),$(ENDS))) \
+	.venv/bin/python -m pytest -q -n $(JOBS) $(2)
 
-ctest = cd $(1) && ctest --output-on-failure
+ctest = cd $(1) && ctest --output-on-failure -j $(JOBS) $(or $(2),-LE measures)
 
 # Those that start no further Python or program of arm64: QEMU's user mode runs one.
 ARM64_TESTS = tests/cli/test_export.py tests/cli/test_export_gpu.py \
@@ -53,16 +57,38 @@ demo: build venv ## record PyTorch inference on the CPU, print the summary, leav
 	build/stage/bin/inferscope analyze examples/traces/h200_gpt2_decode.isc
 
 .PHONY: test
-test: build venv ## every test but the long ones
+test: build venv ## the fast tests; T=PATH[::NAME] or T=test_ring runs one, a slow one too
+ifndef T
 	@$(call ctest,build)
 	@$(call pytest,build)
+else ifneq ($(wildcard $(firstword $(subst ::, ,$(T)))),)
+	@$(call pytest,build,-n 0 -m "" --timeout 0 "$(T)")
+else
+	@$(call ctest,build,--no-tests=error -R '^$(T)$$')
+endif
+
+.PHONY: test-all
+test-all: build venv ## the fast tests on every interpreter there is, not only the oldest and the newest
+	@INFERSCOPE_PYTHONS=$$($(ALL)) && export INFERSCOPE_PYTHONS && $(call ctest,build)
+	@$(call pytest,build,,$(ALL))
+
+.PHONY: golden
+golden: build venv ## rewrite the expected reports of tests/golden and examples/traces; review the diff
+	@INFERSCOPE_UPDATE_GOLDEN=1 && export INFERSCOPE_UPDATE_GOLDEN && \
+		$(call ctest,build,-R '^test_report_golden$$')
+	@INFERSCOPE_UPDATE_GOLDEN=1 $(call pytest,build,-n 0 tests/cli/test_h200_traces.py)
+	@git status --short tests/golden examples/traces README.md
 
 .PHONY: test-long
-test-long: test test-cpython check-model check-arm64 ## the tests that take minutes as well
-	@$(call pytest,build,-m long)
+test-long: test-all test-cpython test-compat check-model check-arm64 ## hours: measurements, CPython's suite, fuzzing and a soak as well
+	@$(call pytest,build,-m "long and not measures" --timeout 3600,$(ALL))
+	@$(call pytest,build,-m measures -n 0 --timeout 3600,$(ALL))
+	@$(call ctest,build,-L measures)
 	.venv/bin/python tests/unseen_cpu/record_cpu.py --bin build/stage/bin/inferscope --pairs 1 --out build/unseen_cpu
-	@INFERSCOPE_RACE_MS=60000 && export INFERSCOPE_RACE_MS && $(call ctest,build) -R test_drain_race
+	@INFERSCOPE_RACE_MS=60000 && export INFERSCOPE_RACE_MS && $(call ctest,build,-R test_drain_race)
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+	@$(MAKE) --no-print-directory soak
+	@$(MAKE) --no-print-directory mutate
 
 .PHONY: soak
 soak: build venv ## an hour of 200 000 events a second, plain and with --ring side by side: nothing may grow
@@ -73,8 +99,13 @@ soak: build venv ## an hour of 200 000 events a second, plain and with --ring si
 
 .PHONY: test-cpython
 test-cpython: build venv ## CPython's own test suite, alone and recorded: equal outcomes
-	INFERSCOPE_PYTHONS=$$(.venv/bin/python scripts/find_pythons.py) \
+	INFERSCOPE_PYTHONS=$$($(ALL)) \
 	.venv/bin/python tests/cpython/run_suite.py --bin build/stage/bin/inferscope
+
+.PHONY: test-compat
+test-compat: build venv ## tracemalloc, faulthandler, coverage, gevent, uvloop: alone and recorded
+	INFERSCOPE_PYTHONS=$$($(ALL)) \
+	.venv/bin/python tests/compat/run_compat.py --bin build/stage/bin/inferscope
 
 .PHONY: test-newer
 test-newer: build venv ## the tests on CPythons that come after the distribution's (Debian)
@@ -138,10 +169,10 @@ check-arm64: venv packages ## cross-built for arm64, unit and program tests unde
 	@$(STEP) sysroot-arm64 "fetching the libraries and the Python of arm64" \
 		scripts/sysroot_arm64.sh build-arm64/sysroot
 	$(call cmake,build-arm64,-DCMAKE_TOOLCHAIN_FILE=cmake/Arm64.cmake -DINFERSCOPE_BENCH=OFF)
-	@$(call ctest,build-arm64) -E test_many_threads # 4 minutes, emulated
+	@$(call ctest,build-arm64,-LE measures -E test_many_threads) # 4 minutes, emulated
 	INFERSCOPE_BIN=$(CURDIR)/build-arm64/inferscope \
 	INFERSCOPE_PYTHONS=$(CURDIR)/build-arm64/python3 \
-	.venv/bin/python -m pytest -q -m "not long" $(ARM64_TESTS)
+	.venv/bin/python -m pytest -q $(ARM64_TESTS)
 
 .PHONY: check-model
 check-model: build ## the ring protocol with each release and acquire left out: all must be noticed
@@ -168,6 +199,14 @@ fuzz: packages ## every fuzzer for FUZZ_SECONDS (60)
 	@scripts/packages.sh fuzz
 	$(call cmake,build-fuzz,-DCMAKE_C_COMPILER=clang -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_FUZZ=ON)
 	@scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+.PHONY: mutate
+mutate: packages ## MUTANTS (100000) damaged traces through all reports and exports, with sanitizers
+	$(call cmake,build-asan,-DINFERSCOPE_SANITIZE=address$(,)undefined)
+	@mkdir -p build-asan/mutants
+	build-asan/tests/fuzz/mutate_traces --count $(MUTANTS) --jobs $$(nproc) --keep build-asan/mutants \
+		tests/fuzz/corpus/mutants tests/fuzz/corpus/trace tests/golden/*.story \
+		examples/traces/*.isc
 
 .PHONY: clean
 clean: ## remove what was built; .venv stays

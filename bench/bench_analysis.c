@@ -185,7 +185,7 @@ static void service(struct program *p)
 {
 	struct program device = { .writer = p->writer, .thread = 2, .state = 2 };
 	uint32_t correlation = 0;
-	int64_t look_ns = 0;
+	int64_t sample_ns = 0;
 	struct err err;
 	struct buf b;
 
@@ -193,14 +193,14 @@ static void service(struct program *p)
 	define_service(p->writer);
 	for (uint64_t instance = 1; p->index + device.index < p->limit; instance++) {
 		step(p, &device, &b, instance, &correlation, 100);
-		for (; look_ns < p->now_ns; look_ns += 1000000) {
+		for (; sample_ns < p->now_ns; sample_ns += 1000000) {
 			const struct sample s = { .thread = 1,
-						  .stack =
-							  2000 + (uint32_t)(look_ns / 1000000) % 50,
+						  .stack = 2000 +
+							   (uint32_t)(sample_ns / 1000000) % 50,
 						  .flags = SAMPLE_RUNNING | SAMPLE_HAS_GIL,
 						  .count = 1,
-						  .first_ns = look_ns,
-						  .last_ns = look_ns };
+						  .first_ns = sample_ns,
+						  .last_ns = sample_ns };
 
 			if (trace_write_sample(p->writer, 1, &s, &err))
 				die(err.text);

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/session.h"
-#include "capture/recording.h"
+#include "agent/core/session.h"
+#include "capture/session/recording.h"
 
 #define EVENTS 20000000u
 #define ROUNDS 7

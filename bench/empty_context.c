@@ -2,7 +2,7 @@
  * The ruler for scope(): the least that a context manager written in C can do.
  * A Python extension built like the agent, without Python's headers.
  */
-#include "agent/pyapi.h"
+#include "agent/python/pyapi.h"
 
 __attribute__((visibility("default"))) PyObject *PyInit_empty_context(void);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/nvtx_abi.h"
+#include "agent/nvtx/nvtx_abi.h"
 
 #define CALLS 100000
 #define ROUNDS 15

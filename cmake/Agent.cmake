@@ -1,6 +1,6 @@
 # The agent: one shared library, libc only, no Python symbol linked
-# (src/agent/pyapi.h).  It lies where Python finds it as inferscope._agent.
-file(GLOB agent_sources CONFIGURE_DEPENDS src/agent/*.c)
+# (src/agent/python/pyapi.h).  It lies where Python finds it as inferscope._agent.
+file(GLOB agent_sources CONFIGURE_DEPENDS src/agent/*/*.c)
 add_library(inferscope_agent MODULE ${agent_sources})
 set_target_properties(inferscope_agent PROPERTIES
   PREFIX "" OUTPUT_NAME "_agent" SUFFIX ".abi3.so"
@@ -29,8 +29,10 @@ if(INFERSCOPE_SANITIZE)
 endif()
 
 # The part without Python, for tests that run both halves of the ring protocol in one process.
-add_library(is_agent_core STATIC src/agent/ring.c src/agent/session.c src/agent/intern.c
-  src/agent/budget.c src/agent/leave_out.c src/agent/layer_folds.c src/agent/inside.c
-  src/agent/own_thread.c src/agent/code_table.c src/agent/stacks.c src/agent/line_pack.c src/agent/gpu_activity.c
-  src/agent/nvtx_calls.c src/agent/nvtx_names.c src/agent/nvtx_ranges.c src/agent/nvtx_left_out.c)
+add_library(is_agent_core STATIC src/agent/core/ring.c src/agent/core/session.c
+  src/agent/core/intern.c src/agent/overhead/budget.c src/agent/overhead/function_throttle.c
+  src/agent/torch/layer_throttle.c src/agent/core/self_reader.c src/agent/core/agent_threads.c
+  src/agent/core/bounded_wait.c src/agent/python/code_table.c src/agent/python/call_stacks.c
+  src/agent/python/line_pack.c src/agent/gpu/gpu_activity.c src/agent/nvtx/nvtx_calls.c
+  src/agent/nvtx/nvtx_names.c src/agent/nvtx/nvtx_ranges.c src/agent/nvtx/nvtx_throttle.c)
 target_link_libraries(is_agent_core PUBLIC Threads::Threads)

@@ -1,4 +1,4 @@
-# Two layouts, both of which the program knows (src/capture/launch.c).
+# Two layouts, both of which the program knows (src/capture/session/launch.c).
 if(SKBUILD)
   # A wheel (pyproject.toml): everything in the package, which lands in site-packages.
   install(TARGETS inferscope RUNTIME DESTINATION inferscope/bin)

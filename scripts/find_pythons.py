@@ -3,6 +3,8 @@
 The interpreter that runs this comes first; then, for every other minor version
 from 3.8 to 3.15, the first that is found in ~/.pyenv/versions, on the PATH or
 in /usr/bin.  Builds that cannot be started are left out.
+
+    find_pythons.py --ends      only the oldest and the newest
 """
 
 import glob
@@ -18,13 +20,14 @@ print(platform.python_implementation(), *sys.version_info[:2], sys.executable)
 """
 
 
-def candidates():
+def candidates(found):
+    """Paths; by its name on the PATH only a version that was not found before."""
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     yield from sorted(glob.glob(os.path.join(pyenv, "versions", "3.*", "bin", "python")))
-    for major, minor in SUPPORTED:
-        found = shutil.which("python%d.%d" % (major, minor))
-        if found:
-            yield found
+    for version in SUPPORTED:
+        path = version not in found and shutil.which("python%d.%d" % version)
+        if path:
+            yield path
     yield "/usr/bin/python3"
 
 
@@ -43,10 +46,12 @@ def probe(python):
 
 def main():
     found = {tuple(sys.version_info[:2]): sys.executable}
-    for python in candidates():
+    for python in candidates(found):
         answer = probe(python)
         if answer and answer[0] == "CPython" and answer[1] in SUPPORTED:
             found.setdefault(answer[1], answer[2])
+    if sys.argv[1:] == ["--ends"]:
+        found = {version: found[version] for version in (min(found), max(found))}
     print(":".join(found.values()))
 
 

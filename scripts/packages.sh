@@ -56,6 +56,7 @@ group_pytools() {
 	need python3-venv has_module ensurepip
 	need python3-pytest has_module pytest
 	need python3-pytest-xdist has_module xdist
+	need python3-pytest-timeout has_module pytest_timeout
 	need python3-jsonschema has_module jsonschema
 	need python3-zstandard has_module zstandard
 }

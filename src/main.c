@@ -6,7 +6,6 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/options.h"
-#include "cli/suggest.h"
 
 static const struct command *const commands[] = {
 	&command_run,   &command_analyze, &command_export, &command_config,
@@ -62,19 +61,19 @@ static int show_help(const char *name)
 
 	if (!name) {
 		help_program(stdout, commands);
-		return finish_stdout(EXIT_OK);
+		return report_output_stdout(EXIT_OK);
 	}
 	command = find_command(name);
 	if (!command)
 		return unknown_command(name);
 	help_command(stdout, command);
-	return finish_stdout(EXIT_OK);
+	return report_output_stdout(EXIT_OK);
 }
 
 static int show_version(void)
 {
 	puts("inferscope " INFERSCOPE_VERSION);
-	return finish_stdout(EXIT_OK);
+	return report_output_stdout(EXIT_OK);
 }
 
 /*

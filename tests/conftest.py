@@ -6,17 +6,16 @@ import subprocess
 
 import pytest
 
-import lanes
-import run_again
-
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Threads of OpenMP wait for each other in loops: several tests at a time, each with one for every
+# core, take minutes for what takes seconds.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started by a shell with &
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    for hooks in lanes, run_again:
-        config.pluginmanager.register(hooks)
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +65,7 @@ def work(tmp_path):
 @pytest.fixture
 def inferscope(binary, clean_env, work):
     """Runs the program; env adds to the environment, cwd is `work` unless told."""
-    def run(*args, env=None, cwd=work, text=True, timeout=60, **more):
+    def run(*args, env=None, cwd=work, text=True, timeout=240, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)

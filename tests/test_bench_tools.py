@@ -193,7 +193,7 @@ def test_lanes_share_the_work_and_stop_at_a_trouble(monkeypatch, trouble):
     own = os.sched_getaffinity(0)
     monkeypatch.setattr(cpu, "cores_of_lanes", lambda count, _: [own] * count)
     keys = [key("auto", row="row%d" % number) for number in range(40)]
-    both_at_work, taken = threading.Barrier(2, timeout=30), []
+    both_at_work, taken = threading.Barrier(2, timeout=200), []
 
     def take(_env, one, *_rest):
         if one in keys[:2]:
@@ -228,7 +228,7 @@ def test_what_hangs_is_killed_with_its_children(monkeypatch, tmp_path):
             cpu.run_to_end([sys.executable, "-c", code], 0, stdout=file)
         file.seek(0)
         child = int(file.read())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while os.path.exists("/proc/%d" % child) and time.monotonic() < deadline:
         with open("/proc/%d/stat" % child) as file:
             if file.read().split(") ")[1][0] == "Z":  # nobody here collects orphans
@@ -248,6 +248,7 @@ def test_every_workload_times_its_loop_alone(row):
     assert one.share is None
 
 
+@pytest.mark.measures
 def test_the_whole_way_to_the_table(tmp_path, capsys):
     version = "%d.%d" % sys.version_info[:2]
     binary = os.environ.get("INFERSCOPE_BIN")
@@ -270,6 +271,7 @@ def test_the_whole_way_to_the_table(tmp_path, capsys):
     assert "| %s | fib, one core |" % version in (tmp_path / "t.md").read_text()
 
 
+@pytest.mark.long  # it makes a virtual environment
 def test_a_quick_look_takes_the_python_there_is(monkeypatch, capsys, tmp_path):
     own = "%d.%d" % sys.version_info[:2]
     monkeypatch.setattr(cpu.cpu_tools, "find_pythons", lambda: {own: sys.executable})

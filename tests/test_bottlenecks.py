@@ -30,7 +30,7 @@ def run(program, *more):
     running = [subprocess.Popen([sys.executable, *command], text=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                for command in commands]
-    outputs = [each.communicate(timeout=120) for each in running]
+    outputs = [each.communicate(timeout=240) for each in running]
     assert [(each.returncode, stderr) for each, (_, stderr) in zip(running, outputs)] \
         == [(0, "")] * len(running)
     return [catalogue.said(stdout) for stdout, _ in outputs]
@@ -61,12 +61,18 @@ def test_a_place_is_right_by_file_function_and_line():
     assert program.here(None) == (False, False)
 
 
-@pytest.mark.parametrize("program", ON_CPU, ids=names(ON_CPU))
+# To import PyTorch twice takes most of the time: two of them always, the others in the long tests.
+ALWAYS = "python_preprocessing", "gil_fight"
+
+
+@pytest.mark.parametrize("program", [
+    pytest.param(program, marks=[] if program.name in ALWAYS else pytest.mark.long)
+    for program in ON_CPU], ids=names(ON_CPU))
 def test_the_fixed_variant_gives_the_same_answers(program):
     pytest.importorskip("torch")
-    said = run(program, "--steps", "8", "--seconds", "60")
+    said = run(program, "--steps", "5", "--seconds", "60")
     assert [words["variant"] for words in said] == program.variants
-    assert {words["steps"] for words in said} == {8}
+    assert {words["steps"] for words in said} == {5}
     if program.same_answers:
         assert len({words["digest"] for words in said}) == 1
 

@@ -33,7 +33,7 @@ def test_the_asyncio_server_interleaves_its_requests(python, tmp_path):
     latencies = json.loads(file.read_text())
     assert sorted(map(int, latencies)) == list(range(100))
     slowest = float(re.search(r"slowest ([\d.]+) ms", run.stdout).group(1))
-    assert sum(latencies.values()) > 10 * slowest, "one after the other, not interleaved"
+    assert sum(latencies.values()) > 3 * slowest, "one after the other, not interleaved"
 
 
 def test_torch_inference_gives_the_same_answers_every_time():

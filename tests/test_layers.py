@@ -18,6 +18,21 @@ LAYERS = ["base", "format", "agent", "capture", "import", "timeline", "analyze",
 # What the agent may take from base/: it links nothing, so header-only files alone.
 AGENT_BASE_HEADERS = {"base/varint.h"}
 
+# The big folders have sub-folders, which include only themselves and those before them.
+# "": the files that lie in the folder itself.
+PARTS = {
+    "agent": ["core", "python", "overhead", "gpu", "nvtx", "torch", "hooks"],
+    "capture": ["system", "native", "sampler", "drain", "session", "doctor"],
+    "analyze": ["figures", "classes", "gpu", "memory", "steps", "cpu", "breakdown", ""],
+    "rules": ["", "findings"],
+    "report": ["", "json", "markdown", "html", "terminal"],
+}
+# Every sub-folder of the same folder may include these: the account that all costs are charged
+# to, and the result that all parts fill in.
+SHARED_HEADERS = {"agent/overhead/budget.h", "analyze/analysis.h"}
+MAX_FILES = 40
+MAX_README_LINES = 40
+
 MAX_LINES = 600
 MAY_REPEAT = {"CMakeLists.txt", "README.md", "conftest.py", "__init__.py"}
 # Data that is looked up by a name it shares with its twin elsewhere.
@@ -65,6 +80,40 @@ def check_includes(name, source):
         elif layer == "agent" and target == "base" and included not in AGENT_BASE_HEADERS:
             complaints.append("%s includes %s: the agent links nothing of base/" % (name, included))
     return complaints
+
+
+def part_of(path):
+    """src/ left out: the folder and the sub-folder of a file."""
+    folders = path.split("/")[:-1]
+    return folders[0], "/".join(folders[1:])
+
+
+def check_parts(name, source):
+    folder, part = part_of(name[len("src/"):])
+    order = PARTS.get(folder)
+    if order is None:
+        return []
+    if part not in order:
+        return ["%s: %s is no known part of %s" % (name, part, folder)]
+    complaints = []
+    for included in re.findall(r'^\s*#\s*include\s+"([^"]+/[^"]+)"', source, re.M):
+        target, target_part = part_of(included)
+        if target != folder or included in SHARED_HEADERS:
+            continue
+        if target_part not in order:
+            complaints.append("%s includes %s, of no known part" % (name, included))
+        elif order.index(target_part) > order.index(part):
+            complaints.append("%s includes %s, which comes after it" % (name, included))
+    return complaints
+
+
+def check_folder_sizes(names):
+    counts = {}
+    for name in names:
+        if name.startswith("src/"):
+            counts[os.path.dirname(name)] = counts.get(os.path.dirname(name), 0) + 1
+    return ["%s holds %d files, more than %d" % (folder, count, MAX_FILES)
+            for folder, count in sorted(counts.items()) if count > MAX_FILES]
 
 
 def check_length(name, source):
@@ -133,6 +182,25 @@ def test_every_folder_of_src_is_a_known_stage():
     assert {name.split("/")[1] for name in stage_sources()} <= set(LAYERS)
 
 
+def test_a_sub_folder_includes_only_those_before_it():
+    assert complaints_of(check_parts, stage_sources()) == []
+
+
+def test_no_folder_of_src_is_crowded():
+    assert check_folder_sizes(tracked()) == []
+    assert check_folder_sizes(["src/base/%d.c" % i for i in range(MAX_FILES + 1)]) != []
+
+
+def test_every_sub_folder_has_a_short_readme():
+    names = set(tracked())
+    folders = {os.path.dirname(name) for name in stage_sources()
+               if os.path.dirname(name).count("/") > 1}
+    readmes = {folder: folder + "/README.md" for folder in folders}
+    assert {path for path in readmes.values() if path not in names} == set()
+    assert [path for path in readmes.values()
+            if text(path).count("\n") > MAX_README_LINES] == []
+
+
 def test_files_are_short_or_say_why_not():
     assert complaints_of(check_length, sources()) == []
 
@@ -163,8 +231,11 @@ def test_nothing_that_is_ignored_is_tracked():
 
 @pytest.mark.parametrize("check, name, source", [
     (check_includes, "src/base/a.c", '#include "format/record.h"\n'),
-    (check_includes, "src/capture/a.c", '#include "agent/ring.h"\n'),
+    (check_includes, "src/capture/a.c", '#include "agent/core/ring.h"\n'),
     (check_includes, "src/agent/a.c", '#include "base/buf.h"\n'),
+    (check_parts, "src/agent/core/a.c", '#include "agent/gpu/cupti.h"\n'),
+    (check_parts, "src/analyze/gpu/a.c", '#include "analyze/trust.h"\n'),
+    (check_parts, "src/agent/other/a.c", ""),
     (check_length, "src/base/a.c", "int x;\n" * (MAX_LINES + 1)),
     (check_finished, "src/base/a.c", "/* TO" "DO: later */\n"),
     (check_registries, "README.md", "see pypi" ".org\n"),
@@ -178,6 +249,8 @@ def test_each_rule_fires(check, name, source):
 @pytest.mark.parametrize("check, name, source", [
     (check_includes, "src/agent/a.c", '#include "base/varint.h"\n#include "format/shm.h"\n'),
     (check_includes, "src/cli/a.c", '#include "report/report.h"\n#include <stdio.h>\n'),
+    (check_parts, "src/agent/core/a.c", '#include "agent/overhead/budget.h"\n'),
+    (check_parts, "src/analyze/a.c", '#include "analyze/gpu/gpu_steps.h"\n'),
     (check_length, "src/base/a.c", "/* longer than 600 lines: a table */\n" + "int x;\n" * 700),
     (check_silent, "src/base/a.c", '/* stderr is not ours */\nn = snprintf(b, 2, "exit()");\n'),
 ])

@@ -103,11 +103,21 @@ def test_an_unknown_source_of_torch_is_refused():
     assert run.stdout == "INFERSCOPE_TORCH=conda: must be auto, pypi, distribution or none\n"
 
 
+def found_pythons(*arguments):
+    run = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "find_pythons.py"),
+                          *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return run.stdout.strip().split(":")
+
+
+def version(python):
+    run = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], text=True,
+                         stdout=subprocess.PIPE, check=True)
+    return tuple(map(int, run.stdout.split()))
+
+
 def test_the_pythons_found_start_with_this_one_and_differ():
-    run = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "find_pythons.py")],
-                         stdout=subprocess.PIPE, text=True, check=True)
-    pythons = run.stdout.strip().split(":")
+    pythons = found_pythons()
     assert pythons[0] == sys.executable
-    versions = [subprocess.run([python, "-c", "import sys; print(sys.version_info[:2])"], text=True,
-                               stdout=subprocess.PIPE, check=True).stdout for python in pythons]
+    versions = [version(python) for python in pythons]
     assert len(set(versions)) == len(versions)
+    assert [version(python) for python in found_pythons("--ends")] == [min(versions), max(versions)]

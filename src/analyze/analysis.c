@@ -1,23 +1,82 @@
 #include "analyze/analysis.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/census.h"
-#include "analyze/curves_collect.h"
-#include "analyze/gpu_steps.h"
-#include "analyze/memory_collect.h"
-#include "analyze/nvtx_figures.h"
-#include "analyze/partition_collect.h"
-#include "analyze/sample_census.h"
-#include "analyze/source_root.h"
-#include "analyze/step_functions.h"
-#include "analyze/steps.h"
-#include "analyze/thread_states.h"
+#include "analyze/breakdown/breakdown_collect.h"
+#include "analyze/cpu/function_totals.h"
+#include "analyze/cpu/nvtx_figures.h"
+#include "analyze/cpu/sample_totals.h"
+#include "analyze/cpu/step_functions.h"
+#include "analyze/cpu/thread_states.h"
+#include "analyze/figures/curve.h"
+#include "analyze/gpu/gpu_steps.h"
+#include "analyze/memory/memory_collect.h"
+#include "analyze/steps/steps.h"
 #include "analyze/trust.h"
-#include "timeline/process_position.h"
+#include "base/figure_text.h"
+#include "timeline/functions.h"
 #include "timeline/timeline.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !memcmp(text + n - m, end, m);
+}
+
+static bool lies_in(const char *file, const char *folder, size_t n)
+{
+	return n && !strncmp(file, folder, n) && file[n] == '/';
+}
+
+/* The first argument that is a program of the user's. */
+static const char *find_script(struct buf *path, const char *const *command, size_t count,
+			       const char *cwd)
+{
+	const char *found = NULL;
+	struct buf whole;
+
+	buf_init(&whole);
+	for (size_t i = 0; i < count && !found; i++) {
+		if (!ends_with(command[i], ".py") || (command[i][0] != '/' && !cwd))
+			continue;
+		buf_clear(&whole);
+		if (command[i][0] != '/')
+			buf_printf(&whole, "%s/", cwd);
+		buf_add_str(&whole, command[i]);
+		buf_clear(path);
+		plain_path_add(path, buf_string(&whole));
+		if (user_code(buf_string(path)))
+			found = buf_string(path);
+	}
+	path->failed |= whole.failed;
+	buf_release(&whole);
+	return found;
+}
+
+int source_root(char **root, const char *const *command, size_t count, const char *cwd)
+{
+	size_t n = cwd ? strlen(cwd) : 0;
+	struct buf path;
+	const char *script;
+	int rc;
+
+	*root = NULL;
+	buf_init(&path);
+	script = find_script(&path, command, count, cwd);
+	while (n && cwd[n - 1] == '/')
+		n--;
+	if (script && !lies_in(script, cwd, n))
+		*root = strndup(script, (size_t)(strrchr(script, '/') - script));
+	else if (cwd)
+		*root = strdup(cwd);
+	rc = path.failed || ((script || cwd) && !*root) ? -1 : 0;
+	buf_release(&path);
+	return rc;
+}
 
 #define COMMAND_MAX 4096 /* arguments shown; a hostile file may claim any number */
 
@@ -127,7 +186,7 @@ static int collect_processes(struct analysis *a, const struct trace *t)
 }
 
 static int collect_threads(struct analysis *a, const struct timeline *tl,
-			   const struct sample_census *samples, const struct trace *t)
+			   const struct sample_totals *samples, const struct trace *t)
 {
 	size_t n = trace_thread_count(t);
 	bool ended = trace_end(t) != NULL;
@@ -137,7 +196,7 @@ static int collect_threads(struct analysis *a, const struct timeline *tl,
 		return -1;
 	a->thread_count = n;
 	for (size_t i = 0; i < n; i++) {
-		const struct thread_tally *tally = timeline_thread(tl, i);
+		const struct thread_counts *totals = timeline_thread(tl, i);
 		const struct trace_thread *thread = trace_thread(t, i);
 		size_t process = process_position(t, thread->process);
 		struct analysis_process *p =
@@ -147,25 +206,25 @@ static int collect_threads(struct analysis *a, const struct timeline *tl,
 			.pid = p ? p->pid : 0,
 			.tid = thread->tid,
 			.name = thread->name,
-			.start_ns = tally->start_ns,
-			.end_ns = tally->end_ns,
+			.start_ns = totals->start_ns,
+			.end_ns = totals->end_ns,
 			/* Samples do not see when calls pause. */
-			.covered_ns = tally->covered_ns > samples->thread_ns[i]
-					      ? tally->covered_ns
+			.covered_ns = totals->covered_ns > samples->thread_ns[i]
+					      ? totals->covered_ns
 					      : samples->thread_ns[i],
 			.timed = thread->timed,
 			.on_cpu_ns = thread->on_cpu_ns,
 			.queued_ns = thread->queued_ns,
-			.events = tally->events,
-			.lost = tally->lost,
-			.gaps = tally->gaps,
+			.events = totals->events,
+			.lost = totals->lost,
+			.gaps = totals->gaps,
 		};
 		if (p) {
 			p->threads++;
-			p->events += tally->events;
+			p->events += totals->events;
 		}
-		if (!ended && tally->end_ns > a->run.wall_ns)
-			a->run.wall_ns = tally->end_ns;
+		if (!ended && totals->end_ns > a->run.wall_ns)
+			a->run.wall_ns = totals->end_ns;
 	}
 	return 0;
 }
@@ -180,42 +239,44 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	struct analysis *a = calloc(1, sizeof(*a));
 	struct timeline *tl = NULL;
 	struct timeline_visitor visitor;
-	struct sample_census samples = { 0 };
+	struct sample_totals samples = { 0 };
 	struct gpu_steps gpu_steps = { 0 };
 	struct step_items items = { 0 };
 	struct series_table series = { 0 };
 	struct cuda_memory_calls calls = { 0 };
 	struct memory_sources memory = { &series, &calls, NULL };
-	struct async_naps naps = { 0 };
-	const struct step_sources from = { &gpu_steps, &memory, &naps };
-	struct census census;
+	struct batching_sleeps sleeps = { 0 };
+	const struct step_sources from = { &gpu_steps, &memory, &sleeps };
+	struct function_totals function_totals;
 	int rc = -1;
 
 	if (!a)
 		return err_set(err, "out of memory");
-	census_init(&census, t, &a->gpu);
+	function_totals_init(&function_totals, t, &a->gpu);
 	memory.gpu = &a->gpu;
 	/* The walk hands what was launched to the layers. */
 	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err))
 		goto out;
-	visitor = census_visitor(&census, tl);
+	visitor = function_totals_visitor(&function_totals, tl);
 	if (timeline_walk(tl, &visitor, err) ||
-	    sample_census_take(&samples, t, tl, NULL, census.functions, census.function_cap, err) ||
-	    series_table_read(&series, t, err) || async_naps_find(&naps, tl, t, err))
+	    sample_totals_take(&samples, t, tl, NULL, function_totals.functions,
+			       function_totals.function_cap, err) ||
+	    series_table_read(&series, t, err) || batching_sleeps_find(&sleeps, tl, t, err))
 		goto out;
 	err_set(err, "out of memory");
 	if (gpu_steps_init(&gpu_steps, &a->gpu, tl) ||
 	    cuda_memory_calls_init(&calls, a->gpu.timeline))
 		goto out;
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
-	    collect_threads(a, tl, &samples, t) || census_finish(&census, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &census.finder, &from, t, &items, err) ||
-	    thread_states_collect(a, t, err) || step_use_collect(a, &items) ||
+	    collect_threads(a, tl, &samples, t) ||
+	    function_totals_finish(&function_totals, a, tl, &samples, t) ||
+	    steps_collect(a, tl, &function_totals.finder, &from, t, &items, err) ||
+	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &items) ||
 	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series) ||
 	    nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
-	    partition_collect(a, tl, &items, &samples, &naps, t, err) ||
+	    breakdown_collect(a, tl, &items, &samples, &sleeps, t, err) ||
 	    step_functions_collect(&a->in_steps, a, t, tl, &samples, err))
 		goto out;
 	a->verdict = not_judged;
@@ -223,13 +284,13 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	a = NULL; /* the caller owns it now */
 	rc = 0;
 out:
-	census_release(&census);
+	function_totals_release(&function_totals);
 	gpu_steps_release(&gpu_steps);
 	free(items.items);
-	async_naps_release(&naps);
+	batching_sleeps_release(&sleeps);
 	cuda_memory_calls_release(&calls);
 	series_table_release(&series);
-	sample_census_release(&samples);
+	sample_totals_release(&samples);
 	timeline_free(tl);
 	analysis_free(a);
 	return rc;

@@ -13,17 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/curve.h"
-#include "analyze/finding_figures.h"
-#include "analyze/gpu_figures.h"
-#include "analyze/gpu_sections.h"
-#include "analyze/layer_figures.h"
-#include "analyze/memory_figures.h"
-#include "analyze/partition.h"
-#include "analyze/step_functions.h"
-#include "analyze/step_use.h"
-#include "analyze/torch_figures.h"
-#include "analyze/wait_figures.h"
+#include "analyze/cpu/step_functions.h"
+#include "analyze/cpu/torch_figures.h"
+#include "analyze/figures/breakdown.h"
+#include "analyze/figures/curve.h"
+#include "analyze/figures/finding_figures.h"
+#include "analyze/figures/gpu_figures.h"
+#include "analyze/figures/layer_figures.h"
+#include "analyze/figures/memory_figures.h"
+#include "analyze/figures/wait_figures.h"
+#include "analyze/gpu/gpu_sections.h"
+#include "analyze/gpu/step_gpu_usage.h"
 #include "base/err.h"
 #include "format/trace.h"
 
@@ -39,7 +39,7 @@ struct analysis_run {
 	size_t command_count;
 	const char **command; /* argv */
 	const char *cwd;      /* NULL: not recorded, as for all of these */
-	char *root;           /* that paths are told from: source_root.h; owned */
+	char *root;           /* that paths are told from: analysis.h; owned */
 	const char *python;   /* of the first Python process where the recorder did not say */
 	const char *started;  /* RFC 3339, UTC */
 	const char *clock;
@@ -83,8 +83,8 @@ struct analysis_function {
 	int64_t total_ns;   /* a recursive call inside another one is not counted twice */
 	int64_t self_ns;    /* without called functions and collections */
 	int64_t longest_ns; /* activation, or segment of a generator; 0: no call was recorded */
-	bool waits;         /* its self time is waiting, see waits.h */
-	bool left_out; /* of the trace, after so many calls: the rest is in its callers' time */
+	bool waits;         /* its self time is waiting, see code_kind.h */
+	bool throttled; /* of the trace, after so many calls: the rest is in its callers' time */
 	/*
 	 * Its calls, or those of functions that it called, were not recorded, or not all: its
 	 * self time and, where its own were not, its total time are by samples, and chance
@@ -118,7 +118,7 @@ struct analysis_step {
 	uint32_t call_of; /* a found one begins with a call of this function: index + 1; 0: of none
 			   */
 	uint32_t loop_of; /* ... that this one makes: index + 1; 0: none does, or unknown */
-	/* Without steps: a model was seen in so many of STRETCH_PARTS of it, model_stretch.h; 0:
+	/* Without steps: a model was seen in so many of INTERVAL_PARTS of it, steps.h; 0:
 	 * none
 	 */
 	unsigned model_parts;
@@ -147,7 +147,7 @@ struct analysis_nvtx_range {
 	/* Device time of what was launched inside, of those of which it is known; 0: of none. */
 	uint64_t gpu_count;
 	int64_t gpu_ns;
-	bool left_out; /* of the trace, for the budget's sake, after so many or now and then */
+	bool throttled; /* of the trace, for the budget's sake, after so many or now and then */
 };
 
 struct analysis_mark {
@@ -188,9 +188,11 @@ struct analysis_trust {
 	int64_t gap_ns;     /* of all threads: their functions are unknown */
 	bool overhead_known;
 	double overhead_share;       /* of the time without it, for the process that it cost most */
-	double left_out_share;       /* of the time of all threads that they take; by samples */
-	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
-	uint64_t left_out_nvtx;      /* kinds of NVTX ranges and marks, likewise */
+	double gpu_overhead_share;   /* of it: launches, copies and memsets */
+	double graph_overhead_share; /* of it: nodes of CUDA graphs */
+	double untraced_share;       /* of the time of all threads that they take; by samples */
+	uint64_t throttled_functions; /* traced no longer, for the budget's sake */
+	uint64_t throttled_nvtx;      /* kinds of NVTX ranges and marks, likewise */
 	uint64_t unwound; /* spans whose end by an exception was not recorded, likewise */
 	uint64_t pauses;  /* of the recording of a thread's calls, for the budget's sake */
 	double calls_recorded_share; /* of the threads' time: without those pauses */
@@ -208,6 +210,7 @@ struct analysis_trust {
 	uint64_t ambiguous_activities, malformed_gpu_records;
 	uint64_t cupti_dropped;
 	int64_t cupti_overhead_ns; /* as CUPTI says */
+	double read_share;         /* of the file; below 1 where the memory limit ended reading */
 	bool partial;              /* a part of the file could not be read, or its end is missing */
 	size_t note_count;
 	size_t serious_notes; /* the first ones; the others say what most runs leave out, to be
@@ -231,8 +234,8 @@ struct analysis {
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;
-	struct arena step_names; /* of steps that nobody named */
-	struct step_use use;     /* what the first kind of steps did with its GPU */
+	struct arena step_names;   /* of steps that nobody named */
+	struct step_gpu_usage use; /* what the first kind of steps did with its GPU */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;
@@ -253,5 +256,14 @@ struct analysis {
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err);
 void analysis_free(struct analysis *a); /* NULL is a no-op */
+
+/* The folder that the paths of a program's own files are told from. */
+
+/*
+ * The working directory (may be NULL); where the script lies elsewhere, the script's folder, for
+ * its modules lie beside it.  *root is the caller's to free, NULL: neither is known.  One folder
+ * and no more: two files below it never look the same.  -1: no memory.
+ */
+int source_root(char **root, const char *const *command, size_t count, const char *cwd);
 
 #endif

@@ -34,4 +34,38 @@ static inline void *array_grow(void *items, size_t *cap, size_t need, size_t byt
 	return grown;
 }
 
+/* Binary search, where a comparison is one expression and what is asked for is a position. */
+
+/*
+ * Moves `at`, a size_t, to the first position of [at, end) for which `before`, an expression of
+ * `at`, is false; to `end` where it is true for all.  It must be true up to there and
+ * false from there on.
+ */
+#define BISECT(at, end, before)                           \
+	do {                                              \
+		size_t low_ = (at), high_ = (end);        \
+                                                          \
+		while (low_ < high_) {                    \
+			(at) = low_ + (high_ - low_) / 2; \
+			if (before)                       \
+				low_ = (at) + 1;          \
+			else                              \
+				high_ = (at);             \
+		}                                         \
+		(at) = low_;                              \
+	} while (0)
+
+/*
+ * Makes room for one item behind `count`, in an array that grows in no other way: its capacity
+ * follows from the count, a power of two.  Likewise NULL.
+ */
+static inline void *array_grow_by_one(void *items, size_t count, size_t bytes)
+{
+	if (count & (count - 1))
+		return items;
+	if (count > SIZE_MAX / 2 / bytes)
+		return NULL;
+	return realloc(items, (count ? 2 * count : 1) * bytes);
+}
+
 #endif

@@ -38,3 +38,15 @@ int err_errno(struct err *err, const char *fmt, ...)
 	errno = saved;
 	return -1;
 }
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+bool err_is_memory(const struct err *err)
+{
+	return ends_with(err->text, "out of memory") || ends_with(err->text, strerror(ENOMEM));
+}

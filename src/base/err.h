@@ -6,6 +6,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stdbool.h>
+
 struct err {
 	char text[1024];
 };
@@ -15,5 +17,11 @@ int err_set(struct err *err, const char *fmt, ...) __attribute__((format(printf,
 
 /* The same, followed by ": " and the text of errno. */
 int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Whether the text is that of a failed allocation: it ends with "out of memory", as every such text
+ * of ours does, or with that of ENOMEM.
+ */
+bool err_is_memory(const struct err *err);
 
 #endif

@@ -1,14 +1,16 @@
 /*
- * A file that is replaced as a whole: written beside its place, under a name that
- * nobody can foresee, then moved there.  A reader never sees half of it, and a
- * failure leaves what was there before.
+ * An output file that is replaced as a whole: written beside its place, under a name that
+ * cannot be foreseen, then moved there.  A reader never sees half of it, and a failure leaves
+ * what was there before.  Standard output ("-", "/dev/stdout") and character devices such as
+ * /dev/null are written in place.
  *
- * A new file is its owner's alone (0600): command lines and names can be secrets.
- * One of ours that is there already keeps its mode.
+ * A new file can be read by its owner alone (0600): it may hold what its owner would not show.
+ * An existing one keeps its mode.
  *
- * In a sticky folder that others may write to, /tmp say, what somebody else has
- * put in our way is refused, be it a link, a file or a pipe.  That is the kernel's
- * rule (fs.protected_symlinks and its kin), here whether or not it is switched on.
+ * What stands in the way is replaced only if it is a regular file of the caller's own.  Links
+ * are not followed and files of other users are refused, in every folder: a link or a file that
+ * somebody put there must not decide where our data go or whose file is lost.  Pipes are
+ * refused because opening one waits for a reader.
  */
 #ifndef BASE_OUTFILE_H
 #define BASE_OUTFILE_H
@@ -20,9 +22,9 @@
 #include "base/err.h"
 
 struct outfile {
-	char path[PATH_MAX];  /* the file itself, links followed: they keep pointing to it */
-	char draft[PATH_MAX]; /* where the bytes are meanwhile */
-	int fd;               /* to write to; -1: not open */
+	const char *path;       /* as it was given; borrowed */
+	char builder[PATH_MAX]; /* where the bytes are until outfile_commit(); "": in place */
+	int fd;                 /* to write to; -1: not open */
 };
 
 int outfile_open(struct outfile *o, const char *path, struct err *err);
@@ -31,13 +33,14 @@ int outfile_open(struct outfile *o, const char *path, struct err *err);
 int outfile_commit(struct outfile *o, struct err *err);
 void outfile_discard(struct outfile *o);
 
-/* The file that `path` names, all links followed, as far as they may be; it need not be there. */
-int outfile_resolve(char out[PATH_MAX], const char *path, struct err *err);
+/* Is it written in place: standard output or a character device? */
+bool outfile_is_stream(const char *path);
+bool outfile_is_stdout(const char *path);
 
-/* -1: what lies at `path`, a link itself, is somebody else's trap, and the text says so. */
+/* -1: `path` exists and may not be replaced (see above); the text gives the reason. */
 int outfile_check(const char *path, struct err *err);
 
-/* The same for a file that was opened: what it was a moment ago may not count. */
-bool outfile_is_trap(const char *path, const struct stat *entry);
+/* The same for a file that was opened: its name may have led elsewhere a moment ago. */
+int outfile_check_entry(const char *path, const struct stat *entry, struct err *err);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/config.h"
-#include "cli/finish.h"
+#include "cli/report_output.h"
 
 /* A report on standard output keeps it to itself. */
 static FILE *summary_stream(const struct config *c)
@@ -16,31 +16,40 @@ static FILE *summary_stream(const struct config *c)
 	return stdout;
 }
 
+static int record_write_reports(const struct report_output *f)
+{
+	bool fired = false;
+	struct err err;
+
+	print_used_files(f->config, f->rules.path);
+	if (report_output_write(f, f->input_trace, &fired, &err))
+		return complain(EXIT_INPUT, "%s", err.text);
+	return fired ? EXIT_FIRED : EXIT_OK;
+}
+
 static int analyze(const struct command *self, int argc, char **argv)
 {
-	struct finish finish = { 0 };
+	struct report_output finish = { 0 };
 	struct config *config = NULL;
 	struct err err;
 	int operand, status;
-	bool dashes, fired = false;
+	bool dashes;
 
 	if (config_load(&config, self->scope, argc, argv, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	complain_pending(config, self->scope);
 	finish.config = config;
 	finish.summary = summary_stream(config);
+	finish.input_trace = operand < argc ? argv[operand] : NULL;
 	if (operand == argc)
-		status = complain(EXIT_USAGE, "analyze: which trace? give the name of a .isc file");
+		status = complain(EXIT_USAGE, "analyze: no trace given; name a .isc file");
 	else if (operand + 1 < argc)
-		status = complain(EXIT_USAGE, "analyze: one trace at a time, '%s' is too much",
+		status = complain(EXIT_USAGE, "analyze: one trace at a time; unexpected '%s'",
 				  argv[operand + 1]);
-	else if (finish_check(&finish, argv[operand], &err))
+	else if (report_output_check(&finish, &err))
 		status = complain(EXIT_USAGE, "%s", err.text);
-	else if (finish_reports(&finish, argv[operand], &fired, &err))
-		status = complain(EXIT_INPUT, "%s", err.text);
 	else
-		status = fired ? EXIT_FIRED : EXIT_OK;
-	finish_release(&finish);
+		status = record_write_reports(&finish);
+	report_output_release(&finish);
 	config_free(config);
 	return status;
 }

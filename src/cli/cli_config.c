@@ -5,9 +5,8 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/config_file.h"
 #include "cli/help.h"
-#include "cli/suggest.h"
-#include "cli/yaml_write.h"
 
 #define COMMENT_COLUMN 40
 
@@ -19,6 +18,7 @@ static void add_value(struct buf *line, const struct config *c, const struct set
 	case SETTING_FLAG:
 	case SETTING_INTEGER:
 	case SETTING_NUMBER:
+	case SETTING_SIZE:
 		buf_add_str(line, text);
 		break;
 	case SETTING_CHOICE:
@@ -61,7 +61,13 @@ static void show_setting(struct buf *out, const struct config *c, const struct s
 static void show(struct buf *out, const struct config *c)
 {
 	bool origin = config_flag(c, &setting_origin);
+	const char *path;
 
+	for (size_t i = 0; origin && (path = config_used_file(c, i)); i++) {
+		buf_add_str(out, "# configuration: ");
+		yaml_add_text(out, path); /* one line, whatever the name */
+		buf_add_byte(out, '\n');
+	}
 	for (const struct setting *const *s = settings; *s; s++)
 		if ((*s)->key)
 			show_setting(out, c, *s, origin);
@@ -77,7 +83,7 @@ static void add_reference_row(struct buf *out, const struct setting *s)
 {
 	buf_add_str(out, "| ");
 	add_code(out, s->key);
-	buf_add_str(out, " | ");
+	buf_add_str(out, s->trusted_only ? " * | " : " | ");
 	add_code(out, s->flag);
 	buf_add_str(out, s->flag && s->off_flag ? " " : "");
 	add_code(out, s->off_flag);
@@ -87,10 +93,7 @@ static void add_reference_row(struct buf *out, const struct setting *s)
 	help_values(out, s);
 	buf_add_str(out, " | ");
 	add_code(out, s->fallback);
-	buf_printf(out, " | %s", s->help);
-	if (s->pending)
-		buf_printf(out, ". *%s.*", s->pending);
-	buf_add_str(out, " |\n");
+	buf_printf(out, " | %s |\n", s->help);
 }
 
 static const char reference_intro[] =
@@ -98,18 +101,33 @@ static const char reference_intro[] =
 	"\n"
 	"Written by `inferscope config reference`; do not edit.\n"
 	"\n"
-	"A setting comes from the command line, else from the environment, else from the\n"
-	"configuration file, else it has its default. `inferscope config show --origin`\n"
-	"says which it was.\n"
+	"A setting comes from the first of these that has it:\n"
 	"\n"
-	"The configuration file is the one that `--config` or `INFERSCOPE_CONFIG` names,\n"
-	"else `.inferscope.yaml` in the working directory or the nearest directory above\n"
-	"it that has one, else `$XDG_CONFIG_HOME/inferscope/config.yaml`\n"
-	"(`~/.config/inferscope/config.yaml`). An `.inferscope.yaml` must belong to you,\n"
-	"to root or to the owner of the working directory, unless it is named. The file\n"
-	"is a flat YAML mapping of keys to values, 1 MB at most. An unknown key or a\n"
-	"wrong value is an error that names file, line and key. Rules are looked for in\n"
-	"the same way: `.inferscope_rules.yaml`, `inferscope/rules.yaml`.\n"
+	"1. the command line\n"
+	"2. the environment\n"
+	"3. the file that `--config` or `INFERSCOPE_CONFIG` names; without one,\n"
+	"   `.inferscope.yaml` in the working directory or the nearest directory above it\n"
+	"4. your own `$XDG_CONFIG_HOME/inferscope/config.yaml`, where the variable is not\n"
+	"   set `~/.config/inferscope/config.yaml`\n"
+	"5. the default\n"
+	"\n"
+	"`inferscope config show --origin` prints where each value comes from. The other\n"
+	"commands print the configuration and rules files they use as one line on standard\n"
+	"error, unless `quiet` is set.\n"
+	"\n"
+	"An `.inferscope.yaml` that is found may have come with a repository that you did\n"
+	"not write. The settings marked with * name programs or paths, or decide what is\n"
+	"given away: there they are an error, and need `--config FILE`, the environment or\n"
+	"your own file. A found file must belong to you, to root or to the owner of the\n"
+	"working directory. Your own file must belong to you or to root, and other users\n"
+	"must not be able to write it.\n"
+	"\n"
+	"A configuration file is a flat YAML mapping of keys to values, 1 MB at most. An\n"
+	"unknown key or a wrong value is an error that names file, line and key.\n"
+	"\n"
+	"Rules come from the file that `rules` names, else from the nearest\n"
+	"`.inferscope_rules.yaml`, else from `inferscope/rules.yaml` beside your own\n"
+	"`config.yaml`. A rules file cannot name programs or paths.\n"
 	"\n"
 	"Flags take `true`, `yes`, `on` or `1` and `false`, `no`, `off` or `0`. A list is\n"
 	"a YAML sequence or one value, a comma-separated text in the environment, an\n"
@@ -146,8 +164,7 @@ static int unknown_action(const char *name)
 	if (near.best)
 		return complain(EXIT_USAGE, "config: unknown action '%s'; did you mean '%s'?", name,
 				near.best);
-	return complain(EXIT_USAGE, "config: unknown action '%s'; there are show and reference",
-			name);
+	return complain(EXIT_USAGE, "config: unknown action '%s'; use show or reference", name);
 }
 
 static int write_action(const char *name, const struct config *c)
@@ -166,7 +183,7 @@ static int write_action(const char *name, const struct config *c)
 		rc = complain(EXIT_INPUT, "out of memory");
 	} else {
 		fwrite(out.data, 1, out.len, stdout);
-		rc = finish_stdout(EXIT_OK);
+		rc = report_output_stdout(EXIT_OK);
 	}
 	buf_release(&out);
 	return rc;
@@ -183,9 +200,9 @@ static int run_config(const struct command *self, int argc, char **argv)
 	if (config_load(&c, self->scope, argc, argv, &first, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (first == argc)
-		rc = complain(EXIT_USAGE, "config: say what to do: show or reference");
+		rc = complain(EXIT_USAGE, "config: no action given; use show or reference");
 	else if (argc - first > 1)
-		rc = complain(EXIT_USAGE, "config: unexpected '%s' behind '%s'", argv[first + 1],
+		rc = complain(EXIT_USAGE, "config: unexpected '%s' after '%s'", argv[first + 1],
 			      argv[first]);
 	else
 		rc = write_action(argv[first], c);
@@ -198,8 +215,9 @@ const struct command command_config = {
 	.operands = "show [--origin] [--config FILE]\n"
 		    "reference",
 	.summary = "show the settings in effect",
-	.details = "show: all settings in effect, as YAML that can go into .inferscope.yaml.\n\n"
-		   "reference: every setting there is, as a Markdown table.",
+	.details = "show: all settings in effect, as YAML for --config or\n"
+		   "~/.config/inferscope/config.yaml.\n\n"
+		   "reference: all settings, as a Markdown table.",
 	.scope = SETTING_FOR_CONFIG,
 	.run = run_config,
 };

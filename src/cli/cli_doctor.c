@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "capture/probe.h"
+#include "capture/doctor/probe.h"
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/help.h"
@@ -60,12 +60,13 @@ static void end_json(struct json *j, bool well)
 	json_object_end(j);
 }
 
-static int examine(const struct probe_context *context, bool as_json)
+static int examine(const struct config *c, const struct probe_context *context)
 {
+	bool as_json = config_flag(c, &setting_json), well = true;
 	struct buf out;
 	struct json j;
-	bool well = true;
 
+	print_used_files(c, NULL);
 	buf_init(&out);
 	json_init(&j, &out, JSON_PRETTY);
 	begin_json(&j);
@@ -84,7 +85,7 @@ static int examine(const struct probe_context *context, bool as_json)
 	if (as_json)
 		printf("%s\n", buf_string(&out));
 	buf_release(&out);
-	return finish_stdout(well ? EXIT_OK : EXIT_INPUT);
+	return report_output_stdout(well ? EXIT_OK : EXIT_INPUT);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -105,10 +106,10 @@ static int run(const struct command *self, int argc, char **argv)
 		context.trace = "";
 	context.buffer_bytes = (uint64_t)config_number(c, &setting_trace_size_mb) << 20;
 	if (operand < argc)
-		status = complain(EXIT_USAGE, "doctor: what is '%s'? It takes options only",
+		status = complain(EXIT_USAGE, "doctor: unexpected '%s'; doctor takes options only",
 				  argv[operand]);
 	else
-		status = examine(&context, config_flag(c, &setting_json));
+		status = examine(c, &context);
 	config_free(c);
 	return status;
 }
@@ -116,11 +117,11 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_doctor = {
 	.name = "doctor",
 	.operands = "[options]",
-	.summary = "tell what can be recorded on this machine, and how to mend the rest",
+	.summary = "check what can be recorded on this machine, and how to fix the rest",
 	.details =
-		"Asks about what this version uses, by doing it: an empty program is recorded with "
-		"the Python that `run` would take.\n\n"
-		"Exit status: 0 when nothing is wrong (what is merely absent is not wrong), "
+		"Checks what this version uses by trying it: it records an empty program with the "
+		"Python that `run` would use.\n\n"
+		"Exit status: 0 when there is no problem (an absent feature is not a problem), "
 		"else 1.",
 	.scope = SETTING_FOR_DOCTOR,
 	.run = run,

@@ -1,76 +1,68 @@
 /* inferscope export: a trace in the formats of other tools. */
-#include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdint.h>
 
 #include "base/outfile.h"
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/read_limit.h"
+#include "cli/report_output.h"
 #include "export/export.h"
 
-/* The file to write: "-" is standard output; devices and pipes are written in place. */
-struct output {
-	struct outfile file;
-	int fd;
-	bool in_place;
-};
-
-static int output_open(struct output *o, const char *path, struct err *err)
+/* Of the first `part` bytes of the trace. */
+static int export_part(const struct config *c, const char *from, uint64_t part, struct err *err)
 {
-	struct stat st;
+	const struct exporter *e = exporter_find(config_text(c, &setting_to));
+	struct trace *trace;
+	struct outfile out;
+	int rc;
 
-	o->in_place = true;
-	o->fd = STDOUT_FILENO;
-	if (!strcmp(path, "-"))
-		return 0;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		if (outfile_check(path, err))
-			return -1;
-		o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		return o->fd < 0 ? err_errno(err, "cannot write '%s'", path) : 0;
-	}
-	o->in_place = false;
-	if (outfile_open(&o->file, path, err))
+	if (trace_open_part(&trace, from, part, err))
 		return -1;
-	o->fd = o->file.fd;
-	return 0;
-}
-
-/* With rc 0 puts the file in its place, else takes it away.  Returns rc, or -1. */
-static int output_close(struct output *o, int rc, struct err *err)
-{
-	if (!o->in_place && rc)
-		outfile_discard(&o->file);
-	else if (!o->in_place)
-		return outfile_commit(&o->file, err);
-	else if (o->fd != STDOUT_FILENO && close(o->fd) && !rc)
-		return err_errno(err, "the export could not be written");
+	rc = outfile_open(&out, config_text(c, &setting_output), err);
+	if (!rc) {
+		rc = e->write(trace, out.fd, err);
+		if (rc)
+			outfile_discard(&out);
+		else
+			rc = outfile_commit(&out, err);
+	}
+	if (trace_damage(trace) && config_warns(c) && (!rc || !err_is_memory(err)))
+		complain(EXIT_OK, "%s is not complete: %s", from, trace_damage(trace));
+	trace_close(trace);
 	return rc;
 }
 
-static int export_trace(const struct exporter *e, const char *from, const char *to)
+/* What has gone into a stream cannot be taken back: only a file is written again. */
+static int export_trace(const struct config *c, const char *from)
 {
-	struct trace *trace;
-	struct output out;
+	const char *to = config_text(c, &setting_output);
+	bool in_place = outfile_is_stream(to);
+	struct read_limit limit;
+	uint64_t part = UINT64_MAX;
 	struct err err;
 	int rc;
 
-	if (trace_open(&trace, from, &err))
-		return complain(EXIT_INPUT, "%s", err.text);
-	if (trace_damage(trace))
-		complain(EXIT_OK, "%s is not complete: %s", from, trace_damage(trace));
-	rc = output_open(&out, to, &err);
-	if (!rc)
-		rc = output_close(&out, e->write(trace, out.fd, &err), &err);
-	trace_close(trace);
+	if (check_not_input(to, "the trace to read", from, &err) ||
+	    check_not_configuration(to, c, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	print_used_files(c, NULL);
+	read_limit_begin(&limit, c);
+	do
+		rc = export_part(c, from, part, &err);
+	while (rc && !in_place && read_limit_retry(&limit, from, &part, &err));
+	read_limit_end(&limit);
+	if (rc && in_place && err_is_memory(&err))
+		return complain(EXIT_INPUT,
+				"out of memory: %s needs more than --max-memory allows; raise it, "
+				"or write to a file with -o, which then holds the beginning of the "
+				"trace",
+				from);
 	return rc ? complain(EXIT_INPUT, "%s", err.text) : EXIT_OK;
 }
 
 static int run_export(const struct command *self, int argc, char **argv)
 {
-	const struct exporter *exporter;
 	struct config *c;
 	struct err err;
 	bool dashes;
@@ -79,17 +71,13 @@ static int run_export(const struct command *self, int argc, char **argv)
 
 	if (config_load(&c, self->scope, argc, argv, &first, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	exporter = exporter_find(config_text(c, &setting_to));
 	if (first == argc)
-		rc = complain(EXIT_USAGE, "export: say which trace");
+		rc = complain(EXIT_USAGE, "export: no trace given; name a .isc file");
 	else if (argc - first > 1)
-		rc = complain(EXIT_USAGE, "export: unexpected '%s' behind '%s'", argv[first + 1],
+		rc = complain(EXIT_USAGE, "export: unexpected '%s' after '%s'", argv[first + 1],
 			      argv[first]);
-	else if (!exporter)
-		rc = complain(EXIT_USAGE, "export: --to %s is not supported yet",
-			      config_text(c, &setting_to));
 	else
-		rc = export_trace(exporter, argv[first], config_text(c, &setting_output));
+		rc = export_trace(c, argv[first]);
 	config_free(c);
 	return rc;
 }
@@ -98,13 +86,13 @@ const struct command command_export = {
 	.name = "export",
 	.operands = "[options] TRACE",
 	.summary = "write a trace in the format of another tool",
-	.details = "json: an object with the facts of the run and every event, one a line, as\n"
+	.details = "json: an object with the facts of the run and every event, one per line, as\n"
 		   "described by docs/schema/events.schema.json.\n\n"
-		   "folded: a line for each stack of functions, for flame graphs, by samples where "
-		   "the\n"
-		   "trace has them, else by calls; the number is\n"
-		   "the microseconds that the innermost function itself took.\n\n"
-		   "The others are not there in this version.",
+		   "folded: one line per call stack, for flame graphs, from samples where the "
+		   "trace\n"
+		   "has them, else from calls; the number is the self time of the innermost "
+		   "function\n"
+		   "in microseconds.",
 	.scope = SETTING_FOR_EXPORT,
 	.run = run_export,
 };

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/signals.h"
-#include "capture/supervise.h"
-#include "cli/begin.h"
+#include "capture/session/launch.h"
+#include "capture/session/supervise.h"
 #include "cli/command.h"
+#include "cli/record_setup.h"
 
 #define COMMAND_WORDS 256
 
@@ -72,7 +72,7 @@ static int detach(void)
 	return 0;
 }
 
-static void say_reports(const struct config *c)
+static void print_reports(const struct config *c)
 {
 	for (size_t i = 0; i < config_list_count(c, &setting_report); i++)
 		printf("report %s\n", config_list(c, &setting_report, i));
@@ -83,30 +83,32 @@ static int record(const struct config *c, pid_t pid)
 {
 	char text[65536];
 	char *words[COMMAND_WORDS + 1];
+	char program[64];
 	struct supervisor s;
-	struct begun b;
+	struct record_run b;
 	struct err err;
 	int status;
 
 	if (config_flag(c, &setting_verify_overhead))
-		complain(0, "verify_overhead is for 'inferscope run': a program that is running "
-			    "cannot be run again");
+		complain(0, "verify_overhead is for 'inferscope run': a program that is already "
+			    "running cannot be run again");
 	read_command(pid, text, sizeof(text), words);
-	if (begin_recording(&b, c, words, stderr, &err))
+	snprintf(program, sizeof(program), "/proc/%d/exe", (int)pid);
+	if (record_setup(&b, c, program, words, stderr, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (supervisor_init(&s, false, &err)) {
-		begun_release(&b);
+		record_release(&b);
 		return complain(EXIT_NOT_EXECUTABLE, "%s", err.text);
 	}
-	begun_plan(&b, &s);
+	record_plan(&b, &s);
 	printf("session %s\n", recording_where(b.recording));
 	fflush(stdout);
 	supervise_other(&s, pid, STDIN_FILENO, b.recording);
 	supervisor_release(&s);
 	/* How the program ended is not for us to know. */
-	end_recording(&b, STILL_RUNNING);
-	status = write_reports(&b, EXIT_OK);
-	say_reports(c);
+	record_end(&b, STILL_RUNNING);
+	status = record_write_reports(&b, EXIT_OK);
+	print_reports(c);
 	return status;
 }
 
@@ -119,7 +121,7 @@ static int run(const struct command *self, int argc, char **argv)
 	pid_t pid;
 
 	if (parse_pid(argc, argv, &pid))
-		return complain(EXIT_USAGE, "record: --pid PID, a running process, comes first");
+		return complain(EXIT_USAGE, "record: give --pid PID, a running process, first");
 	if (config_load(&c, self->scope, argc - 2, argv + 2, &operand, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (detach())
@@ -134,8 +136,8 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_record = {
 	.name = "record",
 	.operands = "--pid PID [options]",
-	.summary = "record a program that asked for it (used by inferscope.start())",
-	.scope = SETTING_FOR_RUN,
+	.summary = "record a program on its own request (used by inferscope.start())",
+	.scope = SETTING_FOR_RECORD,
 	.hidden = true,
 	.run = run,
 };

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/config.h"
-#include "cli/rules_load.h"
-#include "cli/suggest.h"
+#include "cli/help.h"
+#include "cli/report_output.h"
 #include "report/plain_text.h"
 #include "rules/metrics.h"
 #include "rules/rule.h"
@@ -19,7 +19,7 @@ static int print(struct buf *out)
 		status = complain(EXIT_INPUT, "out of memory");
 	} else {
 		fwrite(out->data, 1, out->len, stdout);
-		status = finish_stdout(EXIT_OK);
+		status = report_output_stdout(EXIT_OK);
 	}
 	buf_release(out);
 	return status;
@@ -47,6 +47,7 @@ static int list(const struct config *c, const char *operand)
 		rule_set_release(&set);
 		return complain(EXIT_USAGE, "%s", err.text);
 	}
+	print_used_files(c, set.path);
 	for (const struct rule *const *r = builtin_rules; *r; r++)
 		add_row(&out, (*r)->id, (*r)->title, (*r)->condition);
 	if (set.count) {
@@ -70,7 +71,7 @@ static int check(const struct config *c, const char *path)
 	(void)c;
 	buf_init(&out);
 	text_add_clean(&out, path);
-	buf_printf(&out, ": %zu rule%s, all sound\n", set.count, set.count == 1 ? "" : "s");
+	buf_printf(&out, ": %zu rule%s, all valid\n", set.count, set.count == 1 ? "" : "s");
 	rule_set_release(&set);
 	if (!rc)
 		return print(&out);
@@ -132,8 +133,7 @@ static int unknown_action(const char *name)
 	if (near.best)
 		return complain(EXIT_USAGE, "rules: unknown action '%s'; did you mean '%s'?", name,
 				near.best);
-	return complain(EXIT_USAGE, "rules: unknown action '%s'; there are list, check and metrics",
-			name);
+	return complain(EXIT_USAGE, "rules: unknown action '%s'; use list, check or metrics", name);
 }
 
 static int run_action(const struct config *c, int argc, char **argv)
@@ -145,9 +145,9 @@ static int run_action(const struct config *c, int argc, char **argv)
 		if (strcmp(a->name, argv[0]) != 0)
 			continue;
 		if (argc < operands)
-			return complain(EXIT_USAGE, "rules check: which file?");
+			return complain(EXIT_USAGE, "rules check: no file given");
 		if (argc > operands)
-			return complain(EXIT_USAGE, "rules: unexpected '%s' behind '%s'",
+			return complain(EXIT_USAGE, "rules: unexpected '%s' after '%s'",
 					argv[operands], argv[operands - 1]);
 		return a->run(c, argv[1]);
 	}
@@ -164,7 +164,7 @@ static int run_rules(const struct command *self, int argc, char **argv)
 	if (config_load(&c, self->scope, argc, argv, &first, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (first == argc)
-		status = complain(EXIT_USAGE, "rules: say what to do: list, check or metrics");
+		status = complain(EXIT_USAGE, "rules: no action given; use list, check or metrics");
 	else
 		status = run_action(c, argc - first, argv + first);
 	config_free(c);
@@ -176,10 +176,11 @@ const struct command command_rules = {
 	.operands = "list [--rules FILE]\n"
 		    "check FILE\n"
 		    "metrics",
-	.summary = "list the rules that find bottlenecks, check a file of them",
+	.summary = "list the rules that detect bottlenecks, or check a rules file",
 	.details = "list: the built-in rules and those of the rules file in effect.\n\n"
-		   "check: reads FILE, says whether its rules are sound and, if not, where the\n"
-		   "mistake is (exit status 1).\n\n"
+		   "check: reads FILE and reports whether its rules are valid and, if not, where "
+		   "the\n"
+		   "error is (exit status 1).\n\n"
 		   "metrics: the names that conditions may use, as a Markdown table.",
 	.scope = SETTING_FOR_RULES,
 	.run = run_rules,

@@ -7,12 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/launch.h"
-#include "capture/supervise.h"
-#include "cli/begin.h"
+#include "capture/session/launch.h"
+#include "capture/session/supervise.h"
 #include "cli/command.h"
-#include "cli/progress.h"
-#include "cli/verify.h"
+#include "cli/record_setup.h"
 #include "cli/workload.h"
 #include "format/stamp.h"
 
@@ -32,7 +30,7 @@ static int run_plainly(const struct workload *w)
 }
 
 /* What was not recorded is said at once, and stands in the report. */
-static void tell_unrecorded(struct begun *b, const struct workload *w)
+static void warn_unrecorded(struct record_run *b, const struct workload *w)
 {
 	const struct drain *d = recording_drain(b->recording);
 	const char *text = drain_refusal(d);
@@ -41,35 +39,35 @@ static void tell_unrecorded(struct begun *b, const struct workload *w)
 	if (!text && drain_totals(d).processes)
 		return;
 	if (!text) {
-		text = w->script ? "the agent did not load in Python: its calls were not recorded"
+		text = w->script ? "the agent did not load in Python: calls were not recorded"
 				 : "no Python process with the agent was started: no calls were "
-				   "recorded (python -I, -E and -S keep the agent out: start it "
-				   "without them; a container or sandbox that the command starts "
-				   "does too: put 'inferscope run' inside it)";
+				   "recorded (python -I, -E and -S keep the agent from loading: "
+				   "start Python without them; a container or sandbox started by "
+				   "the command does too: put 'inferscope run' inside it)";
 		/* A trace that cannot be written is noticed by recording_end(). */
 		(void)trace_write_note(recording_writer(b->recording), text, &err);
 	}
 	b->fell_short = true;
-	if (strcmp(config_text(b->config, &setting_log_level), "error") != 0)
+	if (config_warns(b->config))
 		complain(0, "%s", text);
 }
 
-static void tell_not_begun(struct begun *b)
+static void warn_not_started(struct record_run *b)
 {
 	char text[128];
 	struct err err;
 
 	snprintf(text, sizeof(text),
-		 "nothing was recorded: the workload ended before the %g s of --delay were over",
+		 "nothing was recorded: the workload ended before the %g s of --delay elapsed",
 		 config_number(b->config, &setting_delay));
 	(void)trace_write_note(recording_writer(b->recording), text, &err);
 	b->fell_short = true;
-	if (strcmp(config_text(b->config, &setting_log_level), "error") != 0)
+	if (config_warns(b->config))
 		complain(0, "%s", text);
 }
 
 /* Only one tool can be injected into CUDA or NVTX; one that the user has chosen stays. */
-static void note_other_injections(struct begun *b, const struct launch_options *how)
+static void note_other_injections(struct record_run *b, const struct launch_options *how)
 {
 	for (const struct launch_injection *i = launch_injections; i->variable; i++) {
 		const char *other = getenv(i->variable);
@@ -85,7 +83,8 @@ static void note_other_injections(struct begun *b, const struct launch_options *
 			 i->what_is, i->variable, other, i->what);
 		b->fell_short = true;
 		(void)trace_write_note(recording_writer(b->recording), text, &err);
-		complain(0, "%s", text);
+		if (config_warns(b->config))
+			complain(0, "%s", text);
 	}
 }
 
@@ -103,7 +102,7 @@ static void wait_for_stragglers(struct recording *r)
 }
 
 /* The recording ends with the main process; what its children do after that is not in it. */
-static void tell_living(struct begun *b)
+static void warn_living(struct record_run *b)
 {
 	uint32_t living = drain_living(recording_drain(b->recording), 0);
 	char text[160];
@@ -112,7 +111,8 @@ static void tell_living(struct begun *b)
 	if (!living)
 		return;
 	snprintf(text, sizeof(text),
-		 "%u child process%s lived on and %s let go (--wait-children waits for them)",
+		 "%u child process%s outlived the workload and %s no longer recorded "
+		 "(--wait-children waits for them)",
 		 living, living == 1 ? "" : "es", living == 1 ? "was" : "were");
 	/* A trace that cannot be written is noticed by recording_end(). */
 	(void)trace_write_note(recording_writer(b->recording), text, &err);
@@ -120,30 +120,30 @@ static void tell_living(struct begun *b)
 
 /* A recording on its way to its end. */
 struct run {
-	struct begun *begun;
+	struct record_run *record_run;
 	const struct workload *workload;
 	struct supervisor supervisor;
 };
 
 static void end(struct run *run, int status)
 {
-	struct begun *b = run->begun;
+	struct record_run *b = run->record_run;
 
 	progress_clear();
-	if (run->supervisor.part == SUPERVISE_AHEAD) {
-		tell_not_begun(b);
-		end_recording(b, status);
+	if (run->supervisor.part == SUPERVISE_DELAYED) {
+		warn_not_started(b);
+		record_end(b, status);
 		return;
 	}
 	if (status != STILL_RUNNING)
 		wait_for_stragglers(b->recording);
 	recording_cycle(b->recording);
 	if (!recording_trouble(b->recording)) {
-		tell_unrecorded(b, run->workload);
+		warn_unrecorded(b, run->workload);
 		if (status != STILL_RUNNING)
-			tell_living(b);
+			warn_living(b);
 	}
-	end_recording(b, status);
+	record_end(b, status);
 }
 
 /*
@@ -159,7 +159,7 @@ static void report_meanwhile(void *context, struct recording *r)
 	end(run, STILL_RUNNING);
 	child = fork();
 	if (child <= 0) {
-		int status = write_reports(run->begun, EXIT_OK);
+		int status = record_write_reports(run->record_run, EXIT_OK);
 
 		if (child == 0) {
 			fflush(NULL);
@@ -168,7 +168,7 @@ static void report_meanwhile(void *context, struct recording *r)
 	} else {
 		run->supervisor.helper = child;
 	}
-	begun_release(run->begun);
+	record_release(run->record_run);
 }
 
 /* The recording was over before the workload; the reports may be on their way still. */
@@ -181,18 +181,18 @@ static int after_reports(struct run *run, int status)
 	if (!WIFEXITED(s->helper_status))
 		complain(0, "the reports were not written: their process was killed");
 	if (!WIFEXITED(s->helper_status) || WEXITSTATUS(s->helper_status) == EXIT_STRICT)
-		run->begun->fell_short = true;
-	return begun_status(run->begun, status);
+		run->record_run->fell_short = true;
+	return record_status(run->record_run, status);
 }
 
-static int record(struct begun *b, const struct workload *w, const struct signals *before,
+static int record(struct record_run *b, const struct workload *w, const struct signals *before,
 		  struct err *err)
 {
-	struct run run = { .begun = b, .workload = w };
+	struct run run = { .record_run = b, .workload = w };
 	struct supervisor *s = &run.supervisor;
 	struct launch_paths paths;
 	struct verify v = {
-		.begun = b,
+		.record_run = b,
 		.workload = w,
 		.paths = &paths,
 		.before = before,
@@ -200,7 +200,7 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	struct launch_options how = {
 		.paths = &paths,
 		.where = recording_where(b->recording),
-		.collect = begun_collect(b->config),
+		.collect = record_collect(b->config),
 		.before = before,
 	};
 	int64_t start_ns;
@@ -223,7 +223,7 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 		supervisor_release(s);
 		return complain(exec_failure(exec_errno), "%s", err->text);
 	}
-	begun_plan(b, s);
+	record_plan(b, s);
 	status = supervise(s, pid, b->recording);
 	if (config_flag(b->config, &setting_verify_overhead) && s->part == SUPERVISE_ON) {
 		v.status = status;
@@ -237,21 +237,21 @@ static int record(struct begun *b, const struct workload *w, const struct signal
 	if (s->part == SUPERVISE_OVER)
 		return after_reports(&run, status);
 	end(&run, status);
-	return write_reports(b, status);
+	return record_write_reports(b, status);
 }
 
 static int run_recorded(const struct workload *w, const struct config *c)
 {
 	struct signals before;
-	struct begun b;
+	struct record_run b;
 	struct err err;
 	int status;
 
 	signals_hold(&before);
-	if (begin_recording(&b, c, w->argv, stderr, &err))
+	if (record_setup(&b, c, w->program, w->argv, stderr, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	status = record(&b, w, &before, &err);
-	begun_release(&b);
+	record_release(&b);
 	return status;
 }
 
@@ -272,7 +272,8 @@ static int run(const struct command *self, int argc, char **argv)
 		 config_number(c, &setting_duration) > 0)
 		status = complain(
 			EXIT_USAGE,
-			"--verify-overhead needs the whole run: it goes without --duration");
+			"--verify-overhead needs the whole run: it cannot be combined with "
+			"--duration");
 	else if (!config_flag(c, &setting_enable))
 		status = run_plainly(&w);
 	else

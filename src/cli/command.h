@@ -39,13 +39,12 @@ extern const struct command command_run, command_record, command_analyze, comman
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Complains about each setting of `scope` that was asked for and that this
- * version cannot honour (config_pending()), in silence at log_level error.
- * Returns how many there are: --strict makes that an error.
+ * Names the configuration files in effect on stderr, in one line, and `rules`, the path of a rules
+ * file, if not NULL.  Nothing with --quiet or at log_level error.
  */
-size_t complain_pending(const struct config *c, unsigned scope);
+void print_used_files(const struct config *c, const char *rules);
 
 /* Flushes stdout.  Returns status, or EXIT_INPUT after a complaint when it could not be written. */
-int finish_stdout(int status);
+int report_output_stdout(int status);
 
 #endif

@@ -27,24 +27,24 @@ int complain(int status, const char *fmt, ...)
 	return status;
 }
 
-size_t complain_pending(const struct config *c, unsigned scope)
+void print_used_files(const struct config *c, const char *rules)
 {
-	bool silent = !strcmp(config_text(c, &setting_log_level), "error");
-	size_t count = 0;
+	struct buf files;
+	const char *path;
 
-	for (const struct setting *const *s = settings; *s; s++) {
-		const char *text = (*s)->scope & scope ? config_pending(c, *s) : NULL;
-
-		if (!text)
-			continue;
-		count++;
-		if (!silent)
-			complain(0, "%s", text);
-	}
-	return count;
+	if (config_flag(c, &setting_quiet) || !config_warns(c))
+		return;
+	buf_init(&files);
+	for (size_t i = 0; (path = config_used_file(c, i)); i++)
+		buf_printf(&files, "%s%s", i ? ", " : "", path);
+	if (rules)
+		buf_printf(&files, "%srules from %s", files.len ? "; " : "", rules);
+	if (files.len)
+		complain(EXIT_OK, "configuration: %s", buf_string(&files));
+	buf_release(&files);
 }
 
-int finish_stdout(int status)
+int report_output_stdout(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;

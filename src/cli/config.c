@@ -80,20 +80,32 @@ static int load_environment(struct config *c, struct err *err)
 	return 0;
 }
 
-static int load_file(struct config *c, struct err *err)
+/* Adds what a file says, if there is one, and keeps its path. */
+static int load_file(struct config *c, enum source source, struct found_file *file, struct err *err)
 {
-	struct buf text;
-	char *path;
-	int rc;
+	int rc = 0;
 
-	buf_init(&text);
-	rc = config_file_load(&file_configuration, config_text(c, &setting_config), &path, &text,
-			      err);
-	if (!rc && path)
-		rc = config_file_parse(c, path, text.data, text.len, err);
-	free(path);
-	buf_release(&text);
+	if (file->path) {
+		rc = config_file_parse(c, source, file->path, file->text.data, file->text.len, err);
+		c->files[c->file_count++] = file->path;
+		file->path = NULL;
+	}
+	found_file_release(file);
 	return rc;
+}
+
+static int load_files(struct config *c, struct err *err)
+{
+	const char *named = config_text(c, &setting_config);
+	struct found_file file;
+
+	if (named ? config_file_open(&file, &file_configuration, named, err)
+		  : config_file_find(&file, &file_configuration, err))
+		return -1;
+	if (load_file(c, named ? SOURCE_NAMED_FILE : SOURCE_FOUND_FILE, &file, err) ||
+	    config_file_find_users(&file, &file_configuration, err))
+		return -1;
+	return load_file(c, SOURCE_USER_FILE, &file, err);
 }
 
 static int load_defaults(struct config *c, struct err *err)
@@ -120,7 +132,7 @@ int config_load(struct config **out, unsigned scope, int argc, char **argv, int 
 		return err_set(err, "out of memory");
 	/* The strongest first: --config and INFERSCOPE_CONFIG say which file to read. */
 	if (load_options(c, scope, argc, argv, operand, dashes, err) || load_environment(c, err) ||
-	    load_file(c, err) || load_defaults(c, err)) {
+	    load_files(c, err) || load_defaults(c, err)) {
 		config_free(c);
 		return -1;
 	}
@@ -134,6 +146,8 @@ void config_free(struct config *c)
 		return;
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		value_release(&c->values[i]);
+	for (size_t i = 0; i < c->file_count; i++)
+		free(c->files[i]);
 	free(c);
 }
 
@@ -174,18 +188,12 @@ bool config_is_default(const struct config *c, const struct setting *s)
 	return value_of(c, s)->source == SOURCE_DEFAULT;
 }
 
-const char *config_pending(const struct config *c, const struct setting *s)
+const char *config_used_file(const struct config *c, size_t i)
 {
-	const struct value *v = value_of(c, s);
-	const char *text = v->count ? v->items[0] : NULL;
+	return i < c->file_count ? c->files[i] : NULL;
+}
 
-	if (!s->pending || !text || v->source == SOURCE_DEFAULT)
-		return NULL;
-	if (s->type == SETTING_FLAG && v->number == 0)
-		return NULL;
-	if (s->pending_value && strcmp(text, s->pending_value) != 0)
-		return NULL;
-	if (v->source == SOURCE_FILE && s->fallback && !strcmp(text, s->fallback))
-		return NULL;
-	return s->pending;
+bool config_warns(const struct config *c)
+{
+	return strcmp(config_text(c, &setting_log_level), "error") != 0;
 }

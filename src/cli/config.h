@@ -1,11 +1,17 @@
 /*
- * Resolved settings: command line > environment > .inferscope.yaml > defaults.
+ * Resolved settings, the strongest source first:
  *
- * The file: --config or INFERSCOPE_CONFIG, else .inferscope.yaml in the working
- * directory or the nearest parent that has one, else
- * $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset).  A file
- * in the working directory or above must belong to the caller, to root or to the
- * owner of the working directory.
+ *   1. the command line
+ *   2. the environment
+ *   3. the file that --config or INFERSCOPE_CONFIG names; without one, .inferscope.yaml in the
+ *      working directory or the nearest parent that has one
+ *   4. the user's own $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset)
+ *   5. the defaults
+ *
+ * A found .inferscope.yaml may have come with a repository of somebody else: it may set nothing
+ * that is trusted_only (settings.h), and must belong to the caller, to root or to the owner of
+ * the working directory.  The user's own file must belong to the caller or to root, and nobody
+ * else may be able to write it.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -42,11 +48,11 @@ const char *config_list(const struct config *c, const struct setting *s, size_t 
 const char *config_origin(const struct config *c, const struct setting *s);
 bool config_is_default(const struct config *c, const struct setting *s);
 
-/*
- * What the user must be told because this version cannot honour the value that
- * was asked for (setting.pending); NULL: nothing.  Defaults, flags switched off
- * and a file that spells out the default ask for nothing.
- */
-const char *config_pending(const struct config *c, const struct setting *s);
+/* The files that settings come from, the strongest first; NULL past the last. */
+#define CONFIG_FILES_MAX 2
+const char *config_used_file(const struct config *c, size_t i);
+
+/* Are warnings wanted?  Not at log_level error. */
+bool config_warns(const struct config *c);
 
 #endif

@@ -1,16 +1,93 @@
 /* What stands in a configuration file: YAML events to settings. */
 #include "cli/config_file.h"
 
+#include <ctype.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "base/yaml_events.h"
-#include "cli/suggest.h"
+#include "cli/help.h"
+
+/* Plain scalars that YAML 1.1 readers take for a boolean or nothing. */
+static bool is_reserved(const char *text)
+{
+	static const char *const words[] = {
+		"true", "false", "yes", "no", "on", "off", "y", "n", "null",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Letter, '_' or '/' first: no number, date or indicator begins so. */
+static bool is_plain(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_/.+-";
+
+	if (!isalpha((unsigned char)*text) && *text != '_' && *text != '/')
+		return false;
+	return !text[strspn(text, allowed)] && !is_reserved(text);
+}
+
+/* The character that a valid sequence of `len` bytes stands for. */
+static unsigned decode(const char *s, size_t len)
+{
+	unsigned code = (unsigned char)*s;
+
+	if (len > 1)
+		code &= 0xffu >> (len + 1);
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((unsigned char)s[i] & 0x3fu);
+	return code;
+}
+
+/* What may stand in a YAML stream and is not taken for a line break or a byte order mark. */
+static bool is_printable(unsigned code)
+{
+	if (code < 0xa0)
+		return code >= ' ' && code < 0x7f;
+	return code != 0x2028 && code != 0x2029 && code != 0xfeff && (code & 0xfffe) != 0xfffe;
+}
+
+void yaml_add_text(struct buf *out, const char *text)
+{
+	const char *end = text + strlen(text);
+
+	if (is_plain(text)) {
+		buf_add_str(out, text);
+		return;
+	}
+	buf_add_byte(out, '"');
+	while (text < end) {
+		size_t len = utf8_sequence(text, (size_t)(end - text));
+		unsigned code = decode(text, len);
+
+		if (len && is_printable(code)) {
+			if (code == '"' || code == '\\')
+				buf_add_byte(out, '\\');
+			buf_add(out, text, len);
+		} else if (code > 0xffff) {
+			buf_printf(out, "\\U%08X", code);
+		} else if (code > 0xff) {
+			buf_printf(out, "\\u%04X", code);
+		} else { /* a control character, or a byte that is no text */
+			buf_printf(out, "\\x%02X", code);
+		}
+		text += len ? len : 1;
+	}
+	buf_add_byte(out, '"');
+}
 
 struct file {
 	struct config *config;
+	enum source source;
 	struct yaml_events yaml;
 	const struct setting *setting;    /* whose value is being read; NULL: none yet */
 	size_t first_line[SETTING_COUNT]; /* of each key, from 1; 0: not seen */
@@ -30,6 +107,15 @@ static int mistake(const struct file *f, size_t line, const char *what)
 static int next_event(struct file *f, yaml_event_t *e)
 {
 	return yaml_events_next(&f->yaml, e, key_of(f));
+}
+
+/* The setting is not for a file that nobody named: see config.h. */
+static int refuse(const struct file *f, const yaml_event_t *e)
+{
+	return err_set(f->yaml.err,
+		       "%s:%zu: %s: not allowed in an automatically found file; remove the line, "
+		       "or name the file with %s if you trust it",
+		       f->yaml.path, yaml_line(e), f->setting->key, setting_config.flag);
 }
 
 static int find_key(struct file *f, const yaml_event_t *e)
@@ -52,7 +138,7 @@ static int find_key(struct file *f, const yaml_event_t *e)
 				       f->yaml.path, yaml_line(e), key, f->first_line[i]);
 		f->first_line[i] = yaml_line(e);
 		f->setting = s;
-		return 0;
+		return f->source == SOURCE_FOUND_FILE && s->trusted_only ? refuse(f, e) : 0;
 	}
 	if (near.best)
 		return err_set(f->yaml.err, "%s:%zu: unknown key '%s'; did you mean '%s'?",
@@ -105,7 +191,7 @@ static int add_scalar(struct file *f, const yaml_event_t *e)
 	snprintf(where, sizeof(where), "%s:%zu", f->yaml.path, yaml_line(e));
 	snprintf(name, sizeof(name), "%s: %s", where, s->key);
 	return value_add(config_value(f->config, s), s, text,
-			 &(struct origin){ SOURCE_FILE, where, name }, f->yaml.err);
+			 &(struct origin){ f->source, where, name }, f->yaml.err);
 }
 
 /* Reads the items of a sequence whose start event is `start`. */
@@ -120,8 +206,8 @@ static int add_sequence(struct file *f, const yaml_event_t *start)
 		return mistake(f, yaml_line(start), "expected one value, not a list");
 	snprintf(where, sizeof(where), "%s:%zu", f->yaml.path, yaml_line(start));
 	/* an empty list is a value too */
-	if (value_claim(config_value(f->config, s), s,
-			&(struct origin){ SOURCE_FILE, where, where }, f->yaml.err) < 0)
+	if (value_claim(config_value(f->config, s), s, &(struct origin){ f->source, where, where },
+			f->yaml.err) < 0)
 		return -1;
 	while (!rc && !end) {
 		yaml_event_t e;
@@ -193,10 +279,10 @@ static int read_document(void *ctx, const yaml_event_t *root)
 	return mistake(f, yaml_line(root), "expected lines of the form 'key: value'");
 }
 
-int config_file_parse(struct config *c, const char *path, const void *text, size_t len,
-		      struct err *err)
+int config_file_parse(struct config *c, enum source source, const char *path, const void *text,
+		      size_t len, struct err *err)
 {
-	struct file f = { .config = c };
+	struct file f = { .config = c, .source = source };
 	int rc;
 
 	if (yaml_events_init(&f.yaml, path, text, len, err))

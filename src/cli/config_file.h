@@ -15,26 +15,41 @@
 
 /* A file of ours that is looked for. */
 struct file_kind {
-	const char *what;     /* for errors: "configuration" */
-	const char *near;     /* its name in the working directory or above: ".inferscope.yaml" */
-	const char *personal; /* its name in the user's own folder: "config.yaml" */
-	const char *option;   /* that names one: "--config" */
+	const char *what;   /* for errors: "configuration" */
+	const char *near;   /* its name in the working directory or above: ".inferscope.yaml" */
+	const char *users;  /* in the user's own folder: "config.yaml" */
+	const char *option; /* that names one: "--config" */
 };
 
 extern const struct file_kind file_configuration, file_rules;
 
+/* What was read. */
+struct found_file {
+	char *path; /* NULL: there is no such file */
+	struct buf text;
+};
+
 /*
- * Reads the file that the user named, or, where named is NULL, the one found in the places that
- * config.h names.  *path, for errors, is the caller's to free; NULL: there is none, and no text.
+ * Three places (config.h): the file that the user named, the nearest one in the working directory
+ * or above, the one in the user's own folder.  Only the first has to be there.  -1: nothing to
+ * release; else found_file_release() frees what is left in it.
  */
-int config_file_load(const struct file_kind *kind, const char *named, char **path, struct buf *text,
+int config_file_open(struct found_file *f, const struct file_kind *kind, const char *path,
 		     struct err *err);
+int config_file_find(struct found_file *f, const struct file_kind *kind, struct err *err);
+int config_file_find_users(struct found_file *f, const struct file_kind *kind, struct err *err);
+void found_file_release(struct found_file *f);
 
 /*
  * Adds what the text says to c.  Errors begin "PATH:LINE: " and name the key
  * where there is one.  Text with a mistake may have been added in part.
  */
-int config_file_parse(struct config *c, const char *path, const void *text, size_t len,
-		      struct err *err);
+int config_file_parse(struct config *c, enum source source, const char *path, const void *text,
+		      size_t len, struct err *err);
+
+/* Writing YAML scalars that every YAML reader takes for the same text. */
+
+/* Appends the text, quoted where it would otherwise be read as something else. */
+void yaml_add_text(struct buf *out, const char *text);
 
 #endif

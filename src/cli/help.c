@@ -1,6 +1,75 @@
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
+
+#define LONGEST 40 /* characters; longer words are nobody's typo */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* '_' and '-' are taken for each other: files write the one, options the other. */
+static char normalize(char c)
+{
+	return c == '_' ? '-' : (char)tolower((unsigned char)c);
+}
+
+/* Edits to get from a to b; two neighbours swapped count as one. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][LONGEST + 1];
+	size_t *before = rows[0], *above = rows[1], *row = rows[2];
+	size_t alen = strlen(a), blen = strlen(b);
+
+	if (alen > LONGEST || blen > LONGEST)
+		return LONGEST;
+	for (size_t j = 0; j <= blen; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= alen; i++) {
+		size_t *spare = before;
+
+		before = above;
+		above = row;
+		row = spare;
+		row[0] = i;
+		for (size_t j = 1; j <= blen; j++) {
+			size_t change = normalize(a[i - 1]) != normalize(b[j - 1]);
+
+			row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + change);
+			if (i > 1 && j > 1 && normalize(a[i - 1]) == normalize(b[j - 2]) &&
+			    normalize(a[i - 2]) == normalize(b[j - 1]) &&
+			    before[j - 2] + 1 < row[j])
+				row[j] = before[j - 2] + 1;
+		}
+	}
+	return row[blen];
+}
+
+void suggest_init(struct suggest *g, const char *typed)
+{
+	size_t len = strlen(typed + strspn(typed, "-"));
+
+	g->typed = typed;
+	g->best = NULL;
+	g->distance = len < 6 ? 1 : len / 3; /* farther off is a guess, not a help */
+}
+
+void suggest_push(struct suggest *g, const char *candidate)
+{
+	size_t d;
+
+	if (!candidate)
+		return;
+	d = distance(g->typed, candidate);
+	if (d < g->distance || (d == g->distance && !g->best)) {
+		g->distance = d;
+		g->best = candidate;
+	}
+}
 
 #define WIDTH 80
 #define INDENT 28 /* where the text behind an option begins */
@@ -55,6 +124,9 @@ void help_values(struct buf *out, const struct setting *s)
 	case SETTING_NUMBER:
 		buf_printf(out, "a number from %.15g to %.15g", s->min, s->max);
 		break;
+	case SETTING_SIZE:
+		buf_add_str(out, "a size from 1M on, such as 512M or 4G");
+		break;
 	case SETTING_CHOICE:
 		add_choices(out, s->choices);
 		break;
@@ -92,8 +164,6 @@ static void write_option(FILE *to, const struct setting *s)
 		buf_printf(&text, " (default: %s)", s->fallback);
 	if (s->off_flag && flag != s->off_flag && s->type != SETTING_FLAG)
 		buf_printf(&text, "; also %s", s->off_flag);
-	if (s->pending && !s->pending_value)
-		buf_add_str(&text, " [not in this version]");
 
 	at = fprintf(to, "  %s%s%s", flag, *metavar ? " " : "", metavar);
 	if (at > INDENT - 2) {
@@ -144,19 +214,20 @@ void help_command(FILE *to, const struct command *command)
 	for (const struct setting *const *s = settings; *s; s++)
 		if (((*s)->scope & command->scope) && (*s)->flag)
 			write_option(to, *s);
-	fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "show this text");
+	fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "show this help");
 }
 
 void help_program(FILE *to, const struct command *const *commands)
 {
 	fputs("usage: inferscope COMMAND [options] [operands]\n\n"
-	      "InferScope says why neural-network inference is slow, where in the code, and\n"
-	      "what fixing it would bring.\n\ncommands:\n",
+	      "InferScope shows why neural-network inference is slow, where in the code, and\n"
+	      "how much time a fix would save.\n\n"
+	      "commands:\n",
 	      to);
 	for (; *commands; commands++)
 		if (!(*commands)->hidden)
 			fprintf(to, "  %-10s%s\n", (*commands)->name, (*commands)->summary);
-	fputs("\n'inferscope COMMAND --help' explains a command and its options;\n"
+	fputs("\n'inferscope COMMAND --help' describes a command and its options;\n"
 	      "'inferscope --version' prints the version.\n",
 	      to);
 }

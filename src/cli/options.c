@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/suggest.h"
+#include "cli/help.h"
 
 void options_init(struct options *o, unsigned scope, int argc, char **argv)
 {

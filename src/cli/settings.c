@@ -10,20 +10,23 @@ enum {
 	CONFIG = SETTING_FOR_CONFIG,
 	DOCTOR = SETTING_FOR_DOCTOR,
 	RULES = SETTING_FOR_RULES,
+	RECORD = SETTING_FOR_RECORD,
 };
 
 const struct setting setting_report = {
 	.key = "report", .env = "INFERSCOPE_REPORT", .flag = "--report",
 	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
-	.scope = RUN | ANALYZE,
-	.help = "write a report; repeatable; .md, .html or .json decides the format, "
-		"- is standard output; `analyze` writes none that is not asked for",
+	.scope = RUN | RECORD | ANALYZE,
+	.trusted_only = true,
+	.help = "write a report; repeatable; .md, .html or .json sets the format, - is standard "
+		"output; `analyze` writes only the reports given here",
 };
 
 const struct setting setting_trace = {
 	.key = "trace", .env = "INFERSCOPE_TRACE", .flag = "--trace", .off_flag = "--no-trace",
 	.type = SETTING_PATH, .fallback = "inferscope-trace.isc", .metavar = "FILE",
-	.scope = RUN | DOCTOR,
+	.scope = RUN | RECORD | DOCTOR,
+	.trusted_only = true,
 	.help = "keep the trace in this file; off: keep none",
 };
 
@@ -31,143 +34,150 @@ const struct setting setting_cpu = {
 	.key = "cpu", .env = "INFERSCOPE_CPU", .flag = "--cpu", .off_flag = "--no-cpu",
 	.type = SETTING_CHOICE, .fallback = "auto", .metavar = "MODE",
 	.choices = "auto|trace|sample|off",
-	.scope = RUN,
-	.help = "record Python calls: as many as the overhead budget allows, every one, "
-		"samples, or nothing",
+	.scope = RUN | RECORD,
+	.help = "record Python calls: auto: as many as the overhead budget allows; trace: all; "
+		"sample: samples only; off: none",
 };
 
 const struct setting setting_gpu = {
 	.key = "gpu", .env = "INFERSCOPE_GPU", .flag = "--gpu", .off_flag = "--no-gpu",
 	.type = SETTING_FLAG, .fallback = "true",
-	.scope = RUN,
+	.scope = RUN | RECORD,
 	.help = "record the GPU",
 };
 
 const struct setting setting_nvtx = {
 	.key = "nvtx", .env = "INFERSCOPE_NVTX", .flag = "--nvtx", .off_flag = "--no-nvtx",
 	.type = SETTING_FLAG, .fallback = "true",
-	.scope = RUN,
+	.scope = RUN | RECORD,
 	.help = "record NVTX ranges and marks",
 };
 
 const struct setting setting_memory = {
 	.key = "memory", .env = "INFERSCOPE_MEMORY", .flag = "--memory", .off_flag = "--no-memory",
 	.type = SETTING_FLAG, .fallback = "true",
-	.scope = RUN,
+	.scope = RUN | RECORD,
 	.help = "record memory use, page faults and memory pressure",
 };
 
 const struct setting setting_max_overhead = {
 	.key = "max_overhead", .env = "INFERSCOPE_MAX_OVERHEAD", .flag = "--max-overhead",
 	.type = SETTING_NUMBER, .fallback = "5", .metavar = "PCT", .min = 0.1, .max = 100,
-	.scope = RUN,
-	.help = "slow the workload down by at most this much, in percent, unless cpu is trace; "
-		"100: no bound",
+	.scope = RUN | RECORD,
+	.help = "limit the slowdown of the workload to this percentage, unless cpu is trace; 100: "
+		"no limit",
 };
 
 const struct setting setting_sample_hz = {
 	.key = "sample_hz", .env = "INFERSCOPE_SAMPLE_HZ", .flag = "--sample-hz",
 	.type = SETTING_INTEGER, .fallback = "1000", .metavar = "N", .min = 1, .max = 10000,
-	.scope = RUN,
-	.help = "stack samples per second and thread",
+	.scope = RUN | RECORD,
+	.help = "stack samples per second per thread",
 };
 
 const struct setting setting_trace_size_mb = {
 	.key = "trace_size_mb", .env = "INFERSCOPE_TRACE_SIZE_MB", .flag = "--trace-size-mb",
 	.type = SETTING_INTEGER, .fallback = "100", .metavar = "N", .min = 1, .max = 65536,
-	.scope = RUN | DOCTOR,
-	.help = "buffer memory for the whole run, in MB; on overflow the oldest events go",
+	.scope = RUN | RECORD | DOCTOR,
+	.help = "buffer memory for the whole run, in MB; on overflow the oldest events are "
+		"dropped",
 };
 
 const struct setting setting_ring = {
 	.key = "ring", .env = "INFERSCOPE_RING", .flag = "--ring", .off_flag = "--no-ring",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN,
-	.help = "keep only the newest events, as many as fit trace_size_mb",
+	.scope = RUN | RECORD,
+	.help = "keep only the newest events, as many as fit into trace_size_mb",
 };
 
 const struct setting setting_python = {
 	.key = "python", .env = "INFERSCOPE_PYTHON", .flag = "--python",
 	.type = SETTING_PATH, .metavar = "PATH",
 	.scope = RUN | DOCTOR,
+	.trusted_only = true,
 	.help = "the interpreter for script.py; unset: python3 from PATH",
 };
 
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | ANALYZE | EXPORT | CONFIG | RULES,
-	.help = "read this configuration file instead of the nearest .inferscope.yaml",
+	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR,
+	.help = "read this configuration file instead of the nearest .inferscope.yaml; all "
+		"settings are allowed in it",
 };
 
 const struct setting setting_rules = {
 	.key = "rules", .env = "INFERSCOPE_RULES", .flag = "--rules",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | ANALYZE | RULES,
-	.help = "apply the rules of this YAML file beside the built-in ones; unset: the nearest "
-		".inferscope_rules.yaml",
-};
-
-const struct setting setting_step = {
-	.key = "step", .env = "INFERSCOPE_STEP", .flag = "--step",
-	.type = SETTING_PATH, .metavar = "NAME",
-	.scope = ANALYZE,
-	.help = "the scope or range that is one inference step",
-	.pending = "step has no effect in this version; every scope is reported",
-};
-
-const struct setting setting_rank = {
-	.key = "rank", .env = "INFERSCOPE_RANK", .flag = "--rank",
-	.type = SETTING_INTEGER, .metavar = "N", .min = 0, .max = 1000000,
-	.scope = ANALYZE,
-	.help = "report only the process with this rank",
-	.pending = "rank has no effect in this version; every process is reported",
+	.scope = RUN | RECORD | ANALYZE | RULES,
+	.trusted_only = true,
+	.help = "apply the rules of this YAML file in addition to the built-in ones; unset: the "
+		"nearest .inferscope_rules.yaml",
 };
 
 const struct setting setting_fail_on = {
 	.key = "fail_on", .env = "INFERSCOPE_FAIL_ON", .flag = "--fail-on",
 	.type = SETTING_LIST, .metavar = "WHAT",
 	.scope = ANALYZE,
-	.help = "exit with status 3 on such a finding: high, medium (or worse) or the id of a "
-		"rule; repeatable",
+	.help = "exit with status 3 if there is such a finding: high, medium (or worse) or the id "
+		"of a rule; repeatable",
+};
+
+const struct setting setting_max_memory = {
+	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
+	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
+	.scope = RUN | RECORD | ANALYZE | EXPORT,
+	.help = "memory for reading and analyzing a trace, such as 512M or 4G; only the beginning "
+		"of a trace that needs more is reported; unset: half of the memory of the machine "
+		"or container",
 };
 
 const struct setting setting_delay = {
 	.key = "delay", .env = "INFERSCOPE_DELAY", .flag = "--delay",
 	.type = SETTING_NUMBER, .fallback = "0", .metavar = "S", .min = 0, .max = 31536000,
-	.scope = RUN,
+	.scope = RUN | RECORD,
 	.help = "start recording after this many seconds",
 };
 
 const struct setting setting_duration = {
 	.key = "duration", .env = "INFERSCOPE_DURATION", .flag = "--duration",
 	.type = SETTING_NUMBER, .metavar = "S", .min = 0.001, .max = 31536000,
-	.scope = RUN,
-	.help = "stop recording and report after this many seconds; the workload runs on",
+	.scope = RUN | RECORD,
+	.help = "stop recording and report after this many seconds; the workload keeps running",
 };
 
 const struct setting setting_strict = {
 	.key = "strict", .env = "INFERSCOPE_STRICT", .flag = "--strict", .off_flag = "--no-strict",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = RUN,
-	.help = "exit with status 4 when something asked for could not be recorded",
+	.help = "exit with status 4 when something requested could not be recorded",
 };
 
 const struct setting setting_graph_nodes = {
 	.key = "graph_nodes", .env = "INFERSCOPE_GRAPH_NODES", .flag = "--graph-nodes",
-	.off_flag = "--no-graph-nodes",
-	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN,
-	.help = "record every replay of CUDA graphs node by node, at any cost; "
-		"this version always does",
+	.type = SETTING_CHOICE, .fallback = "on", .metavar = "WHEN",
+	.choices = "on|off",
+	.scope = RUN | RECORD,
+	.help = "record CUDA graphs node by node; off: each replay as a whole, which costs less "
+		"but omits its kernels",
 };
 
 const struct setting setting_detail = {
 	.key = "detail", .env = "INFERSCOPE_DETAIL", .flag = "--detail",
 	.type = SETTING_CHOICE, .fallback = "normal", .metavar = "LEVEL",
 	.choices = "short|normal|full",
-	.scope = RUN | ANALYZE,
+	.scope = RUN | RECORD | ANALYZE,
 	.help = "length of the reports",
+};
+
+const struct setting setting_keep_secrets = {
+	.key = "keep_secrets", .env = "INFERSCOPE_KEEP_SECRETS", .flag = "--keep-secrets",
+	.off_flag = "--no-keep-secrets",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = RUN | RECORD,
+	.trusted_only = true,
+	.help = "record command lines unchanged; by default *** replaces what looks like a "
+		"credential",
 };
 
 const struct setting setting_wait_children = {
@@ -183,8 +193,8 @@ const struct setting setting_verify_overhead = {
 	.off_flag = "--no-verify-overhead",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = RUN,
-	.help = "run the workload again without recording, its output discarded, and report the "
-		"true overhead; a short one (2 s) several times",
+	.help = "run the workload again without recording, discarding its output, and report the "
+		"measured overhead; a short workload (2 s) runs several times",
 };
 
 const struct setting setting_enable = {
@@ -197,22 +207,22 @@ const struct setting setting_enable = {
 const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN | ANALYZE | EXPORT,
+	.scope = RUN | RECORD | ANALYZE | EXPORT,
 	.help = "print no summary, and no progress in the title of the terminal",
 };
 
 const struct setting setting_log_level = {
 	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
 	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
-	.choices = "error|warn|info|debug",
-	.scope = RUN | ANALYZE | EXPORT,
-	.help = "what to tell on standard error",
+	.choices = "error|warn",
+	.scope = RUN | RECORD | ANALYZE | EXPORT,
+	.help = "print warnings on standard error, or errors only",
 };
 
 const struct setting setting_to = {
 	.flag = "--to",
 	.type = SETTING_CHOICE, .fallback = "json", .metavar = "FORMAT",
-	.choices = "json|chrome|perfetto|sqlite|folded",
+	.choices = "json|folded",
 	.scope = EXPORT,
 	.help = "the format to write",
 };
@@ -228,14 +238,14 @@ const struct setting setting_origin = {
 	.flag = "--origin",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = CONFIG,
-	.help = "say behind each value where it comes from",
+	.help = "show the origin of each value",
 };
 
 const struct setting setting_json = {
 	.flag = "--json",
 	.type = SETTING_FLAG, .fallback = "false",
 	.scope = DOCTOR,
-	.help = "answer in JSON",
+	.help = "print JSON",
 };
 
 const struct setting *const settings[] = {
@@ -244,8 +254,8 @@ const struct setting *const settings[] = {
 	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,
 	&setting_graph_nodes, &setting_delay, &setting_duration,
-	&setting_python, &setting_wait_children, &setting_enable,
-	&setting_rules, &setting_step, &setting_rank, &setting_fail_on, &setting_detail,
+	&setting_python, &setting_wait_children, &setting_enable, &setting_keep_secrets,
+	&setting_rules, &setting_fail_on, &setting_detail, &setting_max_memory,
 	&setting_strict, &setting_verify_overhead,
 	&setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,
 	NULL,

@@ -12,6 +12,7 @@ enum setting_type {
 	SETTING_FLAG,    /* true or false; as an option it takes no value */
 	SETTING_INTEGER, /* min .. max */
 	SETTING_NUMBER,  /* a real, min .. max */
+	SETTING_SIZE,    /* bytes, min .. max: an integer, with K, M, G or T for a power of 1024 */
 	SETTING_CHOICE,  /* one of `choices` */
 	SETTING_PATH,    /* any non-empty text */
 	SETTING_LIST,    /* repeatable path or word; a YAML sequence or scalar; commas in the
@@ -27,6 +28,7 @@ enum setting_scope {
 	SETTING_FOR_CONFIG = 1u << 3,
 	SETTING_FOR_DOCTOR = 1u << 4,
 	SETTING_FOR_RULES = 1u << 5,
+	SETTING_FOR_RECORD = 1u << 6, /* inferscope.start(): the program runs already */
 };
 
 struct setting {
@@ -41,13 +43,12 @@ struct setting {
 	const char *choices;  /* "auto|trace|sample|off" */
 	double min, max;
 	unsigned scope;
-	const char *help;
 	/*
-	 * Set while this version cannot honour it: asked for explicitly, the user is
-	 * told this text, and --strict makes it an error (exit status 4).
+	 * Names a program or a path, or gives away data: not for an .inferscope.yaml that
+	 * is merely found, which may have come with somebody else's repository.
 	 */
-	const char *pending;
-	const char *pending_value; /* the one choice that `pending` speaks of; NULL: any value */
+	bool trusted_only;
+	const char *help;
 };
 
 extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_nvtx,
@@ -55,7 +56,7 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_ring, setting_python, setting_config, setting_rules, setting_delay,
 	setting_duration, setting_strict, setting_graph_nodes, setting_detail, setting_quiet,
 	setting_log_level, setting_verify_overhead, setting_wait_children, setting_enable,
-	setting_step, setting_rank, setting_fail_on,
+	setting_fail_on, setting_keep_secrets, setting_max_memory,
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_origin, setting_json;
 

@@ -40,6 +40,21 @@ static bool text_to_number(const char *text, bool integer, double *number)
 	return !*end && isfinite(*number);
 }
 
+/* "512M": an integer and a power of 1024. */
+static bool text_to_size(const char *text, double *bytes)
+{
+	static const char units[] = "KMGT";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] ? strchr(units, text[digits] & ~0x20) : NULL;
+	char number[24];
+
+	if (!digits || digits >= sizeof(number) || (text[digits] && (!unit || text[digits + 1])))
+		return false;
+	snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+	*bytes = strtod(number, NULL) * (unit ? pow(1024, (double)(unit - units + 1)) : 1);
+	return true;
+}
+
 static bool is_choice(const char *choices, const char *text)
 {
 	size_t len = strlen(text);
@@ -69,6 +84,10 @@ static int reject(const struct setting *s, const char *text, const struct origin
 	case SETTING_NUMBER:
 		return err_set(err, "%s: expected a number from %.15g to %.15g, not '" SHOWN "'",
 			       from->name, s->min, s->max, text);
+	case SETTING_SIZE:
+		return err_set(
+			err, "%s: expected a size from 1M on, such as 512M or 4G, not '" SHOWN "'",
+			from->name, text);
 	case SETTING_CHOICE:
 		return err_set(err, "%s: expected %s, not '" SHOWN "'", from->name, s->choices,
 			       text);
@@ -98,6 +117,10 @@ static int interpret(const struct setting *s, const char *text, const struct ori
 		snprintf(room, 32, "%.15g", *number);
 		*keep = room;
 		return 0;
+	case SETTING_SIZE:
+		return text_to_size(text, number) && *number >= s->min && *number <= s->max
+			       ? 0
+			       : reject(s, text, from, err);
 	case SETTING_CHOICE:
 		return is_choice(s->choices, text) ? 0 : reject(s, text, from, err);
 	case SETTING_PATH:

@@ -16,7 +16,9 @@
 enum source {
 	SOURCE_NONE,
 	SOURCE_DEFAULT,
-	SOURCE_FILE,
+	SOURCE_USER_FILE,  /* ~/.config/inferscope/config.yaml */
+	SOURCE_FOUND_FILE, /* .inferscope.yaml: it may not set what is trusted_only */
+	SOURCE_NAMED_FILE, /* --config, INFERSCOPE_CONFIG: in the place of a found one */
 	SOURCE_ENVIRONMENT,
 	SOURCE_COMMAND_LINE,
 };
@@ -32,6 +34,8 @@ struct value {
 /* In the order of settings[]. */
 struct config {
 	struct value values[SETTING_COUNT];
+	char *files[CONFIG_FILES_MAX]; /* that were read, the strongest first */
+	size_t file_count;
 };
 
 /* Where a text was found.  Both strings are copied where they are kept. */

@@ -1,4 +1,4 @@
-#include "cli/verify.h"
+#include "cli/record_setup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "capture/supervise.h"
+#include "capture/session/supervise.h"
 #include "cli/command.h"
 #include "format/stamp.h"
 #include "format/trace_writer.h"
@@ -29,11 +29,11 @@ static void note(const struct verify *v, const char *text)
 	struct err err;
 
 	/* A trace that cannot be written is noticed by recording_end(). */
-	(void)trace_write_note(recording_writer(v->begun->recording), text, &err);
+	(void)trace_write_note(recording_writer(v->record_run->recording), text, &err);
 }
 
 /* Seconds and status of one more run; -1: it could not be started. */
-static int run(const struct verify *v, struct begun *scratch, int64_t *elapsed_ns, int *status)
+static int run(const struct verify *v, struct record_run *scratch, int64_t *elapsed_ns, int *status)
 {
 	struct launch_options how = {
 		.discard = true,
@@ -46,20 +46,20 @@ static int run(const struct verify *v, struct begun *scratch, int64_t *elapsed_n
 	int64_t start_ns;
 	pid_t pid;
 
-	if (supervisor_init(&s, config_flag(v->begun->config, &setting_wait_children), &err))
+	if (supervisor_init(&s, config_flag(v->record_run->config, &setting_wait_children), &err))
 		return -1;
 	if (v->input.offset >= 0)
 		lseek(STDIN_FILENO, v->input.offset, SEEK_SET);
 	if (scratch) {
 		how.paths = v->paths;
 		how.where = recording_where(scratch->recording);
-		how.collect = begun_collect(scratch->config);
+		how.collect = record_collect(scratch->config);
 	}
 	start_ns = (int64_t)stamp_monotonic();
 	pid = launch(v->workload->argv, &how, &exec_errno, &err);
 	if (pid >= 0) {
 		if (scratch)
-			begun_plan(scratch, &s);
+			record_plan(scratch, &s);
 		else
 			s.part = SUPERVISE_OVER; /* there is no recording */
 		*status = supervise(&s, pid, scratch ? scratch->recording : NULL);
@@ -71,15 +71,15 @@ static int run(const struct verify *v, struct begun *scratch, int64_t *elapsed_n
 
 static int run_recorded(const struct verify *v, int64_t *elapsed_ns, int *status)
 {
-	struct begun scratch;
+	struct record_run scratch;
 	struct err err;
 	int rc;
 
-	if (begin_scratch(&scratch, v->begun->config, &err))
+	if (record_setup_scratch(&scratch, v->record_run->config, &err))
 		return -1;
 	rc = run(v, &scratch, elapsed_ns, status);
 	recording_end(scratch.recording, STILL_RUNNING);
-	begun_release(&scratch);
+	record_release(&scratch);
 	return rc;
 }
 
@@ -97,13 +97,12 @@ static int run_one(const struct verify *v, bool recorded, int64_t *elapsed_ns)
 		snprintf(text, sizeof(text),
 			 "the overhead was not verified: the workload could not be started again");
 	else
-		snprintf(
-			text, sizeof(text),
-			"the overhead was not verified: run again %s recording, the workload ended "
-			"with status %d, not %d",
-			recorded ? "with" : "without", status, v->status);
+		snprintf(text, sizeof(text),
+			 "the overhead was not verified: when run again %s recording, the workload "
+			 "exited with status %d, not %d",
+			 recorded ? "with" : "without", status, v->status);
 	note(v, text);
-	v->begun->fell_short = true;
+	v->record_run->fell_short = true;
 	return -1;
 }
 
@@ -114,20 +113,20 @@ static void write_times(const struct verify *v, const char *key, const int64_t *
 
 	for (int i = 0; i < count; i++) {
 		snprintf(text, sizeof(text), "%.6f", (double)ns[i] / 1e6);
-		(void)trace_write_info(recording_writer(v->begun->recording), key, text, &err);
+		(void)trace_write_info(recording_writer(v->record_run->recording), key, text, &err);
 	}
 }
 
-static void say(const struct verify *v, int pairs)
+static void print_progress(const struct verify *v, int pairs)
 {
-	if (!v->begun->finish.summary)
+	if (!v->record_run->finish.summary)
 		return;
 	if (pairs == 1)
 		complain(0,
 			 "running the workload again without recording; its output is discarded");
 	else
 		complain(0,
-			 "running the workload %d times again, without recording and with; its "
+			 "running the workload %d more times, with and without recording; its "
 			 "output is discarded",
 			 2 * pairs - 1);
 }
@@ -137,7 +136,7 @@ void verify_overhead(const struct verify *v)
 	int64_t recorded_ns[PAIRS_MAX] = { v->elapsed_ns }, plain_ns[PAIRS_MAX];
 	int pairs = v->elapsed_ns < SHORT_NS ? PAIRS_MAX : 1;
 
-	say(v, pairs);
+	print_progress(v, pairs);
 	for (int i = 0; i < pairs; i++) {
 		bool plain_first = i % 2;
 
@@ -149,8 +148,8 @@ void verify_overhead(const struct verify *v)
 			return;
 	}
 	if (!v->input.again)
-		note(v, "the workload was run again without input, to verify the overhead: what "
-			"came from a terminal or a pipe cannot be read twice");
+		note(v, "the workload was run again without input to verify the overhead: input "
+			"from a terminal or a pipe cannot be read twice");
 	write_times(v, "verify.recorded_ms", recorded_ns, pairs);
 	write_times(v, "verify.plain_ms", plain_ns, pairs);
 }

@@ -63,22 +63,25 @@ static int check_program(const char *path)
 	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : EXIT_NOT_EXECUTABLE;
 }
 
-/* 0 where execvp() would find something to execute, else the exit status that says why not. */
-static int find_program(const char *name)
+/*
+ * 0 where execvp() would find something to execute, which is then in `found`, else the exit
+ * status that says why not.
+ */
+static int find_program(char found[PATH_MAX], const char *name)
 {
 	const char *path = getenv("PATH");
-	char candidate[PATH_MAX];
 	int status = EXIT_NOT_FOUND;
 
-	if (!*name || strchr(name, '/'))
+	if (!*name || strchr(name, '/')) {
+		snprintf(found, PATH_MAX, "%s", name);
 		return check_program(name);
+	}
 	for (path = path ? path : "/usr/bin:/bin"; *path;) {
 		size_t n = strcspn(path, ":");
 
 		/* An empty entry is the working directory. */
-		snprintf(candidate, sizeof(candidate), "%.*s/%s", n ? (int)n : 1, n ? path : ".",
-			 name);
-		switch (check_program(candidate)) {
+		snprintf(found, PATH_MAX, "%.*s/%s", n ? (int)n : 1, n ? path : ".", name);
+		switch (check_program(found)) {
 		case 0:
 			return 0;
 		case EXIT_NOT_EXECUTABLE:
@@ -90,9 +93,9 @@ static int find_program(const char *name)
 }
 
 /* Found out before the recording begins, so that an old trace is not overwritten for nothing. */
-static int check_command(const char *name, struct err *err)
+static int check_command(struct workload *w, const char *name, struct err *err)
 {
-	int status = find_program(name);
+	int status = find_program(w->program, name);
 
 	if (status)
 		err_set(err,
@@ -102,17 +105,19 @@ static int check_command(const char *name, struct err *err)
 	return status;
 }
 
-static int choose_python(const char **python, const struct config *c, struct err *err)
+static int choose_python(struct workload *w, const char **python, const struct config *c,
+			 struct err *err)
 {
 	const char *asked = config_text(c, &setting_python);
 
 	*python = asked && *asked ? asked : "python3";
-	if (!find_program(*python))
+	if (!find_program(w->program, *python))
 		return 0;
 	if (asked && *asked)
 		err_set(err, "no Python at %s (from %s)", asked, config_origin(c, &setting_python));
 	else
-		err_set(err, "python3 was not found in PATH; name one with --python PATH");
+		err_set(err, "python3 was not found in PATH; set an interpreter with --python "
+			     "PATH");
 	return EXIT_NOT_FOUND;
 }
 
@@ -124,17 +129,17 @@ int workload_init(struct workload *w, const struct config *c, int argc, char **a
 
 	memset(w, 0, sizeof(*w));
 	if (!argc) {
-		err_set(err, dashes ? "run: no command behind '--'"
-				    : "run: name a script, or a command behind '--'");
+		err_set(err, dashes ? "run: no command after '--'"
+				    : "run: give a script, or a command after '--'");
 		return EXIT_USAGE;
 	}
 	w->script = !dashes;
 	if (w->script) {
 		status = check_script(argv[0], err);
 		if (!status)
-			status = choose_python(&python, c, err);
+			status = choose_python(w, &python, c, err);
 	} else {
-		status = check_command(argv[0], err);
+		status = check_command(w, argv[0], err);
 	}
 	if (status)
 		return status;

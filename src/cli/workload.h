@@ -2,14 +2,16 @@
 #ifndef CLI_WORKLOAD_H
 #define CLI_WORKLOAD_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "cli/config.h"
 
 struct workload {
-	char **argv; /* NULL-terminated; the array is ours, the words are borrowed */
-	bool script; /* a Python script, run by an interpreter that we chose */
+	char **argv;            /* NULL-terminated; the array is ours, the words are borrowed */
+	char program[PATH_MAX]; /* the file to execute */
+	bool script;            /* a Python script, run by an interpreter that we chose */
 };
 
 /*

@@ -17,7 +17,7 @@ struct exporter {
 
 extern const struct exporter exporter_json, exporter_folded;
 
-/* NULL where this version has none of that name. */
+/* NULL: there is none of that name.  `--to` takes those that there are (cli/settings.c). */
 const struct exporter *exporter_find(const char *name);
 
 /* For exporters: text is written when there is this much of it. */

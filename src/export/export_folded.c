@@ -25,7 +25,6 @@
 #include "report/plain_text.h"
 #include "timeline/functions.h"
 #include "timeline/pair_map.h"
-#include "timeline/process_position.h"
 #include "timeline/sample_walk.h"
 #include "timeline/timeline.h"
 
@@ -126,9 +125,12 @@ static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t funct
 static void visit_function(void *ctx, const struct span *s)
 {
 	struct folded *x = ctx;
+	uint32_t n;
 
-	if (!x->error)
-		x->nodes[node_at(x, s->thread, s->depth, s->function)].self_ns += s->self_ns;
+	if (x->error)
+		return;
+	n = node_at(x, s->thread, s->depth, s->function); /* may move x->nodes */
+	x->nodes[n].self_ns += s->self_ns;
 }
 
 static void visit_gc(void *ctx, const struct span *s, uint64_t collected)

@@ -2,7 +2,7 @@
  * JSON export: {"inferscope": {...}, "events": [...]}, one event a line, as
  * docs/schema/events.schema.json says.  Events come thread by thread, those of a
  * thread in the order in which they end; then functions that only samples know
- * (export_json_samples.c), what threads did, by samples (export_json_states.c), what
+ * (export_json_samples.c), what threads did, by samples (export_json_series.c), what
  * the recorder read from outside (export_json_series.c) and the GPU's (export_json_gpu.c).
  */
 #include "export/export_json.h"
@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "export/export.h"
-#include "format/trace_args.h"
-#include "timeline/process_position.h"
+#include "format/trace.h"
+#include "timeline/timeline.h"
 
 #define SCHEMA_VERSION 1
 
@@ -149,7 +149,7 @@ static void visit_pause(void *ctx, const struct pause *p)
 	export_event_end(x);
 }
 
-static void visit_left_out(void *ctx, const struct left_out *l)
+static void visit_throttled(void *ctx, const struct throttled *l)
 {
 	struct exported *x = ctx;
 	const struct function *f =
@@ -394,7 +394,7 @@ static void write_head(struct exported *x)
 	key_string(j, "damage", damage_of(x));
 	write_info(x);
 	write_processes(x, "processes", trace_process_count(x->trace), trace_process);
-	write_processes(x, "watched", trace_watched_count(x->trace), trace_watched);
+	write_processes(x, "watched", trace_observed_count(x->trace), trace_observed);
 	write_threads(x);
 	json_object_end(j);
 }
@@ -421,6 +421,8 @@ static int examine(struct exported *x, struct err *err)
 	const struct timeline_visitor visitor = export_traced_visitor(&x->traced);
 
 	export_json_series_examine(x);
+	if (err_is_memory(&x->damage))
+		return err_set(err, "out of memory");
 	return timeline_new(&x->examined, x->trace, err) ||
 			       timeline_walk(x->examined, &visitor, err)
 		       ? -1
@@ -436,7 +438,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 		.gc = visit_gc,
 		.gap = visit_gap,
 		.pause = visit_pause,
-		.left_out = visit_left_out,
+		.throttled = visit_throttled,
 		.annotation = visit_annotation,
 		.layer = visit_layer,
 	};

@@ -11,7 +11,7 @@
 
 /* What the trace has of a function, by the index of `examined`. */
 struct traced_function {
-	bool traced, left_out;
+	bool traced, throttled;
 	int64_t last_ns; /* end of its last span */
 };
 

@@ -5,8 +5,7 @@
  */
 #include "export/export_json.h"
 #include "timeline/gpu.h"
-#include "timeline/gpu_names.h"
-#include "timeline/process_position.h"
+#include "timeline/timeline.h"
 
 static uint32_t pid_of(const struct trace *t, uint32_t process)
 {

@@ -2,8 +2,8 @@
  * Where CPython keeps what we read without asking it: thread states, frames and
  * code objects, one row for each minor version.
  *
- * Two sides read by this table: the agent its own frames (agent/frames.c), the
- * recorder those of all threads from outside (capture/py_stacks.c).  Neither
+ * Two sides read by this table: the agent its own frames (agent/python/frames.c), the
+ * recorder those of all threads from outside (capture/sampler/py_stacks.c).  Neither
  * believes it: at start the agent compares every field with what the
  * interpreter itself says, and on any difference nothing is read at all.
  * tests/python/test_py_layout.py compares it with the headers where there are any.

@@ -186,8 +186,8 @@ enum gpu_memory {
 enum gpu_state {
 	GPU_STATE_RECORDING = 1,   /* first line: CUPTI's version; second: what it cannot tell */
 	GPU_STATE_UNAVAILABLE = 2, /* never began: the text says why and what to do */
-	GPU_STATE_PAUSED = 3,      /* another tool uses CUPTI; RECORDING follows when it is done */
-	GPU_STATE_STOPPED = 4,     /* for good, e.g. a second device got work */
+	GPU_STATE_PAUSED = 3,  /* in traces of before 2026-11-18: not recorded until RECORDING */
+	GPU_STATE_STOPPED = 4, /* for good, e.g. a second device got work */
 };
 
 /*
@@ -259,6 +259,7 @@ struct record {
 
 #define RECORD_PAYLOAD_MAX 4096u /* longer metadata is cut by the agent */
 #define DEF_PAYLOAD_MAX 8192u
+#define STACK_FRAMES_MAX 512u /* of a DEF_STACK; a reader takes the innermost ones only */
 
 static inline uint32_t record_bytes(uint32_t payload_bytes)
 {

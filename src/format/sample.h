@@ -36,7 +36,7 @@ enum sample_flag {
 	SAMPLE_AWAY = 1u << 9,
 	/*
 	 * With SAMPLE_NATIVE: it had a page fault there, one of `count` that it stands for.  They
-	 * are not counted all the time: what is where is told by shares.
+	 * are not counted all the time: what is where is given by shares.
 	 */
 	SAMPLE_FAULT = 1u << 10,
 	SAMPLE_MAJOR = 1u << 11, /* with SAMPLE_FAULT: the fault waited for a disk */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/bisect.h"
+#include "base/array.h"
 
 #define PROCESS(kind, name, unit, nature)                \
 	{                                                \

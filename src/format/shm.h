@@ -90,6 +90,7 @@ enum shm_collect {
 	SHM_COLLECT_GPU = 1u << 2,
 	SHM_COLLECT_NVTX = 1u << 3,
 	SHM_COLLECT_TORCH_MEMORY = 1u << 4,
+	SHM_COLLECT_GRAPH_NODES = 1u << 5, /* of CUDA graphs; else whole replays */
 };
 
 /* How Python functions are recorded. */
@@ -106,7 +107,7 @@ enum shm_cpu {
 enum shm_active {
 	SHM_OVER = 0,
 	SHM_ON = 1,
-	SHM_AHEAD = 2, /* --delay: not begun; agents sleep on this word, a futex */
+	SHM_DELAYED = 2, /* --delay: not begun; agents sleep on this word, a futex */
 	/* On, and a process does not know that it has a window: all look at their next event. */
 	SHM_ASKING = 3,
 };
@@ -206,13 +207,13 @@ struct shm_process {
 	_Atomic uint32_t displaced; /* at the start another tool had a profile slot */
 	_Atomic uint64_t defs_lost; /* definitions that found no room */
 	_Atomic uint64_t no_thread; /* events of threads that found no thread entry */
-	char name[448];             /* command line or script, UTF-8, NUL-terminated */
+	char name[448];             /* command line, words separated by '\n', NUL-terminated */
 	_Atomic uint32_t no_lines;  /* GPU work has no Python lines: unknown frames */
 
-	_Atomic uint32_t event_cost_ps;      /* of one call event; 0: it was not measured */
-	_Atomic uint64_t overhead_ns;        /* what recording has cost, by its own account; */
-	_Atomic uint64_t outside_ns;         /* by the recorder's: from outside, in addition */
-	_Atomic uint64_t left_out_functions; /* no longer traced, for the budget's sake */
+	_Atomic uint32_t event_cost_ps;       /* of one call event; 0: it was not measured */
+	_Atomic uint64_t overhead_ns;         /* what recording has cost, by its own account; */
+	_Atomic uint64_t outside_ns;          /* by the recorder's: from outside, in addition */
+	_Atomic uint64_t throttled_functions; /* no longer traced, for the budget's sake */
 	/*
 	 * By the recorder: how long its threads have to wait for a CPU, and run, in percent
 	 * of running; 0: not known.  Others have the CPUs, and whatever recording takes
@@ -227,7 +228,10 @@ struct shm_process {
 	 */
 	_Atomic uint32_t window;
 	_Atomic uint32_t layers_given_up; /* enum shm_layers */
-	char spare[188];
+	char padding[4];
+	/* Of overhead_ns: launches, copies and memsets; nodes of CUDA graphs. */
+	_Atomic uint64_t gpu_overhead_ns, graph_overhead_ns;
+	char spare[168];
 };
 
 #define SHM_WINDOW_PIECES 512u

@@ -39,10 +39,12 @@ struct trace_process {
 	uint32_t python_version; /* PY_VERSION_HEX, 0 for a native program */
 	int64_t start_ns, end_ns;
 	const char *name;
-	bool accounted;              /* else the rest is unknown */
-	int64_t overhead_ns;         /* what recording has cost it, by its own account */
-	uint32_t event_cost_ps;      /* of a call event, measured at the start; 0: it was not */
-	uint64_t left_out_functions; /* traced no longer, for the budget's sake */
+	bool accounted;               /* else the rest is unknown */
+	int64_t overhead_ns;          /* what recording has cost it, by its own account */
+	int64_t gpu_overhead_ns;      /* of it: launches, copies and memsets */
+	int64_t graph_overhead_ns;    /* of it: nodes of CUDA graphs */
+	uint32_t event_cost_ps;       /* of a call event, measured at the start; 0: it was not */
+	uint64_t throttled_functions; /* traced no longer, for the budget's sake */
 };
 
 struct trace_thread {
@@ -107,6 +109,14 @@ struct trace_end {
 };
 
 int trace_open(struct trace **out, const char *path, struct err *err);
+
+/*
+ * The same, as if the recorder had ended with the last block that begins in the first `bytes`:
+ * for a reader that has no memory for more.  trace_damage() says so.
+ */
+int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err);
+double trace_read_share(const struct trace *t); /* of the file; 1 unless memory set a limit */
+
 void trace_close(struct trace *t); /* NULL is a no-op */
 
 /*
@@ -141,8 +151,8 @@ const struct trace_process *trace_process(const struct trace *t, size_t i);
  * Likewise, processes without an agent: they have series, and nothing else.  Known of them are
  * id, pids, times and name.
  */
-size_t trace_watched_count(const struct trace *t);
-const struct trace_process *trace_watched(const struct trace *t, size_t i);
+size_t trace_observed_count(const struct trace *t);
+const struct trace_process *trace_observed(const struct trace *t, size_t i);
 
 size_t trace_thread_count(const struct trace *t);
 const struct trace_thread *trace_thread(const struct trace *t, size_t i);
@@ -156,7 +166,7 @@ const struct trace_code *trace_code(const struct trace *t, uint32_t id);
 const struct trace_frame *trace_stack(const struct trace *t, uint32_t id, size_t *count);
 const struct trace_native *trace_native(const struct trace *t, uint32_t id); /* NULL likewise */
 const struct trace_lines *trace_lines(const struct trace *t, uint32_t code); /* NULL likewise */
-uint32_t trace_max_id(const struct trace *t); /* no definition has a higher one */
+bool trace_has_layers(const struct trace *t); /* at least one is defined */
 
 uint64_t trace_event_count(const struct trace *t); /* stored, all threads */
 uint64_t trace_byte_count(const struct trace *t);  /* size of the file */
@@ -208,7 +218,7 @@ int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_bat
 
 /*
  * Series, block by block as they were written: the points of a series in order, those of different
- * series in any.  A value that stays is told by two points, when it was first and last seen.  A
+ * series in any.  A value that stays is given by two points, when it was first and last seen.  A
  * batch is filled again by each read.
  */
 struct series_batch {
@@ -225,5 +235,29 @@ int trace_series_batch_read(const struct trace *t, size_t nth, struct series_bat
 
 /* The position of the thread with this id; trace_thread_count() where there is none. */
 size_t trace_thread_find(const struct trace *t, uint32_t id);
+
+/*
+ * The metadata of scopes and marks, one key and value after the other
+ * (enum arg_type in format/record.h).
+ */
+
+struct trace_args {
+	const uint8_t *at, *end;
+};
+
+struct trace_arg {
+	enum arg_type type;
+	const char *key; /* borrowed; any bytes, not terminated */
+	size_t key_bytes;
+	int64_t integer;  /* ARG_INT */
+	double real;      /* ARG_FLOAT */
+	const char *text; /* ARG_STRING, ARG_OBJECT; like key */
+	size_t text_bytes;
+};
+
+void trace_args_init(struct trace_args *a, const uint8_t *args, size_t bytes);
+
+/* False at the end, which is also where bytes begin that make no sense. */
+bool trace_args_next(struct trace_args *a, struct trace_arg *out);
 
 #endif

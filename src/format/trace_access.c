@@ -1,7 +1,84 @@
 /* What an opened trace tells about itself; all of it was decoded by trace_open(). */
 #include <string.h>
 
+#include "base/varint.h"
+#include "format/trace.h"
+#include "format/trace_layout.h"
 #include "format/trace_reader.h"
+
+void trace_args_init(struct trace_args *a, const uint8_t *args, size_t bytes)
+{
+	a->at = args;
+	a->end = args ? args + bytes : args;
+}
+
+static bool take_text(struct trace_args *a, const char **text, size_t *bytes)
+{
+	uint64_t n;
+	const uint8_t *from = varint_get(a->at, a->end, &n);
+
+	if (!from || n > (uint64_t)(a->end - from))
+		return false;
+	*text = (const char *)from;
+	*bytes = (size_t)n;
+	a->at = from + n;
+	return true;
+}
+
+static bool take_integer(struct trace_args *a, int64_t *value)
+{
+	uint64_t coded;
+	const uint8_t *behind = varint_get(a->at, a->end, &coded);
+
+	if (!behind)
+		return false;
+	*value = unzigzag(coded);
+	a->at = behind;
+	return true;
+}
+
+static bool take_real(struct trace_args *a, double *value)
+{
+	uint64_t bits;
+
+	if (a->end - a->at < 8)
+		return false;
+	bits = get_le(a->at, 8);
+	memcpy(value, &bits, sizeof(bits));
+	a->at += 8;
+	return true;
+}
+
+static bool take_value(struct trace_args *a, struct trace_arg *out)
+{
+	switch (out->type) {
+	case ARG_NONE:
+	case ARG_FALSE:
+	case ARG_TRUE:
+	case ARG_CUT:
+		return true;
+	case ARG_INT:
+		return take_integer(a, &out->integer);
+	case ARG_FLOAT:
+		return take_real(a, &out->real);
+	case ARG_STRING:
+	case ARG_OBJECT:
+		return take_text(a, &out->text, &out->text_bytes);
+	}
+	return false;
+}
+
+bool trace_args_next(struct trace_args *a, struct trace_arg *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (a->at == a->end)
+		return false;
+	out->type = *a->at++;
+	if (take_text(a, &out->key, &out->key_bytes) && take_value(a, out))
+		return true;
+	a->at = a->end;
+	return false;
+}
 
 const char *trace_damage(const struct trace *t)
 {
@@ -62,12 +139,12 @@ const struct trace_process *trace_process(const struct trace *t, size_t i)
 	return (const struct trace_process *)t->processes.items + i;
 }
 
-size_t trace_watched_count(const struct trace *t)
+size_t trace_observed_count(const struct trace *t)
 {
 	return t->watched.count;
 }
 
-const struct trace_process *trace_watched(const struct trace *t, size_t i)
+const struct trace_process *trace_observed(const struct trace *t, size_t i)
 {
 	return (const struct trace_process *)t->watched.items + i;
 }
@@ -159,14 +236,19 @@ const struct trace_lines *trace_lines(const struct trace *t, uint32_t code)
 	return at != IDMAP_NONE ? (const struct trace_lines *)t->lines.items + at : NULL;
 }
 
-uint32_t trace_max_id(const struct trace *t)
+bool trace_has_layers(const struct trace *t)
 {
-	return t->max_id;
+	return t->has_layers;
 }
 
 uint64_t trace_event_count(const struct trace *t)
 {
 	return t->event_count;
+}
+
+double trace_read_share(const struct trace *t)
+{
+	return t->read_bytes < t->file_bytes ? (double)t->read_bytes / (double)t->file_bytes : 1;
 }
 
 uint64_t trace_byte_count(const struct trace *t)

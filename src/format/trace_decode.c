@@ -173,6 +173,8 @@ static int decode(struct event_batch *b, struct batch_memory *m, const struct bl
 
 static int damaged(const struct trace *t, uint64_t offset, const char *why, struct err *err)
 {
+	if (!strcmp(why, TRACE_NO_MEMORY))
+		return err_set(err, "cannot read %s: " TRACE_NO_MEMORY, t->path);
 	return err_set(err, "%s is damaged at offset %llu of %llu: %s", t->path,
 		       (unsigned long long)offset, (unsigned long long)trace_byte_count(t), why);
 }

@@ -1,9 +1,7 @@
-#include "format/trace_encode.h"
+#include "format/trace_layout.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "format/trace_layout.h"
 
 #define FIRST_EVENTS 512u
 

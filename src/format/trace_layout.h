@@ -5,9 +5,12 @@
 #ifndef FORMAT_TRACE_LAYOUT_H
 #define FORMAT_TRACE_LAYOUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/varint.h"
 #include "format/record.h"
 
 #define TRACE_MAGIC "ISCTRACE"
@@ -19,6 +22,13 @@
 #define BLOCK_HEADER_BYTES 48u
 #define BLOCK_RAW_MAX (16u << 20)
 #define BLOCK_EVENTS_MAX (1u << 20)
+
+/*
+ * What the blocks of a file of N bytes may unpack to: N times the first plus the second.  Real
+ * traces unpack to 2 to 7 times their size; this bounds what a forged one can make a reader do.
+ */
+#define TRACE_UNPACK_RATIO 32u
+#define TRACE_UNPACK_FREE (4u << 20)
 
 /* Times lie strictly between -TRACE_TIME_LIMIT and TRACE_TIME_LIMIT: differences never overflow. */
 #define TRACE_TIME_LIMIT ((int64_t)1 << 62)
@@ -100,5 +110,46 @@ static inline uint64_t get_le(const uint8_t *from, unsigned bytes)
 		value |= (uint64_t)from[i] << 8 * i;
 	return value;
 }
+
+/*
+ * The events of one thread that are not written yet, and their coding as the
+ * payload of an EVENTS block.
+ */
+
+struct event_queue {
+	uint32_t thread;
+	uint64_t next_index; /* of the thread's next event, unless some are lost */
+	size_t count, cap;
+	uint8_t *kinds;
+	uint32_t *ids;
+	int64_t *times_ns;
+	struct buf lengths, payload; /* of the kinds that have one */
+};
+
+void event_queue_init(struct event_queue *q, uint32_t thread);
+void event_queue_release(struct event_queue *q); /* events and memory go, thread and index stay */
+
+/* Makes room for at least one more event; -1: no memory. */
+int event_queue_grow(struct event_queue *q);
+
+/* The caller has seen to it that count < cap. */
+static inline void event_queue_push(struct event_queue *q, uint8_t kind, uint32_t id,
+				    int64_t time_ns, const void *payload, size_t bytes)
+{
+	size_t n = q->count;
+
+	q->kinds[n] = kind;
+	q->ids[n] = id;
+	q->times_ns[n] = time_ns;
+	q->count = n + 1;
+	q->next_index++;
+	if (kind & RECORD_PAYLOAD) {
+		buf_add_varint(&q->lengths, bytes);
+		buf_add(&q->payload, payload, bytes);
+	}
+}
+
+/* Replaces the contents of `out` with the coded events and empties the queue.  -1: no memory. */
+int event_queue_encode(struct event_queue *q, struct buf *out);
 
 #endif

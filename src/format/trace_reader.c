@@ -66,7 +66,7 @@ static int block_payload_check(struct block_payload *p, int fd, uint64_t offset,
 	void *to;
 	ssize_t got;
 
-	*why = "out of memory";
+	*why = TRACE_NO_MEMORY;
 	buf_clear(&p->stored);
 	to = buf_reserve(&p->stored, h->stored_bytes);
 	if (!to)
@@ -93,7 +93,7 @@ static int block_payload_unpack(struct block_payload *p, const struct block_head
 		p->data = (const uint8_t *)p->stored.data;
 		return 0;
 	}
-	*why = "out of memory";
+	*why = TRACE_NO_MEMORY;
 	if (!p->zstd)
 		p->zstd = ZSTD_createDCtx();
 	buf_clear(&p->raw);
@@ -241,7 +241,7 @@ static int events_index(struct trace *t, uint64_t offset, const struct block_hea
 	thread = (struct thread_entry *)t->threads.items + at;
 	if (h->first_index < thread->next_index)
 		return -1;
-	*why = "out of memory";
+	*why = TRACE_NO_MEMORY;
 	block = table_add(&t->blocks, sizeof(*block));
 	if (!block)
 		return -1;
@@ -264,7 +264,7 @@ static int columns_index(struct table *blocks, uint64_t offset, const struct blo
 	*why = "a block has impossible sizes";
 	if (!h->count || h->count > BLOCK_EVENTS_MAX || h->raw_bytes < prefix + least * h->count)
 		return -1;
-	*why = "out of memory";
+	*why = TRACE_NO_MEMORY;
 	block = table_add(blocks, sizeof(*block));
 	if (!block)
 		return -1;
@@ -295,6 +295,10 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 	*why = "a block is coded in an unknown way";
 	if (h->codec != CODEC_ZSTD && (h->codec != CODEC_RAW || h->stored_bytes != h->raw_bytes))
 		return -1;
+	*why = "the file unpacks to more than a trace of its size can hold,";
+	t->unpacked_bytes += h->raw_bytes;
+	if (t->unpacked_bytes > TRACE_UNPACK_RATIO * t->file_bytes + TRACE_UNPACK_FREE)
+		return -1;
 	if (h->type == BLOCK_EVENTS)
 		return events_index(t, offset, h, why);
 	if (h->type == BLOCK_SAMPLES)
@@ -318,13 +322,26 @@ static int damage_set(struct trace *t, const char *what, uint64_t offset)
 	return t->damage ? 0 : -1;
 }
 
+/* Instead of the end, where the caller has no memory for more. */
+static int limit_set(struct trace *t)
+{
+	struct err text;
+
+	err_set(&text,
+		"only the first %.1f %% of the trace was read: all of it needs more memory than "
+		"--max-memory allows",
+		100 * trace_read_share(t));
+	t->damage = strdup(text.text);
+	return t->damage ? 0 : -1;
+}
+
 /* Loads the blocks up to the first that is not good.  -1: no memory. */
 static int blocks_walk(struct trace *t, uint64_t offset)
 {
 	struct block_payload payload = { 0 };
 	const char *why = NULL;
 
-	while (offset < t->file_bytes && !t->has_end) {
+	while (offset < t->read_bytes && !t->has_end) {
 		struct block_header h;
 
 		if (block_header_read(t, offset, &h, &why) ||
@@ -334,8 +351,15 @@ static int blocks_walk(struct trace *t, uint64_t offset)
 		offset += BLOCK_HEADER_BYTES + h.stored_bytes;
 	}
 	block_payload_release(&payload);
+	if (why && !strcmp(why, TRACE_NO_MEMORY))
+		return -1;
 	if (why)
 		return damage_set(t, why, offset);
+	if (!t->has_end && offset < t->file_bytes) {
+		t->read_bytes = offset;
+		return limit_set(t);
+	}
+	t->read_bytes = t->file_bytes;
 	if (t->has_end && offset < t->file_bytes)
 		return damage_set(t, "something follows the end of the recording,", offset);
 	if (!t->has_end) {
@@ -429,6 +453,11 @@ static int file_open(struct trace *t, struct err *err)
 
 int trace_open(struct trace **out, const char *path, struct err *err)
 {
+	return trace_open_part(out, path, UINT64_MAX, err);
+}
+
+int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err)
+{
 	struct trace *t = calloc(1, sizeof(*t));
 	uint64_t first;
 	int rc = -1;
@@ -448,6 +477,7 @@ int trace_open(struct trace **out, const char *path, struct err *err)
 	}
 	if (file_open(t, err))
 		goto out;
+	t->read_bytes = bytes < t->file_bytes ? bytes : t->file_bytes;
 	first = header_read(t, err);
 	if (!first)
 		goto out;

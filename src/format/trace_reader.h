@@ -17,8 +17,8 @@
 #include "format/trace.h"
 #include "format/trace_layout.h"
 
-/* What a hostile file may make us keep, beyond an index in proportion to its size. */
-#define TRACE_TABLE_BYTES_MAX ((size_t)1 << 30)
+/* The reason for a failure that is not the file's: never reported as damage. */
+#define TRACE_NO_MEMORY "out of memory"
 
 struct info_entry {
 	const char *key, *value;
@@ -72,12 +72,14 @@ struct trace {
 	char *path; /* for messages */
 	int fd;
 	uint64_t file_bytes;
+	uint64_t read_bytes;     /* blocks that begin before this are read */
+	uint64_t unpacked_bytes; /* of all blocks so far */
 	struct trace_start start;
 	bool has_end;
 	struct trace_end end;
 	char *damage;
 	uint64_t event_count;
-	uint32_t max_id;
+	bool has_layers;
 	struct arena texts;
 	struct table infos;     /* struct info_entry */
 	struct table notes;     /* const char * */

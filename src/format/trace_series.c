@@ -113,7 +113,8 @@ static void encode_refs(struct buf *out, const struct series_queue *q)
 		buf_add_varint(out, q->items[i].run);
 }
 
-/* Each is told by its difference to the one before of its series; any two have one, modulo 2^64. */
+/* Each is given by its difference to the one before of its series; any two have one, modulo 2^64.
+ */
 static void encode_values(struct buf *out, struct series_queue *q)
 {
 	for (size_t i = 0; i < q->run_count; i++)

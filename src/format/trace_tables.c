@@ -10,11 +10,19 @@
 #include "base/varint.h"
 #include "format/trace_reader.h"
 
-/* What is left of an entry; `bad` once a field did not fit. */
+/* What is left of an entry; `bad` once a field did not fit, or there was no memory for it. */
 struct cursor {
 	const uint8_t *at, *end;
-	bool bad;
+	bool bad, no_memory;
 };
+
+/* An entry that is sound, as far as it was read, finds no memory. */
+static int fail_memory(struct cursor *c)
+{
+	c->no_memory |= !c->bad;
+	c->bad = true;
+	return -1;
+}
 
 static uint64_t take_varint(struct cursor *c, uint64_t max)
 {
@@ -72,7 +80,7 @@ static const char *take_text(struct trace *t, struct cursor *c, size_t n, const 
 	if (text)
 		utf8_clean(text, from, n);
 	else
-		c->bad = true;
+		fail_memory(c);
 	return text;
 }
 
@@ -97,7 +105,7 @@ static int load_info(struct trace *t, struct cursor *c)
 	e.value = take_rest(t, c);
 	slot = c->bad ? NULL : table_add(&t->infos, sizeof(*slot));
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	*slot = e;
 	return 0;
 }
@@ -108,7 +116,7 @@ static int load_note(struct trace *t, struct cursor *c)
 	const char **slot = c->bad ? NULL : table_add(&t->notes, sizeof(*slot));
 
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	*slot = text;
 	return 0;
 }
@@ -159,11 +167,15 @@ static int load_process_into(struct trace *t, struct table *table, struct idmap 
 	if (p.accounted) {
 		p.overhead_ns = take_time(c);
 		p.event_cost_ps = take_u32(c);
-		p.left_out_functions = take_varint(c, TRACE_INDEX_LIMIT);
+		p.throttled_functions = take_varint(c, TRACE_INDEX_LIMIT);
+	}
+	if (p.accounted && !c->bad && c->at < c->end) {
+		p.gpu_overhead_ns = take_time(c);
+		p.graph_overhead_ns = take_time(c);
 	}
 	slot = c->bad ? NULL : entry_for(table, at, p.id, sizeof(*slot));
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	*slot = p;
 	return 0;
 }
@@ -173,7 +185,7 @@ static int load_process(struct trace *t, struct cursor *c)
 	return load_process_into(t, &t->processes, &t->process_at, false, c);
 }
 
-static int load_watched(struct trace *t, struct cursor *c)
+static int load_observed(struct trace *t, struct cursor *c)
 {
 	return load_process_into(t, &t->watched, &t->watched_at, true, c);
 }
@@ -201,7 +213,7 @@ static int load_thread(struct trace *t, struct cursor *c)
 		return -1;
 	slot = entry_for(&t->threads, &t->thread_at, p.id, sizeof(*slot));
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	slot->public = p;
 	return 0;
 }
@@ -210,16 +222,19 @@ static int load_thread(struct trace *t, struct cursor *c)
 static void take_frames(struct trace *t, struct cursor *c, struct def_entry *e)
 {
 	size_t at_most = (size_t)(c->end - c->at) / 2; /* a frame is two varints */
-	struct trace_frame *frames = arena_alloc(&t->texts, at_most * sizeof(*frames));
+	struct trace_frame *frames;
 
+	if (at_most > STACK_FRAMES_MAX)
+		at_most = STACK_FRAMES_MAX;
+	frames = arena_alloc(&t->texts, at_most * sizeof(*frames));
 	e->stack.frames = frames;
 	if (!frames)
-		c->bad = true;
+		fail_memory(c);
 	while (!c->bad && c->at < c->end) {
 		struct trace_frame f = { .code = take_u32(c) };
 
 		f.offset = take_u32(c);
-		if (!c->bad)
+		if (!c->bad && e->stack.count < at_most)
 			frames[e->stack.count++] = f;
 	}
 }
@@ -237,7 +252,7 @@ static int load_lines(struct trace *t, struct cursor *c, uint32_t code)
 	table = arena_alloc(&t->texts, lines.bytes);
 	slot = table ? entry_for(&t->lines, &t->lines_at, code, sizeof(*slot)) : NULL;
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	memcpy(table, c->at, lines.bytes);
 	lines.table = table;
 	*slot = lines;
@@ -249,7 +264,7 @@ static const struct trace_nvtx *take_nvtx(struct trace *t, struct cursor *c)
 	struct trace_nvtx *n = arena_alloc(&t->texts, sizeof(*n));
 
 	if (!n) {
-		c->bad = true;
+		fail_memory(c);
 		return NULL;
 	}
 	/* A kind of a later version is taken for a range like any other. */
@@ -294,14 +309,13 @@ static int load_def(struct trace *t, struct cursor *c)
 	} else {
 		return 0;
 	}
-	if (c->bad)
-		return 0; /* one bad definition of a program's must not end the trace */
+	if (c->bad) /* one bad definition of a program's must not end the trace */
+		return c->no_memory ? -1 : 0;
 	slot = entry_for(&t->defs, &t->def_at, id, sizeof(*slot));
 	if (!slot)
-		return -1;
+		return fail_memory(c);
 	*slot = e;
-	if (id > t->max_id)
-		t->max_id = id;
+	t->has_layers |= e.kind == DEF_LAYER;
 	return 0;
 }
 
@@ -319,29 +333,16 @@ static int load_end(struct trace *t, struct cursor *c)
 }
 
 static int (*const loaders[])(struct trace *, struct cursor *) = {
-	[BLOCK_INFO] = load_info,       [BLOCK_NOTE] = load_note, [BLOCK_PROCESS] = load_process,
-	[BLOCK_THREAD] = load_thread,   [BLOCK_DEFS] = load_def,  [BLOCK_END] = load_end,
-	[BLOCK_WATCHED] = load_watched,
+	[BLOCK_INFO] = load_info,        [BLOCK_NOTE] = load_note, [BLOCK_PROCESS] = load_process,
+	[BLOCK_THREAD] = load_thread,    [BLOCK_DEFS] = load_def,  [BLOCK_END] = load_end,
+	[BLOCK_WATCHED] = load_observed,
 };
-
-static size_t kept_bytes(const struct trace *t)
-{
-	return t->texts.total_bytes + t->infos.cap * sizeof(struct info_entry) +
-	       t->notes.cap * sizeof(char *) +
-	       (t->processes.cap + t->watched.cap) * sizeof(struct trace_process) +
-	       t->threads.cap * sizeof(struct thread_entry) +
-	       t->defs.cap * sizeof(struct def_entry) + t->lines.cap * sizeof(struct trace_lines);
-}
 
 int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint8_t *data,
 		      size_t bytes, const char **why)
 {
 	struct cursor block = { .at = data, .end = data + bytes };
 
-	if (kept_bytes(t) > TRACE_TABLE_BYTES_MAX) {
-		*why = "more names than this version takes";
-		return -1;
-	}
 	for (uint32_t i = 0; i < count; i++) {
 		size_t n = (size_t)take_varint(&block, BLOCK_RAW_MAX);
 		struct cursor entry = { .at = block.at };
@@ -352,7 +353,7 @@ int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint
 		}
 		entry.end = block.at;
 		if (loaders[type](t, &entry)) {
-			*why = "an entry makes no sense";
+			*why = entry.no_memory ? TRACE_NO_MEMORY : "an entry makes no sense";
 			return -1;
 		}
 	}

@@ -3,6 +3,9 @@
  * written at once, a block each; definitions and events are collected.  Every
  * block is one pwrite() at the end of the last whole one, so a writer that is
  * killed leaves at most one block cut short.
+ *
+ * It is longer than 600 lines because tables, events, samples and series share one file, its
+ * queues and its way to fail.
  */
 #include "format/trace_writer.h"
 
@@ -19,7 +22,6 @@
 #include "base/idmap.h"
 #include "base/varint.h"
 #include "format/stamp.h"
-#include "format/trace_encode.h"
 #include "format/trace_layout.h"
 #include "format/trace_samples.h"
 #include "format/trace_series.h"
@@ -30,6 +32,9 @@
 #define FULL_BYTES (256u << 10)   /* payload or definition bytes that do */
 #define PENDING_EVENTS (4u << 20) /* of all threads together; bounds the memory */
 #define COMPRESS_FROM 96u         /* smaller payloads are stored as they are */
+#define STARTS 256u               /* of the newest blocks; those of a full disk are cut off again */
+#define ROOM_LEAST 2048u          /* bytes to free on a full disk, and more ... */
+#define ROOM_PER_THREAD 256u      /* ... for each thread that still has to be accounted for */
 
 struct trace_writer {
 	int fd;
@@ -47,7 +52,11 @@ struct trace_writer {
 	struct buf defs;
 	uint32_t def_count;
 	struct buf entry, payload, block; /* reused from block to block */
+	uint64_t starts[STARTS]; /* of the blocks since the last table block, the oldest overwritten
+				  */
+	uint64_t start_count;
 	bool failed;
+	bool closed;        /* by trace_writer_make_room(): only table entries are written */
 	struct err failure; /* what every later call answers */
 };
 
@@ -167,6 +176,12 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 	return w->bytes;
 }
 
+static bool is_table(uint16_t type)
+{
+	return type != BLOCK_EVENTS && type != BLOCK_DEFS && type != BLOCK_SAMPLES &&
+	       type != BLOCK_SERIES;
+}
+
 /* Compresses where that helps; fills in the header's sizes, codec and checksums. */
 static int block_write(struct trace_writer *w, struct block_header h, const struct buf *payload,
 		       struct err *err)
@@ -174,6 +189,7 @@ static int block_write(struct trace_writer *w, struct block_header h, const stru
 	size_t bound = ZSTD_compressBound(payload->len);
 	uint8_t *head, *body;
 	size_t stored = 0;
+	uint64_t start = w->bytes;
 
 	buf_clear(&w->block);
 	head = buf_reserve(&w->block, BLOCK_HEADER_BYTES + bound);
@@ -199,7 +215,35 @@ static int block_write(struct trace_writer *w, struct block_header h, const stru
 	put_le(head + 36, 0, 4);
 	put_le(head + 40, crc32(0, head, 40), 4);
 	put_le(head + 44, crc32(0, body, (uInt)stored), 4);
-	return append(w, head, BLOCK_HEADER_BYTES + stored, err);
+	if (append(w, head, BLOCK_HEADER_BYTES + stored, err))
+		return -1;
+	if (is_table(h.type))
+		w->start_count = 0;
+	else
+		w->starts[w->start_count++ % STARTS] = start;
+	return 0;
+}
+
+int trace_writer_make_room(struct trace_writer *w)
+{
+	uint64_t room = ROOM_LEAST + ROOM_PER_THREAD * w->queue_count;
+	uint64_t oldest = w->start_count > STARTS ? w->start_count - STARTS : 0;
+
+	for (uint64_t i = w->start_count; i-- > oldest;) {
+		uint64_t start = w->starts[i % STARTS];
+
+		if (w->bytes - start < room && i > oldest)
+			continue;
+		if (ftruncate(w->fd, (off_t)start))
+			return -1;
+		w->bytes = start;
+		w->start_count = 0;
+		w->failed = false;
+		w->closed = true;
+		w->last = NULL; /* no event takes the short way */
+		return 0;
+	}
+	return -1;
 }
 
 /* A table block of one entry, whose bytes are in w->entry. */
@@ -291,7 +335,9 @@ static int write_process(struct trace_writer *w, const struct trace_process *p, 
 	if (!watched && p->accounted) {
 		add_time(entry, p->overhead_ns);
 		buf_add_varint(entry, p->event_cost_ps);
-		buf_add_varint(entry, p->left_out_functions);
+		buf_add_varint(entry, p->throttled_functions);
+		add_time(entry, p->gpu_overhead_ns);
+		add_time(entry, p->graph_overhead_ns);
 	}
 	return entry_write(w, watched ? BLOCK_WATCHED : BLOCK_PROCESS, err);
 }
@@ -301,7 +347,7 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 	return write_process(w, p, false, err);
 }
 
-int trace_write_watched(struct trace_writer *w, const struct trace_process *p, struct err *err)
+int trace_write_observed(struct trace_writer *w, const struct trace_process *p, struct err *err)
 {
 	return write_process(w, p, true, err);
 }
@@ -365,6 +411,8 @@ int trace_write_def(struct trace_writer *w, uint8_t kind, uint32_t id, const voi
 
 	if (w->failed)
 		return fail(w, err);
+	if (w->closed)
+		return 0;
 	if (bytes > DEF_PAYLOAD_MAX)
 		return err_set(err, "definition %u is too long", id);
 	head[0] = kind;
@@ -401,7 +449,7 @@ int trace_writer_forget(struct trace_writer *w, uint32_t thread, struct err *err
 
 	if (w->failed)
 		return fail(w, err);
-	if (at == IDMAP_NONE)
+	if (at == IDMAP_NONE || w->closed)
 		return 0;
 	if (queue_flush(w, &w->queues[at], err))
 		return -1;
@@ -439,6 +487,8 @@ int trace_write_sample(struct trace_writer *w, uint32_t process, const struct sa
 
 	if (w->failed)
 		return fail(w, err);
+	if (w->closed)
+		return 0;
 	if (idmap_find(&w->processes, process) == IDMAP_NONE)
 		return err_set(err, "a sample comes before its process %u", process);
 	q = sample_queues_of(&w->samples, process);
@@ -480,6 +530,8 @@ int trace_write_point(struct trace_writer *w, const struct series_point *p, stru
 {
 	if (w->failed)
 		return fail(w, err);
+	if (w->closed)
+		return 0;
 	if (p->process && idmap_find(&w->processes, p->process) == IDMAP_NONE)
 		return err_set(err, "a point comes before its process %u", p->process);
 	if (series_queue_push(&w->series, p))
@@ -492,6 +544,8 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 {
 	if (w->failed)
 		return fail(w, err);
+	if (w->closed)
+		return 0;
 	if (defs_flush(w, err))
 		return -1;
 	for (size_t i = 0; i < w->queue_count; i++) {
@@ -548,6 +602,8 @@ static int write_event_slowly(struct trace_writer *w, uint32_t thread, uint64_t 
 
 	if (w->failed)
 		return fail(w, err);
+	if (w->closed)
+		return 0;
 	if (at == IDMAP_NONE)
 		return err_set(err, "an event comes before its thread %u", thread);
 	q = &w->queues[at];

@@ -41,7 +41,7 @@ int trace_write_process(struct trace_writer *w, const struct trace_process *p, s
 int trace_write_thread(struct trace_writer *w, const struct trace_thread *t, struct err *err);
 
 /* One without an agent: it has series only, and an id that no other process has.  Likewise. */
-int trace_write_watched(struct trace_writer *w, const struct trace_process *p, struct err *err);
+int trace_write_observed(struct trace_writer *w, const struct trace_process *p, struct err *err);
 
 /*
  * The thread will make no more events: writes out what is collected of it and
@@ -85,6 +85,14 @@ int trace_writer_flush(struct trace_writer *w, int64_t now_ns, int64_t older_tha
 
 /* Flushes everything and writes the end block. */
 int trace_write_end(struct trace_writer *w, const struct trace_end *end, struct err *err);
+
+/*
+ * After a write has failed: cuts off the newest blocks of events, so that what is known of
+ * processes and threads can still be written, how many events they made above all.  Events,
+ * definitions, samples and points are taken from here on and not written; there must be no end. -1:
+ * there is nothing to cut, and the writer stays failed.
+ */
+int trace_writer_make_room(struct trace_writer *w);
 
 uint64_t trace_writer_bytes(const struct trace_writer *w); /* written so far */
 

@@ -8,7 +8,7 @@
 #ifndef REPORT_LAYER_ROWS_H
 #define REPORT_LAYER_ROWS_H
 
-#include "analyze/layer_figures.h"
+#include "analyze/figures/layer_figures.h"
 #include "base/arena.h"
 #include "base/buf.h"
 

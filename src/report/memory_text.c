@@ -46,10 +46,10 @@ static void add_interval(struct buf *out, double low, double high)
 void memory_text_trend(struct buf *out, const struct trend *t)
 {
 	static const char *const words[] = {
-		[TREND_UNKNOWN] = "cannot be told",
+		[TREND_UNKNOWN] = "unknown",
 		[TREND_STEADY] = "steady",
-		[TREND_SETTLED] = "steady after it had grown",
-		[TREND_SLOWS] = "grows more slowly, at last by",
+		[TREND_SETTLED] = "steady after growth",
+		[TREND_SLOWS] = "grows more slowly, finally by",
 		[TREND_GROWS] = "grows by",
 		[TREND_SHRINKS] = "shrinks by",
 	};
@@ -90,53 +90,56 @@ static const char *owner(bool container)
 	return container ? "container" : "machine";
 }
 
-static void say_oom_kills(struct buf *out, const struct analysis *a, size_t about)
+static void write_oom_kills(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_machine *m = &a->memory.machine;
 	char f[TEXT_FIGURE];
 
 	(void)about;
 	buf_printf(out,
-		   "the kernel killed %" PRId64 " process%s of the container for want of memory",
+		   "the kernel killed %" PRId64 " process%s of the container because memory ran "
+		   "out",
 		   m->oom_kills.sum, m->oom_kills.sum == 1 ? "" : "es");
 	if (m->container_max.known)
 		buf_printf(out, ": its limit is %s",
 			   memory_text_bytes(f, (double)m->container_max.least));
 }
 
-static void say_pressure(struct buf *out, const struct analysis *a, size_t about)
+static void write_pressure(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_pressure *p = &a->memory.machine.memory;
 
 	(void)about;
 	buf_printf(out,
-		   "memory was short: some work of the %s waited for it %.1f %% of the time, all "
-		   "of it stood still %.1f %%",
+		   "memory was short: some tasks of the %s waited for it %.1f %% of the time, all "
+		   "tasks %.1f %%",
 		   owner(p->of_container), 100 * p->some_share, 100 * p->full_share);
 }
 
-static void say_near_limit(struct buf *out, const struct analysis *a, size_t about)
+static void write_near_limit(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_machine *m = &a->memory.machine;
 	char f[2][TEXT_FIGURE];
 
 	(void)about;
-	buf_printf(out, "memory was nearly used up: of the %s of the %s %s were left at the worst",
+	buf_printf(out,
+		   "memory was nearly exhausted: of the %s of the %s, only %s were left at "
+		   "the lowest point",
 		   memory_text_bytes(f[0], (double)m->limit_bytes),
 		   owner(m->limit == MEMORY_LIMIT_CONTAINER),
 		   memory_text_bytes(f[1], (double)m->least_left_bytes));
 }
 
-static void say_swapped(struct buf *out, const struct analysis *a, size_t about)
+static void write_swapped(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_process *p = &a->memory.processes[about];
 	char f[TEXT_FIGURE];
 
-	buf_printf(out, "up to %s of process %" PRIu32 " were swapped out to disk",
+	buf_printf(out, "up to %s of process %" PRIu32 " was swapped out to disk",
 		   memory_text_bytes(f, (double)p->swap.peak), p->pid);
 }
 
-static void say_leak(struct buf *out, const struct analysis *a, size_t about)
+static void write_leak(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct analysis_step *s = &a->steps[about];
 	const struct memory_machine *m = &a->memory.machine;
@@ -146,16 +149,17 @@ static void say_leak(struct buf *out, const struct analysis *a, size_t about)
 	add_subject(out, s);
 	buf_printf(out, " leaves %s behind in memory", memory_text_bytes(f, line->slope));
 	add_interval(out, line->low, line->high);
-	buf_add_str(out, ", to the end");
+	buf_add_str(out, ", until the end");
 	if (m->limit == MEMORY_LIMIT_UNKNOWN)
 		return;
 	/* How long it lasts is known as well as the pace is: within a factor of two, or not. */
-	buf_printf(out, "; what the %s had left is ", owner(m->limit == MEMORY_LIMIT_CONTAINER));
+	buf_printf(out, "; the remaining memory of the %s is ",
+		   owner(m->limit == MEMORY_LIMIT_CONTAINER));
 	if (line->low >= line->slope / 2)
-		buf_printf(out, "used up after about %s more of them",
+		buf_printf(out, "exhausted after about %s more of them",
 			   memory_text_count(f, (double)m->least_left_bytes / line->slope));
 	else
-		buf_printf(out, "not used up before about %s more of them",
+		buf_printf(out, "sufficient for at least about %s more of them",
 			   memory_text_count(f, (double)m->least_left_bytes / line->high));
 }
 
@@ -183,49 +187,48 @@ static double retries_of(const struct memory_torch *t)
 	return (double)t->retries;
 }
 
-static void say_torch_ooms(struct buf *out, const struct analysis *a, size_t about)
+static void write_torch_ooms(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_torch *t = torch_of(a, about, ooms_of);
 	char f[3][TEXT_FIGURE];
 
 	buf_printf(out,
-		   "PyTorch ran out of the memory of device %" PRIu32
-		   " %s: at most it had reserved %s",
+		   "PyTorch ran out of memory on device %" PRIu32 " %s: it had reserved at most "
+		   "%s",
 		   t->device, memory_text_times(f[0], t->ooms),
 		   memory_text_bytes(f[1], (double)t->reserved_peak_bytes));
 	/* Much less than there is: others have it, or there is a limit. */
 	if (a->memory.gpu_count == 1 && a->memory.gpus[0].total.known)
-		buf_printf(out, " of the %s that there are",
+		buf_printf(out, " of the available %s",
 			   memory_text_bytes(f[0], (double)a->memory.gpus[0].total.last));
 	buf_printf(out, ", %s of it for tensors",
 		   memory_text_bytes(f[2], (double)t->allocated_peak_bytes));
 }
 
-static void say_torch_retries(struct buf *out, const struct analysis *a, size_t about)
+static void write_torch_retries(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_torch *t = torch_of(a, about, retries_of);
 	char f[TEXT_FIGURE];
 
 	buf_printf(out,
-		   "the memory of device %" PRIu32
-		   " was used up: %s PyTorch waited for the device, gave its cache back and asked "
-		   "again",
+		   "the memory of device %" PRIu32 " was exhausted: %s PyTorch waited for the "
+		   "device, released its cache and retried",
 		   t->device, memory_text_times(f, t->retries));
 }
 
-static void say_torch_fragments(struct buf *out, const struct analysis *a, size_t about)
+static void write_torch_fragments(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_torch *t = torch_of(a, about, memory_torch_split_share);
 	char f[2][TEXT_FIGURE];
 
 	buf_printf(out,
-		   "of the %s that PyTorch has reserved on device %" PRIu32
-		   " %s lie in pieces between tensors: fragmentation",
+		   "of the %s that PyTorch has reserved on device %" PRIu32 ", %s are fragments "
+		   "between tensors (fragmentation)",
 		   memory_text_bytes(f[0], t->reserved.mean), t->device,
 		   memory_text_bytes(f[1], t->split.mean));
 }
 
-static void say_gpu_full(struct buf *out, const struct analysis *a, size_t about)
+static void write_gpu_full(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_gpu *g = &a->memory.gpus[about];
 	char f[2][TEXT_FIGURE];
@@ -235,7 +238,7 @@ static void say_gpu_full(struct buf *out, const struct analysis *a, size_t about
 		   memory_text_bytes(f[1], (double)g->total.last));
 }
 
-static void say_major_faults(struct buf *out, const struct analysis *a, size_t about)
+static void write_major_faults(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct analysis_step *s = &a->steps[about];
 	char f[TEXT_FIGURE];
@@ -245,7 +248,7 @@ static void say_major_faults(struct buf *out, const struct analysis *a, size_t a
 		   memory_text_count(f, s->memory.major_faults.mean));
 }
 
-static void say_minor_faults(struct buf *out, const struct analysis *a, size_t about)
+static void write_minor_faults(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct analysis_step *s = &a->steps[about];
 	double n = s->memory.minor_faults.mean;
@@ -260,7 +263,7 @@ static void say_minor_faults(struct buf *out, const struct analysis *a, size_t a
 		   text_duration(f[2], s->mean_ns));
 }
 
-static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t about)
+static void write_cuda_churn(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct analysis_step *s = &a->steps[about];
 	const struct memory_step_figures *m = &s->memory;
@@ -272,12 +275,12 @@ static void say_cuda_churn(struct buf *out, const struct analysis *a, size_t abo
 		ns += (double)m->cuda.calls[i].ns / (double)m->cuda_steps;
 	}
 	add_subject(out, s);
-	buf_printf(out, " asks CUDA for memory: %s calls that allocate or free take %s of its %s",
+	buf_printf(out, " allocates CUDA memory: %s calls that allocate or free take %s of its %s",
 		   memory_text_count(f[0], n), text_duration(f[1], ns),
 		   text_duration(f[2], s->mean_ns));
 }
 
-static void say_cpu_throttled(struct buf *out, const struct analysis *a, size_t about)
+static void write_cpu_throttled(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_machine *m = &a->memory.machine;
 	char f[TEXT_FIGURE];
@@ -286,11 +289,11 @@ static void say_cpu_throttled(struct buf *out, const struct analysis *a, size_t 
 	buf_add_str(out, "the container's limit");
 	if (m->cpu_limit.known)
 		buf_printf(out, " of %.3g CPUs", (double)m->cpu_limit.least / 1000);
-	buf_printf(out, " took its threads off the CPUs for %s in all",
+	buf_printf(out, " throttled its threads for %s in total",
 		   text_duration(f, (double)m->throttled_us.sum * 1e3));
 }
 
-static void say_gpu_throttled(struct buf *out, const struct analysis *a, size_t about)
+static void write_gpu_throttled(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_gpu *g = &a->memory.gpus[about];
 	const struct memory_throttle *most = &g->throttles[0];
@@ -299,39 +302,39 @@ static void say_gpu_throttled(struct buf *out, const struct analysis *a, size_t 
 		if (g->throttles[i].share > most->share)
 			most = &g->throttles[i];
 	}
-	buf_printf(out, "GPU %" PRIu32 " was slowed down %.0f %% of the time, most by its %s",
+	buf_printf(out, "GPU %" PRIu32 " was throttled %.0f %% of the time, mostly by its %s",
 		   g->device, 100 * g->throttled_share, most->name);
 }
 
-static void say_numa_remote(struct buf *out, const struct analysis *a, size_t about)
+static void write_numa_remote(struct buf *out, const struct analysis *a, size_t about)
 {
 	const struct memory_process *p = &a->memory.processes[about];
 
 	buf_printf(out,
-		   "%.0f %% of the memory of process %" PRIu32
-		   " lies on nodes where none of its threads ran",
+		   "%.0f %% of the memory of process %" PRIu32 " is on nodes where none of its "
+		   "threads ran",
 		   100 * p->remote_share, p->pid);
 }
 
 static void (*const says[MEMORY_CONCERNS])(struct buf *, const struct analysis *, size_t) = {
-	[MEMORY_OOM_KILLS] = say_oom_kills,
-	[MEMORY_PRESSURE] = say_pressure,
-	[MEMORY_NEAR_LIMIT] = say_near_limit,
-	[MEMORY_SWAPPED] = say_swapped,
-	[MEMORY_LEAK] = say_leak,
-	[MEMORY_TORCH_OOMS] = say_torch_ooms,
-	[MEMORY_TORCH_RETRIES] = say_torch_retries,
-	[MEMORY_GPU_FULL] = say_gpu_full,
-	[MEMORY_TORCH_FRAGMENTS] = say_torch_fragments,
-	[MEMORY_MAJOR_FAULTS] = say_major_faults,
-	[MEMORY_MINOR_FAULTS] = say_minor_faults,
-	[MEMORY_CUDA_CHURN] = say_cuda_churn,
-	[MEMORY_CPU_THROTTLED] = say_cpu_throttled,
-	[MEMORY_GPU_THROTTLED] = say_gpu_throttled,
-	[MEMORY_NUMA_REMOTE] = say_numa_remote,
+	[MEMORY_OOM_KILLS] = write_oom_kills,
+	[MEMORY_PRESSURE] = write_pressure,
+	[MEMORY_NEAR_LIMIT] = write_near_limit,
+	[MEMORY_SWAPPED] = write_swapped,
+	[MEMORY_LEAK] = write_leak,
+	[MEMORY_TORCH_OOMS] = write_torch_ooms,
+	[MEMORY_TORCH_RETRIES] = write_torch_retries,
+	[MEMORY_GPU_FULL] = write_gpu_full,
+	[MEMORY_TORCH_FRAGMENTS] = write_torch_fragments,
+	[MEMORY_MAJOR_FAULTS] = write_major_faults,
+	[MEMORY_MINOR_FAULTS] = write_minor_faults,
+	[MEMORY_CUDA_CHURN] = write_cuda_churn,
+	[MEMORY_CPU_THROTTLED] = write_cpu_throttled,
+	[MEMORY_GPU_THROTTLED] = write_gpu_throttled,
+	[MEMORY_NUMA_REMOTE] = write_numa_remote,
 };
 
-void memory_text_worry(struct buf *out, const struct analysis *a, const struct memory_worry *w)
+void memory_text_warning(struct buf *out, const struct analysis *a, const struct memory_warning *w)
 {
 	says[w->what](out, a, w->about);
 }
@@ -354,7 +357,7 @@ static const struct memory_gpu *fullest_gpu(const struct analysis_memory *m)
 }
 
 /* Of what there is: what was left at the worst, of the machine and of its GPUs. */
-static void say_left(struct buf *out, const struct analysis_memory *all)
+static void write_left(struct buf *out, const struct analysis_memory *all)
 {
 	const struct memory_machine *m = &all->machine;
 	const struct memory_gpu *g = fullest_gpu(all);
@@ -363,7 +366,7 @@ static void say_left(struct buf *out, const struct analysis_memory *all)
 
 	if (!limited && !g)
 		return;
-	buf_add_str(out, ": at the worst");
+	buf_add_str(out, ": at the lowest point,");
 	if (limited)
 		buf_printf(out, " %s of the %s of the %s were left",
 			   memory_text_bytes(f[0], (double)m->least_left_bytes),
@@ -383,12 +386,12 @@ static void say_left(struct buf *out, const struct analysis_memory *all)
 void memory_text_meaning(struct buf *out, const struct analysis *a)
 {
 
-	if (a->memory.worry_count && memory_concern_is_memory(a->memory.worries[0].what)) {
-		memory_text_worry(out, a, &a->memory.worries[0]);
+	if (a->memory.warning_count && memory_concern_is_memory(a->memory.warnings[0].what)) {
+		memory_text_warning(out, a, &a->memory.warnings[0]);
 	} else if (!a->memory.recorded) {
 		buf_add_str(out, "memory was not recorded");
 	} else {
-		buf_add_str(out, "nothing points to memory as a limit");
-		say_left(out, &a->memory);
+		buf_add_str(out, "no sign of a memory limit");
+		write_left(out, &a->memory);
 	}
 }

@@ -7,7 +7,7 @@
 #include "report/plain_text.h"
 
 /* A sentence without its full stop; it may quote the user's names. */
-void memory_text_worry(struct buf *out, const struct analysis *a, const struct memory_worry *w);
+void memory_text_warning(struct buf *out, const struct analysis *a, const struct memory_warning *w);
 
 /* The same for what matters most; where nothing does, that. */
 void memory_text_meaning(struct buf *out, const struct analysis *a);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/plain_path.h"
+#include "base/figure_text.h"
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"

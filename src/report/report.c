@@ -1,9 +1,7 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
@@ -14,20 +12,6 @@ static const struct report_backend *const backends[] = {
 	&report_html,
 	NULL,
 };
-
-static bool is_stdout(const char *path)
-{
-	return !strcmp(path, "-");
-}
-
-/* A device or a pipe: something that must be written in place. */
-static bool is_special(const char *path)
-{
-	struct stat st;
-
-	return is_stdout(path) ||
-	       (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
-}
 
 static bool ends_in(const char *path, const char *extension)
 {
@@ -42,7 +26,7 @@ const struct report_backend *report_backend_for(const char *path, struct err *er
 		if (ends_in(path, (*b)->extension))
 			return *b;
 	}
-	if (is_special(path))
+	if (outfile_is_stream(path))
 		return &report_markdown;
 	err_set(err, "cannot write '%s': the name of a report must end in .md, .html or .json",
 		path);
@@ -85,18 +69,14 @@ static int write_all(int fd, const char *data, size_t n)
 	return 0;
 }
 
-static int write_special(const char *path, const struct buf *text, struct err *err)
+int report_check_writable(const char *path, struct err *err)
 {
-	int fd, rc;
+	struct outfile o;
 
-	if (!is_stdout(path) && outfile_check(path, err))
+	if (outfile_open(&o, path, err))
 		return -1;
-	fd = is_stdout(path) ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	rc = fd < 0 ? -1 : write_all(fd, text->data, text->len);
-
-	if (fd >= 0 && fd != STDOUT_FILENO && close(fd) && !rc)
-		rc = -1;
-	return rc ? err_errno(err, "cannot write '%s'", path) : 0;
+	outfile_discard(&o);
+	return 0;
 }
 
 static int write_file(const char *path, const struct buf *text, struct err *err)
@@ -113,25 +93,6 @@ static int write_file(const char *path, const struct buf *text, struct err *err)
 	return outfile_commit(&o, err);
 }
 
-int report_check_writable(const char *path, struct err *err)
-{
-	struct outfile o;
-
-	if (is_stdout(path))
-		return write(STDOUT_FILENO, "", 0) < 0
-			       ? err_set(err, "cannot write '-': standard output is closed")
-			       : 0;
-	if (is_special(path)) {
-		if (outfile_check(path, err))
-			return -1;
-		return access(path, W_OK) ? err_errno(err, "cannot write '%s'", path) : 0;
-	}
-	if (outfile_open(&o, path, err))
-		return -1;
-	outfile_discard(&o);
-	return 0;
-}
-
 int report_write(const struct analysis *a, const char *path, enum report_detail detail,
 		 struct err *err)
 {
@@ -145,8 +106,6 @@ int report_write(const struct analysis *a, const char *path, enum report_detail 
 	backend->render(&text, a, detail);
 	if (text.failed)
 		rc = err_set(err, "cannot write '%s': out of memory", path);
-	else if (is_special(path))
-		rc = write_special(path, &text, err);
 	else
 		rc = write_file(path, &text, err);
 	buf_release(&text);

@@ -27,8 +27,8 @@ struct report_backend {
 extern const struct report_backend report_markdown, report_json, report_html;
 
 /*
- * The back end for a path: by its ending; Markdown for "-" (standard output) and
- * for devices and pipes.  NULL with a text that names the path: a usage error.
+ * The back end for a path: by its ending; Markdown for standard output and
+ * character devices.  NULL with a text that names the path: a usage error.
  */
 const struct report_backend *report_backend_for(const char *path, struct err *err);
 
@@ -42,15 +42,14 @@ size_t report_rows(enum report_detail detail, size_t n, size_t short_rows, size_
 bool report_leaves_out(enum report_detail detail, double part, double whole, double least_share);
 
 /*
- * Finds out before a workload runs whether report_write() could put a file here.
+ * Checks before a workload runs whether report_write() could put a file here.
  * Leaves an existing file as it is.
  */
 int report_check_writable(const char *path, struct err *err);
 
 /*
- * Writes beside the target and renames, so that a reader never sees half a
- * report and a full disk does not destroy an old one.  "-", devices and pipes
- * are written directly.
+ * Replaces the file as a whole (base/outfile.h): a reader never sees half a report, and a full
+ * disk does not destroy an old one.
  */
 int report_write(const struct analysis *a, const char *path, enum report_detail detail,
 		 struct err *err);

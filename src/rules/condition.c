@@ -13,14 +13,14 @@
 #define SUFFIX "\nFROM metrics" /* on a line of its own: the expression may end in a comment */
 
 /* One row and no loops: an expression of the permitted length is done long before. */
-#define OPS_PER_LOOK 1000
-#define LOOKS_MAX 100
+#define OPS_PER_CHECK 1000
+#define CHECKS_MAX 100
 
 struct conditions {
 	sqlite3 *db;
 	bool sealed;      /* from here on only conditions are read */
 	unsigned selects; /* of the expression that is being read: 1 is ours */
-	unsigned looks;   /* at the expression that runs */
+	unsigned checks;  /* at the expression that runs */
 };
 
 /* All of them without side effects, and none makes long texts. */
@@ -60,11 +60,11 @@ static int authorize(void *ctx, int action, const char *first, const char *secon
 	}
 }
 
-static int look(void *ctx)
+static int check_progress(void *ctx)
 {
 	struct conditions *c = ctx;
 
-	return c->sealed && ++c->looks > LOOKS_MAX;
+	return c->sealed && ++c->checks > CHECKS_MAX;
 }
 
 static void harden(struct conditions *c)
@@ -99,7 +99,7 @@ static void harden(struct conditions *c)
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
 		sqlite3_limit(c->db, limits[i].what, limits[i].most);
 	sqlite3_set_authorizer(c->db, authorize, c);
-	sqlite3_progress_handler(c->db, OPS_PER_LOOK, look, c);
+	sqlite3_progress_handler(c->db, OPS_PER_CHECK, check_progress, c);
 }
 
 static int write_row(struct conditions *c, const struct metrics *m)
@@ -191,9 +191,9 @@ static int refuse(struct conditions *c, const char *expression, struct err *err)
 	size_t at = position(c->db, expression);
 
 	if (c->selects > 1)
-		why = "it cannot have a SELECT of its own";
+		why = "it must not contain a SELECT";
 	else if (!at && strstr(why, "near \"FROM\""))
-		why = "it is not complete";
+		why = "it is incomplete";
 	if (at)
 		return err_set(err, "at character %zu: %s", at, why);
 	return err_set(err, "%s", why);
@@ -217,7 +217,7 @@ static int prepare(struct conditions *c, const char *expression, sqlite3_stmt **
 	else if (!*out || *rest || sqlite3_column_count(*out) != 1)
 		err_set(err, "it is more than one expression");
 	else if (sqlite3_bind_parameter_count(*out))
-		err_set(err, "it has a parameter, which nobody gives a value");
+		err_set(err, "it has a parameter, which has no value");
 	else
 		rc = 0;
 	buf_release(&sql);
@@ -245,7 +245,7 @@ static int read_value(struct conditions *c, sqlite3_stmt *s, double *value, stru
 		*value = sqlite3_column_double(s, 0);
 		return 0;
 	default:
-		return err_set(err, "its value is a text, not a number");
+		return err_set(err, "its value is text, not a number");
 	}
 }
 
@@ -255,7 +255,7 @@ int condition_value(struct conditions *c, const char *expression, double *value,
 	int rc;
 
 	*value = NAN;
-	c->looks = 0;
+	c->checks = 0;
 	if (strlen(expression) > CONDITION_MAX)
 		return err_set(err, "it is longer than %u bytes", CONDITION_MAX);
 	if (!expression[strspn(expression, " \t\r\n")])

@@ -4,17 +4,142 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/notes.h"
+#include "analyze/figures/finding_figures.h"
 #include "base/array.h"
-#include "rules/claims.h"
 #include "rules/condition.h"
-#include "rules/draft.h"
+#include "rules/finding_builder.h"
 #include "rules/metrics.h"
 #include "rules/rule.h"
-#include "rules/verdict.h"
+
+/*
+ * Which finding has which time.
+ *
+ * Each rule claims the parts of a step that its cause takes, class by class (finding_claim()).
+ * Two rules may see the same time from two sides: the host that waits for the GPU and the
+ * framework's code that nothing hides because of it.  A fix brings that time once.  So the
+ * finding that is best supported has all that it claims, and what others claim of it lowers
+ * their saving, and their evidence with it, as far as nothing else is left to them.
+ *
+ * What a cause takes is not all that goes with it: caches are cold after it, threads have gone
+ * to sleep, clocks have fallen.  A cause that has nearly all of the time that is not the GPU's
+ * own work is behind the rest of it as well; one that has little of it leaves the rest as it
+ * is.  So the most that a finding may save is what it claims, and of the rest the share that it
+ * has of the whole.
+ */
+
+/* As in rule.h: less of a step is not worth a person's time. */
+#define WORTH_SHARE 0.05
+/* Said of a finding that others have more of than that. */
+#define NOTICED 0.05
+
+struct pool {
+	double left_ms[TIME_CLASSES];
+	double whole_ms; /* all but the GPU's own work and what nobody asked for */
+};
+
+static bool is_hosts(enum time_class what)
+{
+	return what != TIME_GPU_COMPUTE && what != TIME_IDLE;
+}
+
+static double pool_ms(const struct pool *p)
+{
+	double ms = 0;
+
+	for (enum time_class i = 0; i < TIME_CLASSES; i++)
+		if (is_hosts(i))
+			ms += p->left_ms[i];
+	return ms;
+}
+
+static void pool_init(struct pool *p, const struct finding_builder *d)
+{
+	for (enum time_class i = 0; i < TIME_CLASSES; i++)
+		p->left_ms[i] = finding_part(d, i);
+	p->whole_ms = pool_ms(p);
+}
+
+static double claimed_ms(const struct finding_builder *d)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < TIME_CLASSES; i++)
+		ms += d->claims[i];
+	return ms;
+}
+
+/* What of its claims is still there. */
+static double free_share(const struct pool *p, const struct finding_builder *d)
+{
+	double all_ms = claimed_ms(d), free_ms = 0;
+
+	for (size_t i = 0; i < TIME_CLASSES; i++)
+		free_ms += fmin(d->claims[i], p->left_ms[i]);
+	return all_ms > 0 ? free_ms / all_ms : 1;
+}
+
+/* Sure ones first, as in the report; what each would save of what is left. */
+static bool is_better(const struct pool *p, const struct finding_builder *a,
+		      const struct finding_builder *b)
+{
+	double a_free = free_share(p, a), b_free = free_share(p, b);
+	bool a_sure = finding_confidence(a, a_free) >= FINDING_SURE;
+	bool b_sure = finding_confidence(b, b_free) >= FINDING_SURE;
+
+	if (a_sure != b_sure)
+		return a_sure;
+	return a->finding.saving_ns * a_free > b->finding.saving_ns * b_free;
+}
+
+static void grant(struct pool *p, struct finding_builder *d)
+{
+	double share = free_share(p, d), rest_ms = pool_ms(p), taken_ms = 0;
+
+	d->settled = true;
+	d->dropped = share < 1 && finding_share(d, share * claimed_ms(d)) <= WORTH_SHARE;
+	if (d->dropped)
+		return;
+	if (share < 1 - NOTICED)
+		finding_evidence(d, FROM_TIMES, 0,
+				 "other findings already account for %s of this time per step; it "
+				 "is not counted here",
+				 finding_ms(d, (1 - share) * claimed_ms(d)));
+	finding_shrink(d, share);
+	for (enum time_class i = 0; i < TIME_CLASSES; i++) {
+		double ms = fmin(d->claims[i], p->left_ms[i]);
+
+		p->left_ms[i] -= ms;
+		taken_ms += is_hosts(i) ? ms : 0;
+	}
+	d->hosts_ms = taken_ms;
+	if (!d->rule->of_device && p->whole_ms > 0)
+		finding_widen(d, taken_ms + (rest_ms - taken_ms) * taken_ms / p->whole_ms, rest_ms);
+}
+
+/*
+ * Settles what each of the drafts has, the best supported first, and leaves the others with
+ * what remains.  Those with nothing that is worth a person's time are marked as `dropped`.
+ */
+static void claims_settle(struct finding_builder *builders, size_t count)
+{
+	struct pool p;
+
+	if (!count)
+		return;
+	pool_init(&p, &builders[0]);
+	for (size_t n = 0; n < count; n++) {
+		struct finding_builder *best = NULL;
+
+		for (size_t i = 0; i < count; i++)
+			if (!builders[i].settled && (!best || is_better(&p, &builders[i], best)))
+				best = &builders[i];
+		if (best)
+			grant(&p, best);
+	}
+}
 
 /* What is less likely than that is not worth a reader's time. */
-#define WORTH_SAYING 0.3
+#define WORTH_REPORTING 0.3
 
 /*
  * A user's rule is one piece of evidence, whatever it compares: likely, not sure.  Its
@@ -44,8 +169,8 @@ static int add_finding(struct judged *j, const struct analysis_finding *f)
 }
 
 /* What a rule sees, if it sees anything: *seen. */
-static int look(struct judged *j, const struct rule *rule, struct draft *d, bool *seen,
-		struct err *err)
+static int evaluate_rule(struct judged *j, const struct rule *rule, struct finding_builder *d,
+			 bool *seen, struct err *err)
 {
 	double value;
 
@@ -54,18 +179,18 @@ static int look(struct judged *j, const struct rule *rule, struct draft *d, bool
 		return -1;
 	if (isnan(value) || value == 0)
 		return 0;
-	draft_init(d, j->a, &j->metrics, rule, &j->a->findings.texts);
+	finding_init(d, j->a, &j->metrics, rule, &j->a->findings.texts);
 	d->explained_ms = j->explained_ms;
 	/* Of a program that neither marks steps nor calls a model there is no step to speak of. */
-	*seen = draft_is_inference(d) && rule->look(d);
+	*seen = finding_is_inference(d) && rule->evaluate(d);
 	return d->failed ? err_set(err, "out of memory") : 0;
 }
 
-static int keep(struct judged *j, struct draft *d, struct err *err)
+static int keep(struct judged *j, struct finding_builder *d, struct err *err)
 {
-	if (draft_finish(d))
+	if (finding_finish(d))
 		return err_set(err, "out of memory");
-	if (d->finding.confidence < WORTH_SAYING)
+	if (d->finding.confidence < WORTH_REPORTING)
 		return 0;
 	if (add_finding(j, &d->finding))
 		return err_set(err, "out of memory");
@@ -82,35 +207,36 @@ static size_t rule_count(void)
 	return n;
 }
 
-static int look_at_all(struct judged *j, struct err *err)
+static int evaluate_all(struct judged *j, struct err *err)
 {
-	struct draft *drafts = calloc(rule_count() + 1, sizeof(*drafts));
+	struct finding_builder *builders = calloc(rule_count() + 1, sizeof(*builders));
 	size_t count = 0;
 	bool seen;
 	int rc = -1;
 
-	if (!drafts)
+	if (!builders)
 		return err_set(err, "out of memory");
 	for (const struct rule *const *r = builtin_rules; *r; r++) {
 		if ((*r)->last)
 			continue;
-		if (look(j, *r, &drafts[count], &seen, err))
+		if (evaluate_rule(j, *r, &builders[count], &seen, err))
 			goto out;
 		count += seen;
 	}
-	claims_settle(drafts, count);
+	claims_settle(builders, count);
 	for (size_t i = 0; i < count; i++)
-		if (!drafts[i].dropped && keep(j, &drafts[i], err))
+		if (!builders[i].dropped && keep(j, &builders[i], err))
 			goto out;
 	for (const struct rule *const *r = builtin_rules; *r; r++) {
 		if (!(*r)->last)
 			continue;
-		if (look(j, *r, &drafts[0], &seen, err) || (seen && keep(j, &drafts[0], err)))
+		if (evaluate_rule(j, *r, &builders[0], &seen, err) ||
+		    (seen && keep(j, &builders[0], err)))
 			goto out;
 	}
 	rc = 0;
 out:
-	free(drafts);
+	free(builders);
 	return rc;
 }
 
@@ -126,7 +252,7 @@ static const char **copy_texts(struct arena *to, const char *const *texts, size_
 	const char **copies = arena_alloc(to, (count + 1) * sizeof(*copies));
 
 	for (size_t i = 0; copies && i < count; i++) {
-		copies[i] = draft_text(to, "%s", texts[i]);
+		copies[i] = finding_text(to, "%s", texts[i]);
 		if (!copies[i])
 			return NULL;
 	}
@@ -153,15 +279,15 @@ static const char *custom_evidence(struct judged *j, const struct custom_rule *r
 				   const char *path)
 {
 	struct arena *texts = &j->a->findings.texts;
-	const char *text = draft_text(texts, "%s (%s:%zu)", rule->condition, path, rule->line);
+	const char *text = finding_text(texts, "%s (%s:%zu)", rule->condition, path, rule->line);
 
 	for (size_t i = 0; text && i < METRIC_COUNT; i++) {
 		const struct metric *m = &metrics_table[i];
 
 		if (has_name(rule->condition, m->name))
-			text = draft_text(texts, "%s; %s = %.4g%s%s", text, m->name,
-					  metric_value(&j->metrics, i), *m->unit ? " " : "",
-					  m->unit);
+			text = finding_text(texts, "%s; %s = %.4g%s%s", text, m->name,
+					    metric_value(&j->metrics, i), *m->unit ? " " : "",
+					    m->unit);
 	}
 	return text;
 }
@@ -174,8 +300,8 @@ static int add_custom(struct judged *j, const struct rule_set *set, const struct
 	const char *evidence = custom_evidence(j, rule, set->path);
 	struct analysis_finding f = {
 		.custom = true,
-		.id = draft_text(texts, "%s", rule->name),
-		.title = draft_text(texts, "%s", rule->title),
+		.id = finding_text(texts, "%s", rule->name),
+		.title = finding_text(texts, "%s", rule->title),
 		.step = j->a->steps[0].name,
 		.evidence_count = 1,
 		.evidence = copy_texts(texts, &evidence, evidence ? 1 : 0),
@@ -185,7 +311,8 @@ static int add_custom(struct judged *j, const struct rule_set *set, const struct
 
 	if (!evidence || !f.id || !f.title || !f.evidence || !f.suggestions)
 		return -1;
-	confidence = CUSTOM_CONFIDENCE * draft_quality(j->a, &j->metrics) * rule->confidence_weight;
+	confidence =
+		CUSTOM_CONFIDENCE * finding_quality(j->a, &j->metrics) * rule->confidence_weight;
 	f.confidence = confidence < 1 ? confidence : 1;
 	f.severity = custom_severity(f.confidence);
 	if (saving_ms > 0 && total_ms > 0) {
@@ -203,8 +330,8 @@ static int note_silence(struct judged *j, const struct rule_set *set,
 	struct notes notes = { t->notes, t->note_count, t->note_count, false };
 
 	notes_add(&notes,
-		  "the rule '%s' (%s:%zu) says nothing: a metric that it uses is not known "
-		  "here, or it divides by zero",
+		  "the rule '%s' (%s:%zu) was not evaluated: a metric that it uses is unknown in "
+		  "this run, or it divides by zero",
 		  rule->name, set->path, rule->line);
 	t->notes = notes.items;
 	t->note_count = notes.count;
@@ -260,7 +387,7 @@ int judge(struct analysis *a, const struct rule_set *custom, struct err *err)
 	metrics_measure(&j.metrics, a);
 	if (conditions_new(&j.conditions, &j.metrics, err))
 		return -1;
-	if (look_at_all(&j, err))
+	if (evaluate_all(&j, err))
 		goto out;
 	for (size_t i = 0; custom && i < custom->count; i++)
 		if (apply_custom(&j, custom, &custom->items[i], err))

@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "base/err.h"
+#include "rules/metrics.h"
 #include "rules/rules_file.h"
 
 /*
@@ -15,5 +16,10 @@
  * note.  -1: out of memory, or an expression that fails when it is computed.
  */
 int judge(struct analysis *a, const struct rule_set *custom, struct err *err);
+
+/* What a run is bound by: the class of time that leads in the most important step. */
+
+/* Texts go to a->findings.texts.  -1: out of memory. */
+int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct metrics *m);
 
 #endif

@@ -99,7 +99,7 @@ static void measure_steps(struct metrics *m, const struct analysis *a)
 	measure_parts(m, &s->breakdown);
 }
 
-static double sum_count(const struct step_use *u, enum cuda_call first, enum cuda_call last)
+static double sum_count(const struct step_gpu_usage *u, enum cuda_call first, enum cuda_call last)
 {
 	double count = 0;
 
@@ -108,7 +108,7 @@ static double sum_count(const struct step_use *u, enum cuda_call first, enum cud
 	return count;
 }
 
-static double sum_ns(const struct step_use *u, enum cuda_call first, enum cuda_call last)
+static double sum_ns(const struct step_gpu_usage *u, enum cuda_call first, enum cuda_call last)
 {
 	double ns = 0;
 
@@ -118,12 +118,12 @@ static double sum_ns(const struct step_use *u, enum cuda_call first, enum cuda_c
 }
 
 /* Bytes in a nanosecond are GB in a second. */
-static double gb_per_s(const struct use_sum *s)
+static double gb_per_s(const struct gpu_usage_sum *s)
 {
 	return share((double)s->bytes, (double)s->ns);
 }
 
-static void measure_copies(struct metrics *m, const struct step_use *u)
+static void measure_copies(struct metrics *m, const struct step_gpu_usage *u)
 {
 	double n = (double)u->steps;
 
@@ -145,7 +145,7 @@ static void measure_copies(struct metrics *m, const struct step_use *u)
  * inside a step, for that of the whole loop.  It is the longest: what waits for little, as a copy
  * from pageable memory at the beginning does, holds up nobody.
  */
-static double avoidable_ms(const struct metrics *m, const struct step_use *u)
+static double avoidable_ms(const struct metrics *m, const struct step_gpu_usage *u)
 {
 	/* A copying call waits for what was before it; the copy itself is no wait. */
 	double copy_waits_ns = fmax(0, (double)u->d2h.call_ns - (double)u->d2h.all.ns);
@@ -159,7 +159,7 @@ static double avoidable_ms(const struct metrics *m, const struct step_use *u)
 	       (1 - wait_lengths_longest(&u->wait_lengths, needed * (double)u->steps));
 }
 
-static void measure_gpu(struct metrics *m, const struct step_use *u)
+static void measure_gpu(struct metrics *m, const struct step_gpu_usage *u)
 {
 	double n = (double)u->steps, covered_ns = (double)u->covered_ns;
 	double kernels_ns = (double)u->kernels.ns;
@@ -211,7 +211,7 @@ static void measure_models(struct metrics *m, const struct analysis *a)
 
 static void measure_threads(struct metrics *m, const struct analysis *a)
 {
-	double looked_ns = 0, gil_ns = 0, lock_ns = 0, on_cpu_ns = 0, queued_ns = 0;
+	double sampled_ns_before = 0, gil_ns = 0, lock_ns = 0, on_cpu_ns = 0, queued_ns = 0;
 	bool timed = false;
 
 	for (size_t i = 0; i < a->thread_count; i++) {
@@ -219,7 +219,7 @@ static void measure_threads(struct metrics *m, const struct analysis *a)
 
 		if (t->states.known) {
 			for (size_t k = 0; k < SAMPLE_STATES; k++)
-				looked_ns += (double)t->states.ns[k];
+				sampled_ns_before += (double)t->states.ns[k];
 			gil_ns += (double)t->states.ns[SAMPLE_GIL_WAIT];
 			lock_ns += (double)t->states.ns[SAMPLE_LOCK_WAIT];
 		}
@@ -229,8 +229,8 @@ static void measure_threads(struct metrics *m, const struct analysis *a)
 			queued_ns += (double)t->queued_ns;
 		}
 	}
-	m->gil_wait_share = share(gil_ns, looked_ns);
-	m->lock_wait_share = share(lock_ns, looked_ns);
+	m->gil_wait_share = share(gil_ns, sampled_ns_before);
+	m->lock_wait_share = share(lock_ns, sampled_ns_before);
 	if (timed) {
 		m->cpu_cores_used = share(on_cpu_ns, (double)a->run.wall_ns);
 		m->queued_share = share(queued_ns, on_cpu_ns + queued_ns);

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-struct draft;
+struct finding_builder;
 
 struct rule {
 	const char *id;                /* stable: docs/findings/ID.md */
@@ -20,10 +20,10 @@ struct rule {
 	const char *title_without_gpu; /* of a program that uses none; NULL: the same */
 	const char *condition;
 	/*
-	 * Puts place, evidence, saving and suggestions down (draft.h).  False: on a
+	 * Puts place, evidence, saving and suggestions down (finding_builder.h).  False: on a
 	 * closer look there is nothing.
 	 */
-	bool (*look)(struct draft *d);
+	bool (*evaluate)(struct finding_builder *d);
 	bool of_device; /* about the GPU's own work: it explains no idle time */
 	/* Looked at when all others have been: what none of them explains. */
 	bool last;

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/yaml_events.h"
 #include "rules/condition.h"
-#include "rules/draft.h"
+#include "rules/finding_builder.h"
 #include "rules/rule.h"
 
 #define ROOT_KEY "bottleneck_rules"
@@ -81,7 +81,7 @@ static const char *text_of(struct reader *r, const char *key, const yaml_event_t
 		mistake_in(r, yaml_line(e), key, what);
 		return NULL;
 	}
-	copy = draft_text(&r->set->texts, "%s", value);
+	copy = finding_text(&r->set->texts, "%s", value);
 	if (!copy)
 		err_set(r->yaml.err, "out of memory");
 	return copy;
@@ -94,15 +94,13 @@ static int read_name(struct reader *r, const char *key, const yaml_event_t *e)
 	if (!name)
 		return -1;
 	if (strpbrk(name, "\r\n\t,"))
-		return mistake_in(r, yaml_line(e), key, "a comma or the end of a line in it");
+		return mistake_in(r, yaml_line(e), key, "it contains a comma or a line break");
 	for (const struct rule *const *b = builtin_rules; *b; b++)
 		if (!strcmp((*b)->id, name))
-			return mistake_in(r, yaml_line(e), key,
-					  "there is a built-in rule of this name");
+			return mistake_in(r, yaml_line(e), key, "a built-in rule has this name");
 	for (size_t i = 0; i + 1 < r->set->count; i++)
 		if (!strcmp(r->set->items[i].name, name))
-			return mistake_in(r, yaml_line(e), key,
-					  "there is another rule of this name");
+			return mistake_in(r, yaml_line(e), key, "another rule has this name");
 	r->rule->name = name;
 	snprintf(r->label, sizeof(r->label), "rule '%s'", name);
 	return 0;
@@ -228,8 +226,8 @@ static int find_key(struct reader *r, const yaml_event_t *e, size_t *found)
 		return 0;
 	}
 	snprintf(what, sizeof(what),
-		 "unknown key '%.40s'; there are name, condition, suggestion, "
-		 "confidence_weight, title and saving",
+		 "unknown key '%.40s'; use name, condition, suggestion, confidence_weight, title "
+		 "or saving",
 		 key);
 	return mistake(r, yaml_line(e), what);
 }
@@ -246,7 +244,7 @@ static int check_rule(struct reader *r)
 		rule->title = rule->name;
 	if (!rule->suggestion_count)
 		rule->suggestions[rule->suggestion_count++] =
-			"The rule has no suggestion: see what its condition compares";
+			"The rule has no suggestion: check what its condition compares";
 	return 0;
 }
 
@@ -364,7 +362,7 @@ int rule_set_parse(struct rule_set *s, const char *path, const void *text, size_
 	int rc = -1;
 
 	metrics_unknown(&unknown);
-	s->path = draft_text(&s->texts, "%s", path);
+	s->path = finding_text(&s->texts, "%s", path);
 	if (!s->path)
 		return err_set(err, "out of memory");
 	if (conditions_new(&r.conditions, &unknown, err))

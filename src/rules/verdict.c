@@ -1,8 +1,8 @@
-#include "rules/verdict.h"
+#include "rules/judge.h"
 
 #include <math.h>
 
-#include "rules/draft.h"
+#include "rules/finding_builder.h"
 
 /*
  * Two sides of which the smaller has three quarters of the larger one's time keep each
@@ -11,7 +11,7 @@
 #define BALANCE 0.75
 
 /* What is less likely than that is not said. */
-#define WORTH_SAYING 0.3
+#define WORTH_REPORTING 0.3
 
 /* What another side has of a step beside the one that leads: people notice a tenth. */
 #define WORTH_A_WORD 0.10
@@ -29,7 +29,7 @@ static const struct {
 } sides[SIDES] = {
 	[SIDE_GPU] = { "gpu", "the GPU", "the GPU computes" },
 	[SIDE_CPU] = { "cpu", "the host",
-		       "the host works or waits while the GPU does nothing for the step" },
+		       "the host works or waits while the GPU runs nothing for the step" },
 	[SIDE_MEMORY] = { "memory", "copies", "data is copied between host and GPU" },
 };
 
@@ -74,30 +74,30 @@ static enum time_class largest(const struct step_breakdown *b, enum side side)
 	return best;
 }
 
-static int say_unknown(struct analysis_verdict *v, const char *why)
+static int set_unknown(struct analysis_verdict *v, const char *why)
 {
 	*v = (struct analysis_verdict){ .bound = "unknown", .because = why };
 	return 0;
 }
 
-static int say_balanced(struct analysis_verdict *v, struct analysis *a, const double *shares,
+static int set_balanced(struct analysis_verdict *v, struct analysis *a, const double *shares,
 			double evenness, double quality)
 {
 	v->bound = "balanced";
 	v->confidence = quality * (0.6 + 0.3 * (evenness - BALANCE) / (1 - BALANCE));
-	v->because = draft_text(&a->findings.texts,
-				"GPU compute takes %.0f %% of a step, the host %.0f %%, copies "
-				"%.0f %%: none of them leads",
-				100 * shares[SIDE_GPU], 100 * shares[SIDE_CPU],
-				100 * shares[SIDE_MEMORY]);
+	v->because = finding_text(&a->findings.texts,
+				  "GPU compute takes %.0f %% of a step, the host %.0f %%, copies "
+				  "%.0f %%: none of them dominates",
+				  100 * shares[SIDE_GPU], 100 * shares[SIDE_CPU],
+				  100 * shares[SIDE_MEMORY]);
 	return v->because ? 0 : -1;
 }
 
 /* ", most of it Allocation"; NULL: no memory. */
 static const char *most_text(struct analysis *a, enum side side)
 {
-	return draft_text(&a->findings.texts, ", most of it %s",
-			  time_class_title(largest(&a->steps[0].breakdown, side)));
+	return finding_text(&a->findings.texts, ", mostly %s",
+			    time_class_title(largest(&a->steps[0].breakdown, side)));
 }
 
 /* "a step", or what stands for it. */
@@ -124,7 +124,7 @@ static enum time_class largest_wait(const struct step_breakdown *b)
 
 /*
  * Without a GPU all of a step is the host's.  One that waits for most of it, for nobody's work that
- * samples see, while by the kernel's account its processes hardly use a CPU is bound by what it
+ * samples see, while by the kernel's account its processes barely use a CPU is bound by what it
  * waits for, which is none of the sides.
  */
 static bool mostly_waits(const struct analysis *a, const struct metrics *m, double host)
@@ -133,7 +133,7 @@ static bool mostly_waits(const struct analysis *a, const struct metrics *m, doub
 	       waits_share(&a->steps[0].breakdown) > host / 2;
 }
 
-static int say_waits(struct analysis_verdict *v, struct analysis *a, const struct metrics *m,
+static int set_waits(struct analysis_verdict *v, struct analysis *a, const struct metrics *m,
 		     double quality)
 {
 	const struct step_breakdown *b = &a->steps[0].breakdown;
@@ -141,15 +141,15 @@ static int say_waits(struct analysis_verdict *v, struct analysis *a, const struc
 
 	v->bound = "unknown";
 	v->confidence = quality * share;
-	v->because = draft_text(&a->findings.texts,
-				"no GPU was used, and the CPUs hardly (%.2f of one): %.0f %% of %s "
-				"is waiting, most of it %s",
-				m->step_cores_used, 100 * share, judged(a),
-				time_class_title(largest_wait(b)));
+	v->because = finding_text(
+		&a->findings.texts,
+		"no GPU used, CPU mostly idle (%.2f cores busy): %.0f %% of %s is waiting, mostly "
+		"%s",
+		m->step_cores_used, 100 * share, judged(a), time_class_title(largest_wait(b)));
 	return v->because ? 0 : -1;
 }
 
-static int say_bound(struct analysis_verdict *v, struct analysis *a, const double *shares,
+static int set_bound(struct analysis_verdict *v, struct analysis *a, const double *shares,
 		     enum side side, enum side second, double quality)
 {
 	struct arena *texts = &a->findings.texts;
@@ -163,30 +163,30 @@ static int say_bound(struct analysis_verdict *v, struct analysis *a, const doubl
 	if (!most)
 		return -1;
 	if (!a->use.gpu)
-		v->because = draft_text(texts, "no GPU was used: the host takes %.0f %% of %s%s",
-					100 * shares[side], judged(a), most);
+		v->because = finding_text(texts, "no GPU used: the host takes %.0f %% of %s%s",
+					  100 * shares[side], judged(a), most);
 	else if (shares[second] > WORTH_A_WORD)
-		v->because =
-			draft_text(texts, "in %.0f %% of %s %s%s; %s %.0f %%%s", 100 * shares[side],
-				   judged(a), sides[side].says, gpu ? "" : most, sides[second].name,
-				   100 * shares[second], gpu ? most : "");
+		v->because = finding_text(texts, "in %.0f %% of %s %s%s; %s %.0f %%%s",
+					  100 * shares[side], judged(a), sides[side].says,
+					  gpu ? "" : most, sides[second].name, 100 * shares[second],
+					  gpu ? most : "");
 	else
-		v->because = draft_text(texts, "in %.0f %% of %s %s%s", 100 * shares[side],
-					judged(a), sides[side].says, gpu ? "" : most);
+		v->because = finding_text(texts, "in %.0f %% of %s %s%s", 100 * shares[side],
+					  judged(a), sides[side].says, gpu ? "" : most);
 	return v->because ? 0 : -1;
 }
 
 int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct metrics *m)
 {
 	const struct step_breakdown *b = &a->steps[0].breakdown;
-	double shares[SIDES + 1], quality = draft_quality(a, m);
+	double shares[SIDES + 1], quality = finding_quality(a, m);
 	enum side top = SIDE_GPU, second;
 
 	if (!a->use.gpu && (!a->run.gpu_recorded || a->gpu.change_count))
-		return say_unknown(v, "the GPU was not recorded, so nothing can be said about "
-				      "what limits the run");
+		return set_unknown(v, "the GPU was not recorded, so the limiting resource is "
+				      "unknown");
 	if (!b->steps || b->total_ns <= 0)
-		return say_unknown(v, "no step was recorded from its begin to its end");
+		return set_unknown(v, "no complete step was recorded");
 	shares_of(shares, b);
 	for (enum side s = SIDE_GPU; s < SIDES; s++)
 		if (shares[s] > shares[top])
@@ -196,13 +196,13 @@ int verdict_find(struct analysis_verdict *v, struct analysis *a, const struct me
 		if (s != top && shares[s] > shares[second])
 			second = s;
 	if (shares[top] < LEADS_FROM && shares[SIDES] > shares[top])
-		return say_unknown(v, "most of a step is waiting for work, or is not explained");
-	if (quality < WORTH_SAYING)
-		return say_unknown(v, "the steps are too few or too unlike each other, or too much "
-				      "of them is not known");
+		return set_unknown(v, "most of a step is waiting for work, or unexplained");
+	if (quality < WORTH_REPORTING)
+		return set_unknown(v, "the steps are too few or too different from each other, or "
+				      "too much of their time is unknown");
 	if (mostly_waits(a, m, shares[SIDE_CPU]))
-		return say_waits(v, a, m, quality);
+		return set_waits(v, a, m, quality);
 	if (shares[second] > BALANCE * shares[top])
-		return say_balanced(v, a, shares, shares[second] / shares[top], quality);
-	return say_bound(v, a, shares, top, second, quality);
+		return set_balanced(v, a, shares, shares[second] / shares[top], quality);
+	return set_bound(v, a, shares, top, second, quality);
 }

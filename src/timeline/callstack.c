@@ -15,9 +15,15 @@
 
 #include "base/array.h"
 
-/* How far down an exit looks for its frame: crafted stacks must not make each exit slow. */
+/*
+ * How far down an exit looks for its frame, and a function that is left out for its frames. Crafted
+ * stacks must not make each of them slow, so looking is paid for: every entry allows some more
+ * steps.  A real stack of N frames had N entries, and can always be searched as a whole.
+ */
 #define SEARCH_MAX 4096
-#define FOLD_MAX 16384 /* ... and a function that is left out for its frames */
+#define DROPPED_MAX 16384
+#define STEPS_FIRST SEARCH_MAX
+#define STEPS_PER_ENTRY 64
 
 void callstack_init(struct callstack *s, struct functions *f, const struct timeline_visitor *v)
 {
@@ -33,13 +39,14 @@ void callstack_release(struct callstack *s)
 	memset(s, 0, sizeof(*s));
 }
 
-void callstack_start(struct callstack *s, size_t thread, struct thread_tally *tally,
+void callstack_start(struct callstack *s, size_t thread, struct thread_counts *totals,
 		     int64_t start_ns)
 {
 	s->thread = thread;
-	s->tally = tally;
+	s->totals = totals;
 	s->depth = s->uncertain = 0;
 	s->beyond = 0;
+	s->steps = STEPS_FIRST;
 	s->gc_paused = s->entries_missing = s->exits_missing = false;
 	s->last_ns = s->floor_ns = start_ns;
 	s->floor_covered_ns = s->covered_ns = 0;
@@ -53,13 +60,13 @@ static int64_t *inside_of_top(struct callstack *s)
 static void deliver(struct callstack *s, const struct span *span, uint64_t collected)
 {
 	if (span->flags & SPAN_REPAIRED && s->exits_missing)
-		s->tally->unwound++;
+		s->totals->unwound++;
 	else if (span->flags & SPAN_REPAIRED)
-		s->tally->repaired++;
+		s->totals->repaired++;
 	if (span->flags & SPAN_OPEN_START)
-		s->tally->open_start++;
+		s->totals->open_start++;
 	if (span->flags & SPAN_OPEN_END)
-		s->tally->open_end++;
+		s->totals->open_end++;
 	if (span->function == FUNCTION_NONE) {
 		if (s->visitor->gc)
 			s->visitor->gc(s->visitor->ctx, span, collected);
@@ -69,7 +76,7 @@ static void deliver(struct callstack *s, const struct span *span, uint64_t colle
 }
 
 /* The flags of the frame just taken off the stack. */
-static uint32_t leave(struct callstack *s, const struct frame *f)
+static uint32_t frame_flags(struct callstack *s, const struct frame *f)
 {
 	uint32_t flags = f->called ? SPAN_CALL : 0;
 
@@ -87,7 +94,7 @@ static void close_top(struct callstack *s, int64_t end_ns, uint32_t flags, uint6
 		.id = f->id,
 		.function = f->function,
 		.depth = (uint32_t)s->depth,
-		.flags = flags | leave(s, f),
+		.flags = flags | frame_flags(s, f),
 		.start_ns = f->start_ns,
 		.end_ns = end_ns,
 		.self_ns = duration - f->inside_ns,
@@ -114,7 +121,7 @@ static void cut_top_to_gap(struct callstack *s, uint32_t flags)
 		.id = f->id,
 		.function = f->function,
 		.depth = (uint32_t)s->depth,
-		.flags = flags | SPAN_GAP | leave(s, f),
+		.flags = flags | SPAN_GAP | frame_flags(s, f),
 		.start_ns = f->start_ns,
 		.end_ns = f->gap_ns,
 		.self_ns = duration - f->inside_at_gap_ns,
@@ -172,6 +179,7 @@ int callstack_enter(struct callstack *s, uint32_t id, bool called, int64_t now_n
 		return -1;
 	if (function >= s->open_cap && grow_open(s, function))
 		return -1;
+	s->steps += STEPS_PER_ENTRY;
 	s->last_ns = now_ns;
 	return push(s, id, function, called, now_ns);
 }
@@ -208,15 +216,18 @@ static bool same_frame(const struct frame *f, uint32_t id, uint32_t function)
 }
 
 /* How many frames remain when those above the one that is left are closed; 0: it is not there. */
-static size_t find_frame(const struct callstack *s, uint32_t id, uint32_t function)
+static size_t find_frame(struct callstack *s, uint32_t id, uint32_t function)
 {
-	size_t lowest = s->depth > SEARCH_MAX ? s->depth - SEARCH_MAX : 0;
+	size_t most = s->steps < SEARCH_MAX ? (size_t)s->steps : SEARCH_MAX;
+	size_t lowest = s->depth > most ? s->depth - most : 0;
 
 	if (function != FUNCTION_NONE && (function >= s->open_cap || !s->open[function]))
 		return 0;
-	for (size_t at = s->depth; at > lowest; at--)
+	for (size_t at = s->depth; at > lowest; at--) {
+		s->steps--;
 		if (same_frame(&s->frames[at - 1], id, function))
 			return at;
+	}
 	return 0;
 }
 
@@ -294,7 +305,7 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 	/* Whoever ran in the gap left the events that are lost: it is nobody's self time. */
 	if (s->depth) {
 		s->frames[s->depth - 1].inside_ns += now_ns - s->last_ns;
-		s->tally->gap_ns += now_ns - s->last_ns;
+		s->totals->gap_ns += now_ns - s->last_ns;
 	}
 	s->uncertain = s->depth;
 	s->beyond = 0;
@@ -322,7 +333,7 @@ void callstack_resume(struct callstack *s, int64_t now_ns)
 }
 
 /* A frame goes that lies on the first `below` ones; its account goes to the one beneath it. */
-static void fold_frame(struct callstack *s, const struct frame *f, size_t below, bool uncertain)
+static void drop_frame(struct callstack *s, const struct frame *f, size_t below, bool uncertain)
 {
 	struct frame *beneath = below ? &s->frames[below - 1] : NULL;
 
@@ -337,7 +348,7 @@ static void fold_frame(struct callstack *s, const struct frame *f, size_t below,
 		s->floor_covered_ns += f->inside_ns;
 }
 
-int callstack_fold(struct callstack *s, uint32_t id)
+int callstack_drop_function(struct callstack *s, uint32_t id, size_t *from_depth)
 {
 	uint32_t function = functions_find(s->functions, id);
 	size_t uncertain = s->uncertain, first = s->depth, kept;
@@ -346,16 +357,17 @@ int callstack_fold(struct callstack *s, uint32_t id)
 	if (function == FUNCTION_NONE)
 		return -1;
 	s->beyond = 0; /* who knows which ends are still to come */
-	while (open && first && s->depth - first < FOLD_MAX) {
+	while (open && first && s->steps && s->depth - first < DROPPED_MAX) {
 		first--;
+		s->steps--;
 		open -= s->frames[first].function == function;
 	}
-	kept = first;
+	kept = *from_depth = first;
 	for (size_t i = first; i < s->depth; i++) {
 		struct frame f = s->frames[i];
 
 		if (f.function == function && f.id == id)
-			fold_frame(s, &f, kept, i < uncertain);
+			drop_frame(s, &f, kept, i < uncertain);
 		else
 			s->frames[kept++] = f;
 	}
@@ -374,5 +386,5 @@ void callstack_finish(struct callstack *s, int64_t end_ns)
 		close_top(s, end_ns, SPAN_OPEN_END, 0);
 	while (s->depth)
 		cut_top_to_gap(s, SPAN_OPEN_END);
-	s->tally->covered_ns = s->covered_ns;
+	s->totals->covered_ns = s->covered_ns;
 }

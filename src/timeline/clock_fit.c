@@ -1,4 +1,4 @@
-#include "timeline/clock_fit.h"
+#include "timeline/gpu_tables.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,6 +7,8 @@
 #ifndef TIMELINE_FUNCTIONS_H
 #define TIMELINE_FUNCTIONS_H
 
+#include <stdbool.h>
+
 #include "base/idmap.h"
 #include "timeline/timeline.h"
 
@@ -34,5 +36,17 @@ static inline uint32_t functions_find(struct functions *f, uint32_t id)
 
 	return function != IDMAP_NONE ? function : functions_add(f, id);
 }
+
+/* Whose code a file is: the user's own, a library's, or InferScope's. */
+
+/*
+ * False for what lies in site-packages, dist-packages or the standard library,
+ * and for code that has no file because a library made it.  What the user typed,
+ * passed with -c or handed to exec() is the user's.
+ */
+bool user_code(const char *file);
+
+/* True for InferScope's own start-up in the workload, which no list of functions names. */
+bool own_code(const char *file);
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "format/record.h"
 #include "format/trace.h"
 
 struct gpu_timeline;
@@ -170,5 +171,11 @@ uint64_t gpu_untimed_activities(const struct gpu_timeline *g);
 uint64_t gpu_malformed(const struct gpu_timeline *g);  /* records cut short: left out */
 uint64_t gpu_dropped(const struct gpu_timeline *g);    /* by CUPTI */
 int64_t gpu_overhead_ns(const struct gpu_timeline *g); /* CUPTI's own, as it says */
+
+/* Words for what the GPU's records have numbers for: the same in reports and exports. */
+
+const char *gpu_copy_name(enum gpu_copy kind);       /* "H2D", "D2H", ..., "other" */
+const char *gpu_memory_name(enum gpu_memory memory); /* "pageable", ..., "unknown" */
+const char *cuda_call_name(enum cuda_call what);     /* "launch", "copy", ..., "other" */
 
 #endif

@@ -27,8 +27,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/bisect.h"
-#include "timeline/clock_fit.h"
 #include "timeline/gpu_tables.h"
 #include "timeline/pair_map.h"
 
@@ -425,7 +423,7 @@ static void waits_of(struct merge *m, uint32_t process)
 			break;
 }
 
-static void look_around(struct merge *m)
+static void count_contexts(struct merge *m)
 {
 	const struct gpu_activity *first = &m->activities[0];
 
@@ -460,7 +458,7 @@ static int merge_process(struct merge m, size_t first, size_t count)
 	}
 	m.origin_ns = m.activities[0].start_ns;
 	waits_of(&m, m.clock->process);
-	look_around(&m);
+	count_contexts(&m);
 	bounds_find(&m);
 	m.clock->violations_before = m.clock->violations_after = count_violations(&m, &none);
 	if (m.clock->violations_before && correct(&m))

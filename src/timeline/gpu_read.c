@@ -433,7 +433,12 @@ static int read_thread(struct reader *r, size_t thread)
 		const struct event_batch *b = &r->batch;
 		struct err why; /* the timeline tells it */
 
-		if (trace_batch_read(t, thread, nth, &r->batch, &why) || !b->count)
+		if (trace_batch_read(t, thread, nth, &r->batch, &why)) {
+			if (err_is_memory(&why))
+				return -1;
+			continue;
+		}
+		if (!b->count)
 			continue;
 		if (b->first_index != next_index)
 			give_up_calls(r, 0, b->times_ns[0]);

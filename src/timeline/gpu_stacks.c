@@ -3,9 +3,9 @@
  * call or a captured node has is resolved once, here, and looking one up later is cheap.
  */
 #include "base/array.h"
+#include "timeline/functions.h"
 #include "timeline/gpu_tables.h"
 #include "timeline/line_tables.h"
-#include "timeline/user_code.h"
 
 static struct gpu_place place_of(const struct trace *t, const struct trace_frame *f)
 {

@@ -152,7 +152,7 @@ static struct piece last_part(struct piece name)
 }
 
 /* Types of data, and helpers that say how it is moved but not what is computed. */
-static bool tells_nothing(struct piece word)
+static bool is_uninformative(struct piece word)
 {
 	static const char *const exact[] = {
 		"void",
@@ -244,7 +244,7 @@ static struct piece telling_word(struct piece args, unsigned nesting)
 		word = telling_word(arguments_of(part), nesting - 1);
 		if (!word.len)
 			word = identifier_of(part);
-		if (!tells_nothing(word))
+		if (!is_uninformative(word))
 			return word;
 		args = end < args.len ? behind(args, end + 1) : behind(args, end);
 	}

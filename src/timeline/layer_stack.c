@@ -8,10 +8,10 @@ void layer_stack_init(struct layer_stack *s, const struct timeline_visitor *v)
 	s->depth = 0;
 }
 
-void layer_stack_start(struct layer_stack *s, size_t thread, struct thread_tally *tally)
+void layer_stack_start(struct layer_stack *s, size_t thread, struct thread_counts *totals)
 {
 	s->thread = thread;
-	s->tally = tally;
+	s->totals = totals;
 	s->depth = 0;
 	s->beyond = 0;
 }
@@ -42,7 +42,7 @@ static void close_top(struct layer_stack *s, int64_t end_ns, uint32_t flags)
 
 	if (s->depth)
 		s->open[s->depth - 1].inside_ns += end_ns - o->start_ns;
-	s->tally->unended_layers += flags != 0;
+	s->totals->unended_layers += flags != 0;
 	if (s->visitor->layer)
 		s->visitor->layer(s->visitor->ctx, &span);
 }
@@ -75,14 +75,14 @@ static void drop(struct layer_stack *s, uint32_t at)
 		s->visitor->layer_dropped(s->visitor->ctx, s->thread, at);
 }
 
-void layer_stack_fold(struct layer_stack *s, uint32_t id)
+void layer_stack_drop(struct layer_stack *s, uint32_t id)
 {
 	for (uint32_t at = id ? s->depth : 0; at > 0; at--) {
 		if (s->open[at - 1].id == id)
 			drop(s, at - 1);
 	}
-	if (s->visitor->layer_folded)
-		s->visitor->layer_folded(s->visitor->ctx, s->thread, id);
+	if (s->visitor->layer_throttled)
+		s->visitor->layer_throttled(s->visitor->ctx, s->thread, id);
 }
 
 void layer_stack_gap(struct layer_stack *s, int64_t start_ns)

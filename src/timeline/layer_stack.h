@@ -27,16 +27,16 @@ struct layer_stack {
 	uint32_t depth;
 	uint64_t beyond; /* begun beyond the limit and not ended */
 	size_t thread;
-	struct thread_tally *tally;
+	struct thread_counts *totals;
 };
 
 /* The visitor is borrowed; its members for layers may be NULL. */
 void layer_stack_init(struct layer_stack *s, const struct timeline_visitor *v);
-void layer_stack_start(struct layer_stack *s, size_t thread, struct thread_tally *tally);
+void layer_stack_start(struct layer_stack *s, size_t thread, struct thread_counts *totals);
 
 void layer_stack_begin(struct layer_stack *s, uint32_t id, int64_t now_ns);
 void layer_stack_end(struct layer_stack *s, uint32_t id, int64_t now_ns);
-void layer_stack_fold(struct layer_stack *s, uint32_t id); /* 0: all are recorded again */
+void layer_stack_drop(struct layer_stack *s, uint32_t id); /* 0: all are recorded again */
 void layer_stack_gap(struct layer_stack *s, int64_t start_ns);
 void layer_stack_finish(struct layer_stack *s, int64_t end_ns);
 

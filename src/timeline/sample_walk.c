@@ -8,8 +8,8 @@ struct pending {
 	int64_t start_ns;
 };
 
-static void tell(const struct sample_visitor *v, size_t thread, const struct pending *p,
-		 int64_t end_ns)
+static void visit_sample(const struct sample_visitor *v, size_t thread, const struct pending *p,
+			 int64_t end_ns)
 {
 	const struct timed_sample s = {
 		.thread = thread,
@@ -32,15 +32,15 @@ static void next(const struct sample_visitor *v, size_t thread, struct pending *
 			gap_ns = 0;
 		if (gap_ns > SAMPLE_GAP_NS)
 			gap_ns = SAMPLE_GAP_NS;
-		tell(v, thread, p, last_ns + gap_ns / 2);
+		visit_sample(v, thread, p, last_ns + gap_ns / 2);
 		start_ns = s->first_ns - gap_ns / 2;
 	}
 	p->sample = *s;
 	p->start_ns = start_ns;
 }
 
-static void tell_native(const struct sample_visitor *v, uint32_t process, size_t thread,
-			const struct sample *s)
+static void visit_native(const struct sample_visitor *v, uint32_t process, size_t thread,
+			 const struct sample *s)
 {
 	const struct native_sample_at n = { process,  thread,      s->flags,
 					    s->stack, s->first_ns, s->last_ns };
@@ -49,8 +49,8 @@ static void tell_native(const struct sample_visitor *v, uint32_t process, size_t
 		v->native(v->ctx, &n);
 }
 
-static void tell_fault(const struct sample_visitor *v, uint32_t process, size_t thread,
-		       const struct sample *s)
+static void visit_fault(const struct sample_visitor *v, uint32_t process, size_t thread,
+			const struct sample *s)
 {
 	const struct fault_at f = { process,  thread,   (s->flags & SAMPLE_MAJOR) != 0,
 				    s->stack, s->count, s->first_ns };
@@ -65,6 +65,7 @@ int sample_walk(struct sample_walk *w, const struct trace *t, const struct sampl
 	size_t threads = trace_thread_count(t);
 	struct pending *latest = calloc(threads + 1, sizeof(*latest));
 	struct sample_batch b;
+	int rc = 0;
 
 	*w = (struct sample_walk){ 0 };
 	if (!latest)
@@ -74,6 +75,10 @@ int sample_walk(struct sample_walk *w, const struct trace *t, const struct sampl
 		struct err why = { "" };
 
 		if (trace_sample_batch_read(t, i, &b, &why)) {
+			if (err_is_memory(&why)) {
+				rc = err_set(err, "out of memory");
+				break;
+			}
 			if (!w->unreadable++)
 				w->damage = why;
 			continue;
@@ -82,18 +87,18 @@ int sample_walk(struct sample_walk *w, const struct trace *t, const struct sampl
 			size_t thread = trace_thread_find(t, b.samples[n].thread);
 
 			if (b.samples[n].flags & SAMPLE_FAULT)
-				tell_fault(v, b.process, thread, &b.samples[n]);
+				visit_fault(v, b.process, thread, &b.samples[n]);
 			else if (b.samples[n].flags & SAMPLE_NATIVE)
-				tell_native(v, b.process, thread, &b.samples[n]);
+				visit_native(v, b.process, thread, &b.samples[n]);
 			else if (thread < threads)
 				next(v, thread, &latest[thread], &b.samples[n]);
 		}
 	}
-	for (size_t i = 0; i < threads; i++) {
+	for (size_t i = 0; i < threads && !rc; i++) {
 		if (latest[i].sample.count)
-			tell(v, i, &latest[i], latest[i].sample.last_ns);
+			visit_sample(v, i, &latest[i], latest[i].sample.last_ns);
 	}
 	sample_batch_release(&b);
 	free(latest);
-	return 0;
+	return rc;
 }

@@ -3,7 +3,7 @@
  *
  * A thread was in what a look found from halfway since the look before it to
  * halfway to the next one: so the times of a thread's samples add up, whatever the
- * rate was.  Where it was not looked at for long nobody knows: a sample stands for
+ * rate was.  Where it was not sampled for long it is unknown: a sample stands for
  * at most half of SAMPLE_GAP_NS to either side.
  */
 #ifndef TIMELINE_SAMPLE_WALK_H

@@ -1,10 +1,9 @@
-#include "timeline/scopes.h"
+#include "timeline/callstack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/bisect.h"
 
 /* Scopes around one that turn out to be over before it: beyond so many it has no parent. */
 #define CLIMB_MAX 4096
@@ -31,7 +30,7 @@ void scopes_init(struct scopes *s, const struct trace *t)
 	arena_init(&s->args);
 	pair_map_init(&s->open);
 	pair_map_init(&s->innermost);
-	pair_map_init(&s->left_out_at);
+	pair_map_init(&s->throttled_at);
 }
 
 void scopes_release(struct scopes *s)
@@ -39,11 +38,11 @@ void scopes_release(struct scopes *s)
 	free(s->items);
 	free(s->ends);
 	free(s->gaps);
-	free(s->left_out);
+	free(s->throttled);
 	arena_release(&s->args);
 	pair_map_release(&s->open);
 	pair_map_release(&s->innermost);
-	pair_map_release(&s->left_out_at);
+	pair_map_release(&s->throttled_at);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -187,20 +186,20 @@ int scopes_add_gap(struct scopes *s, size_t thread, int64_t start_ns)
 	return 0;
 }
 
-int scopes_leave_out(struct scopes *s, uint32_t id)
+int scopes_throttle(struct scopes *s, uint32_t id)
 {
 	const struct trace_nvtx *nvtx = trace_nvtx(s->trace, id);
-	struct scope_left_out *grown;
+	struct scope_throttled *grown;
 
 	/* It is said again after every try to record it. */
-	if (!nvtx || pair_map_find(&s->left_out_at, 0, id) != PAIR_NONE)
+	if (!nvtx || pair_map_find(&s->throttled_at, 0, id) != PAIR_NONE)
 		return 0;
-	grown = array_grow(s->left_out, &s->left_out_cap, s->left_out_count + 1, sizeof(*grown));
+	grown = array_grow(s->throttled, &s->throttled_cap, s->throttled_count + 1, sizeof(*grown));
 	if (!grown)
 		return -1;
-	s->left_out = grown;
-	grown[s->left_out_count].what = nvtx;
-	return pair_map_put(&s->left_out_at, 0, id, s->left_out_count++);
+	s->throttled = grown;
+	grown[s->throttled_count].what = nvtx;
+	return pair_map_put(&s->throttled_at, 0, id, s->throttled_count++);
 }
 
 static bool is_before(const struct scope_gap *g, const struct scope *scope)
@@ -239,7 +238,7 @@ static void settle_parent(struct scopes *s, struct scope *scope)
 	scope->depth = scope->parent == SCOPE_NONE ? 0 : s->items[scope->parent].depth + 1;
 }
 
-void scopes_finish(struct scopes *s, const struct thread_tally *threads)
+void scopes_finish(struct scopes *s, const struct thread_counts *threads)
 {
 	for (size_t i = 0; i < s->end_count; i++)
 		s->lost_begins += !end_scope(s, &s->ends[i]);

@@ -8,14 +8,12 @@
 #include "timeline/callstack.h"
 #include "timeline/functions.h"
 #include "timeline/layer_stack.h"
-#include "timeline/process_position.h"
-#include "timeline/scopes.h"
 
 struct timeline {
 	const struct trace *trace;
 	struct functions functions;
 	struct scopes scopes;
-	struct thread_tally *threads;
+	struct thread_counts *threads;
 	struct err damage;
 };
 
@@ -27,7 +25,7 @@ struct walk {
 	struct layer_stack layers;
 	struct event_batch batch;
 	size_t thread;
-	struct thread_tally *tally;
+	struct thread_counts *totals;
 	uint64_t next_index; /* of the next event if none is lost */
 	uint64_t gap_lost;
 	uint64_t moves; /* as in struct annotation, whatever is open */
@@ -165,7 +163,7 @@ static void pause_end(struct walk *w, int64_t now_ns)
 	const struct pause p = { w->thread, w->paused_ns, now_ns };
 
 	callstack_resume(&w->stack, now_ns);
-	w->tally->paused_ns += now_ns - w->paused_ns;
+	w->totals->paused_ns += now_ns - w->paused_ns;
 	w->paused_ns = NEVER;
 	if (w->visitor->pause)
 		w->visitor->pause(w->visitor->ctx, &p);
@@ -183,12 +181,13 @@ static void pause_begin(struct walk *w, uint32_t us_ago, int64_t now_ns)
 	callstack_pause(&w->stack, since_ns);
 	layer_stack_gap(&w->layers, since_ns); /* their ends would come with calls */
 	w->paused_ns = since_ns;
-	w->tally->pauses++;
+	w->totals->pauses++;
 }
 
-static int handle_left_out(struct walk *w, uint32_t id, int64_t now_ns)
+static int handle_throttled(struct walk *w, uint32_t id, int64_t now_ns)
 {
-	const struct left_out l = {
+	size_t from_depth = w->stack.depth;
+	struct throttled l = {
 		.thread = w->thread,
 		.function = id ? functions_find(&w->tl->functions, id) : UINT32_MAX,
 		.time_ns = now_ns,
@@ -196,10 +195,11 @@ static int handle_left_out(struct walk *w, uint32_t id, int64_t now_ns)
 
 	if (!id)
 		w->stack.entries_missing = true;
-	else if (callstack_fold(&w->stack, id))
+	else if (callstack_drop_function(&w->stack, id, &from_depth))
 		return -1;
-	if (w->visitor->left_out)
-		w->visitor->left_out(w->visitor->ctx, &l);
+	l.from_depth = (uint32_t)from_depth;
+	if (w->visitor->throttled)
+		w->visitor->throttled(w->visitor->ctx, &l);
 	return 0;
 }
 
@@ -213,10 +213,10 @@ static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
 	w->displaced_ns = now_ns;
 	callstack_reach(&w->stack, now_ns);
 	callstack_gap(&w->stack, now_ns);
-	if (!w->tally->displaced++) {
-		w->tally->displaced_first_ns = now_ns;
-		w->tally->displaced_by = functions_find(&w->tl->functions, by);
-		return w->tally->displaced_by == FUNCTION_NONE ? -1 : 0;
+	if (!w->totals->displaced++) {
+		w->totals->displaced_first_ns = now_ns;
+		w->totals->displaced_by = functions_find(&w->tl->functions, by);
+		return w->totals->displaced_by == FUNCTION_NONE ? -1 : 0;
 	}
 	return 0;
 }
@@ -224,9 +224,9 @@ static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
 static void displaced_end(struct walk *w, int64_t now_ns)
 {
 	callstack_gap(&w->stack, now_ns);
-	w->tally->displaced_ns += now_ns - w->displaced_ns;
-	if (w->tally->displaced == 1)
-		w->tally->displaced_first_end_ns = now_ns;
+	w->totals->displaced_ns += now_ns - w->displaced_ns;
+	if (w->totals->displaced == 1)
+		w->totals->displaced_first_end_ns = now_ns;
 	w->displaced_ns = NEVER;
 }
 
@@ -262,7 +262,7 @@ static int walk_batch(struct walk *w)
 
 		if (now_ns < last_ns) {
 			now_ns = last_ns;
-			w->tally->backwards++;
+			w->totals->backwards++;
 		}
 		last_ns = now_ns;
 		w->moves += is_move(b->kinds[i]);
@@ -287,10 +287,10 @@ static int walk_batch(struct walk *w)
 			pause_begin(w, b->ids[i], now_ns);
 			break;
 		case RECORD_LEFT_OUT:
-			rc = handle_left_out(w, b->ids[i], now_ns);
+			rc = handle_throttled(w, b->ids[i], now_ns);
 			break;
 		case RECORD_NVTX_LEFT_OUT:
-			rc = w->again ? 0 : scopes_leave_out(&w->tl->scopes, b->ids[i]);
+			rc = w->again ? 0 : scopes_throttle(&w->tl->scopes, b->ids[i]);
 			break;
 		case RECORD_UNWINDING:
 			/* Ends that were missed meanwhile are still missing afterwards. */
@@ -306,7 +306,7 @@ static int walk_batch(struct walk *w)
 			layer_stack_end(&w->layers, b->ids[i], now_ns);
 			break;
 		case RECORD_LAYERS_FOLDED:
-			layer_stack_fold(&w->layers, b->ids[i]);
+			layer_stack_drop(&w->layers, b->ids[i]);
 			break;
 		case RECORD_CUDA_EXIT:
 			if (w->visitor->cuda_end)
@@ -336,7 +336,7 @@ static int handle_gap(struct walk *w, uint64_t lost, int64_t end_ns)
 		.lost = lost,
 	};
 
-	w->tally->gaps++;
+	w->totals->gaps++;
 	w->gap_lost += lost;
 	callstack_gap(&w->stack, g.end_ns);
 	layer_stack_gap(&w->layers, g.start_ns);
@@ -357,7 +357,9 @@ static int walk_batches(struct walk *w)
 
 		why.text[0] = 0;
 		if (trace_batch_read(w->tl->trace, w->thread, i, b, &why)) {
-			w->tally->unreadable++;
+			if (err_is_memory(&why))
+				return -1;
+			w->totals->unreadable++;
 			if (!w->tl->damage.text[0])
 				w->tl->damage = why;
 			continue;
@@ -370,7 +372,7 @@ static int walk_batches(struct walk *w)
 		if (walk_batch(w))
 			return -1;
 		w->next_index = b->first_index + b->count;
-		w->tally->events += b->count;
+		w->totals->events += b->count;
 	}
 	return 0;
 }
@@ -390,30 +392,30 @@ static int64_t thread_end(const struct walk *w)
 	return end_ns > w->last_ns ? end_ns : w->last_ns;
 }
 
-static int walk_thread(struct walk *w, size_t position, struct thread_tally *tally)
+static int walk_thread(struct walk *w, size_t position, struct thread_counts *totals)
 {
 	const struct trace_thread *thread = trace_thread(w->tl->trace, position);
 	int rc;
 
 	w->thread = position;
-	w->tally = tally;
-	w->tally->start_ns = thread->start_ns > 0 ? thread->start_ns : 0;
+	w->totals = totals;
+	w->totals->start_ns = thread->start_ns > 0 ? thread->start_ns : 0;
 	w->next_index = 0;
 	w->gap_lost = 0;
 	w->moves = 1;
-	w->last_ns = w->tally->start_ns;
+	w->last_ns = w->totals->start_ns;
 	w->displaced_ns = w->paused_ns = NEVER;
-	callstack_start(&w->stack, position, w->tally, w->tally->start_ns);
-	layer_stack_start(&w->layers, position, w->tally);
+	callstack_start(&w->stack, position, w->totals, w->totals->start_ns);
+	layer_stack_start(&w->layers, position, w->totals);
 	rc = walk_batches(w);
-	w->tally->end_ns = thread_end(w);
+	w->totals->end_ns = thread_end(w);
 	/* What was produced behind the last readable event was overwritten, or cannot be read. */
 	if (!rc && thread->produced > w->next_index)
-		rc = handle_gap(w, thread->produced - w->next_index, w->tally->end_ns);
-	recording_goes_on(w, w->tally->end_ns);
-	callstack_finish(&w->stack, w->tally->end_ns);
-	layer_stack_finish(&w->layers, w->tally->end_ns);
-	w->tally->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
+		rc = handle_gap(w, thread->produced - w->next_index, w->totals->end_ns);
+	recording_goes_on(w, w->totals->end_ns);
+	callstack_finish(&w->stack, w->totals->end_ns);
+	layer_stack_finish(&w->layers, w->totals->end_ns);
+	w->totals->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;
 }
 
@@ -452,7 +454,7 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 int timeline_walk_again(struct timeline *tl, size_t thread, const struct timeline_visitor *v,
 			struct err *err)
 {
-	struct thread_tally unused = { 0 };
+	struct thread_counts unused = { 0 };
 	struct walk w;
 	int rc;
 
@@ -487,17 +489,17 @@ const struct scope *timeline_scope(const struct timeline *tl, size_t index)
 	return &tl->scopes.items[index];
 }
 
-size_t timeline_nvtx_left_out_count(const struct timeline *tl)
+size_t timeline_nvtx_throttled_count(const struct timeline *tl)
 {
-	return tl->scopes.left_out_count;
+	return tl->scopes.throttled_count;
 }
 
-const struct trace_nvtx *timeline_nvtx_left_out(const struct timeline *tl, size_t index)
+const struct trace_nvtx *timeline_nvtx_throttled(const struct timeline *tl, size_t index)
 {
-	return tl->scopes.left_out[index].what;
+	return tl->scopes.throttled[index].what;
 }
 
-const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread)
+const struct thread_counts *timeline_thread(const struct timeline *tl, size_t thread)
 {
 	return &tl->threads[thread];
 }

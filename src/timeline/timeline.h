@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "format/trace.h"
 
@@ -86,9 +87,10 @@ struct pause {
 };
 
 /* A thread's calls of a function are not recorded from here on, likewise. */
-struct left_out {
+struct throttled {
 	size_t thread;
-	uint32_t function; /* UINT32_MAX: those of all functions are again */
+	uint32_t function;   /* UINT32_MAX: those of all functions are again */
+	uint32_t from_depth; /* open frames of the function are at this depth and above */
 	int64_t time_ns;
 };
 
@@ -126,7 +128,7 @@ struct timeline_visitor {
 	void (*gc)(void *ctx, const struct span *s, uint64_t collected);
 	void (*gap)(void *ctx, const struct gap *g);
 	void (*pause)(void *ctx, const struct pause *p);
-	void (*left_out)(void *ctx, const struct left_out *l);
+	void (*throttled)(void *ctx, const struct throttled *l);
 	void (*annotation)(void *ctx, const struct annotation *a);
 	/* A layer begins with `depth` others around it; it ends; layer_stack.h tells the rest. */
 	void (*layer_begin)(void *ctx, size_t thread, uint32_t depth, uint32_t id, int64_t time_ns);
@@ -134,7 +136,7 @@ struct timeline_visitor {
 	/* An open layer goes without a span: those inside it are one less deep from here on. */
 	void (*layer_dropped)(void *ctx, size_t thread, uint32_t depth);
 	/* No more recorded; 0: all are again.  Repeats. */
-	void (*layer_folded)(void *ctx, size_t thread, uint32_t id);
+	void (*layer_throttled)(void *ctx, size_t thread, uint32_t id);
 	void (*cuda_begin)(void *ctx, const struct cuda_begin *c);
 	void (*cuda_end)(void *ctx, size_t thread, uint32_t correlation, int64_t time_ns);
 };
@@ -172,7 +174,7 @@ static inline bool scope_is_apart(const struct scope *s)
 	return s->nvtx && s->nvtx->kind == NVTX_STARTED;
 }
 
-struct thread_tally {
+struct thread_counts {
 	uint64_t events; /* stored and read */
 	uint64_t lost;   /* not stored */
 	uint64_t gaps;
@@ -224,12 +226,23 @@ uint32_t timeline_function_of(struct timeline *tl, uint32_t code);
 size_t timeline_scope_count(const struct timeline *tl);
 const struct scope *timeline_scope(const struct timeline *tl, size_t index);
 /* What of NVTX was not recorded all the time, for the budget's sake. */
-size_t timeline_nvtx_left_out_count(const struct timeline *tl);
-const struct trace_nvtx *timeline_nvtx_left_out(const struct timeline *tl, size_t index);
-const struct thread_tally *timeline_thread(const struct timeline *tl, size_t thread);
+size_t timeline_nvtx_throttled_count(const struct timeline *tl);
+const struct trace_nvtx *timeline_nvtx_throttled(const struct timeline *tl, size_t index);
+const struct thread_counts *timeline_thread(const struct timeline *tl, size_t thread);
 uint64_t timeline_lost_scope_begins(const struct timeline *tl); /* ends without a begin */
 uint64_t timeline_unknown_names(const struct timeline *tl); /* distinct ids without a definition */
 const char *
 timeline_damage(const struct timeline *tl); /* the first unreadable block's; NULL: none */
+
+/* Where the process with an id stands in a trace. */
+
+/* trace_process_count() where there is none; the trace keeps them in order of their ids. */
+static inline size_t process_position(const struct trace *t, uint32_t id)
+{
+	size_t at = 0, count = trace_process_count(t);
+
+	BISECT(at, count, trace_process(t, at)->id < id);
+	return at < count && trace_process(t, at)->id == id ? at : count;
+}
 
 #endif

@@ -113,8 +113,8 @@ def test_analyze_gives_the_report_of_the_run(inferscope, work, schema):
         "for i in range(20):\n"
         "    with scope('step', i=i):\n"
         "        work(1000)\n")
-    done = inferscope("run", "--python", sys.executable, "--trace", "t.isc", "--report", "run.md",
-                      "--report", "run.json", "app.py")
+    done = inferscope("run", "--cpu", "trace", "--python", sys.executable, "--trace", "t.isc",
+                      "--report", "run.md", "--report", "run.json", "app.py")
     assert done.returncode == 0, done.stderr
     done = inferscope("analyze", "t.isc", "--report", "again.md", "--report", "again.json")
     assert done.returncode == 0, done.stderr
@@ -245,7 +245,7 @@ def test_every_truncation_and_flip_ends_well(inferscope, golden, work):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    ((), "which trace"),
+    ((), "no trace given"),
     (("run.isc", "other.isc"), "'other.isc'"),
     (("run.isc", "--report", "r.txt"), "must end in .md, .html or .json"),
     (("run.isc", "--report", "none/r.md"), "none/r.md': No such file or directory"),
@@ -261,13 +261,23 @@ def test_usage_errors(arguments, text, refused, story, work):
     assert not (work / "r.md").exists()
 
 
-def test_a_report_never_overwrites_the_trace(refused, story, work):
+def test_a_report_never_overwrites_what_is_read(refused, inferscope, story, work):
     os.rename(str(work / story(SMALL)), str(work / "trace.md"))
     before = (work / "trace.md").read_bytes()
     os.symlink("trace.md", str(work / "link.md"))
     for name in "trace.md", "./trace.md", "link.md":
-        assert "cannot be the report and the trace" in refused("analyze", "trace.md",
-                                                               "--report", name)
+        assert refused("analyze", "trace.md", "--report", name) == \
+            "cannot write '%s': it is the trace to read; choose another file" % name
+    (work / "rules.md").write_text("bottleneck_rules: []\n")
+    assert refused("analyze", "trace.md", "--rules", "rules.md", "--report", "rules.md") == \
+        "cannot write 'rules.md': it is the rules file; choose another file"
+    (work / "config.md").write_text("detail: short\n")
+    assert refused("analyze", "trace.md", "--config", "config.md", "--report", "config.md") == \
+        "cannot write 'config.md': it is the configuration file; choose another file"
+    with (work / "trace.md").open("ab") as end:
+        done = inferscope("analyze", "trace.md", "--report", "-", stdout=end)
+    assert (done.returncode, done.stderr) == \
+        (2, "inferscope: cannot write '-': it is the trace to read; choose another file\n")
     assert (work / "trace.md").read_bytes() == before
 
 

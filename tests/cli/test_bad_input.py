@@ -33,9 +33,9 @@ def left_over(work):
 
 
 def test_no_workload(refused):
-    assert refused("run") == "run: name a script, or a command behind '--'"
-    assert refused("run", "--quiet") == "run: name a script, or a command behind '--'"
-    assert refused("run", "--") == "run: no command behind '--'"
+    assert refused("run") == "run: give a script, or a command after '--'"
+    assert refused("run", "--quiet") == "run: give a script, or a command after '--'"
+    assert refused("run", "--") == "run: no command after '--'"
 
 
 def test_a_missing_script(refused, work):
@@ -93,7 +93,7 @@ def test_no_python_in_path(refused, work, tmp_path):
     (tmp_path / "empty").mkdir()
     name = script(work, RAN)
     assert refused("run", name, status=127, env={"PATH": str(tmp_path / "empty")}) == \
-        "python3 was not found in PATH; name one with --python PATH"
+        "python3 was not found in PATH; set an interpreter with --python PATH"
     assert left_over(work) == [name]
 
 
@@ -124,12 +124,12 @@ def old_pythons():
 
 
 @pytest.mark.parametrize("python", list(old_pythons()) or [None])
-def test_a_python_that_is_too_old_runs_unrecorded(inferscope, work, python):
+def test_a_python_that_is_too_old_runs_unrecorded(inferscope, clean_env, work, python):
     if not python:
         pytest.skip("no Python before 3.8 here")
     args = ["--python", python, script(work, "import sys\nprint(sys.path[1:])\nsys.exit(5)\n")]
-    alone = subprocess.run([python, "script.py"], cwd=str(work), stdout=subprocess.PIPE,
-                           universal_newlines=True)
+    alone = subprocess.run([python, "script.py"], cwd=str(work), env=clean_env,
+                           stdout=subprocess.PIPE, universal_newlines=True)
     done = inferscope("run", "--quiet", *args)
     assert done.returncode == 5
     assert re.match(r"inferscope: process \d+: Python [23]\.\d is too old: its calls are not "
@@ -147,8 +147,9 @@ def test_a_python_that_keeps_the_agent_out_runs_unrecorded(inferscope, work, opt
     done = inferscope("run", "--quiet", *args)
     assert done.returncode == 5
     assert done.stderr == "inferscope: no Python process with the agent was started: " \
-        "no calls were recorded (python -I, -E and -S keep the agent out: start it without them; " \
-        "a container or sandbox that the command starts does too: put 'inferscope run' inside it)\n"
+        "no calls were recorded (python -I, -E and -S keep the agent from loading: start Python " \
+        "without them; a container or sandbox started by the command does too: put " \
+        "'inferscope run' inside it)\n"
     assert "ran" in left_over(work)
     assert inferscope("run", "--quiet", "--strict", *args).returncode == 4
 

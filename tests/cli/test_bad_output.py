@@ -80,6 +80,13 @@ def check_partial(path):
     return report
 
 
+def check_losses_counted(report, why):
+    trust = report["trust"]
+    assert trust["events"] > 0 and trust["dropped"] > 0
+    assert any("could not be stored (cannot write the trace: %s)" % why in note
+               for note in trust["notes"]), trust["notes"]
+
+
 def test_a_trace_that_fills_the_disk(run, script, small_disk, work, inferscope):
     args = ["--trace", small_disk / "t.isc", "--report", "r.json", script(BUSY), 30000]
     done = run(*args)
@@ -87,6 +94,7 @@ def test_a_trace_that_fills_the_disk(run, script, small_disk, work, inferscope):
     assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: " \
         "No space left on device\n"
     report = check_partial(work / "r.json")
+    check_losses_counted(report, "No space left on device")
     again = inferscope("analyze", "--quiet", small_disk / "t.isc", "--report", "again.json")
     assert again.returncode == 0
     assert json.loads((work / "again.json").read_text()) == report
@@ -111,7 +119,7 @@ def test_a_trace_that_meets_an_error(run, script, disk_double, work, inferscope,
     assert (done.returncode, done.stdout) == (6, "done\n")
     assert done.stderr == "inferscope: the recording is incomplete: cannot write the trace: %s\n" \
         % os.strerror(error)
-    check_partial(work / "r.json")
+    check_losses_counted(check_partial(work / "r.json"), os.strerror(error))
     assert 0 < (work / "inferscope-trace.isc").stat().st_size <= 600001
     again = inferscope("export", "--to", "json", "-o", "e.json", "inferscope-trace.isc")
     assert again.returncode == 0
@@ -162,8 +170,8 @@ def test_a_working_directory_that_cannot_be_written(refused, script, work):
 
 @pytest.mark.parametrize("options, line", [
     (["--report", "folder.md"], "cannot write 'folder.md': it is a directory"),
-    (["--trace", "folder.md"], "cannot write the trace folder.md: Is a directory"),
-    (["--trace", "/dev/full"], "cannot write the trace /dev/full: not a regular file"),
+    (["--trace", "folder.md"], "cannot write 'folder.md': it is a directory"),
+    (["--trace", "/dev/full"], "cannot write '/dev/full': not a regular file"),
     (["--report", "x.md", "--trace", "x.md"], "'x.md' cannot be the report and the trace"),
     (["--report", "x.md", "--trace", "./x.md"], "'x.md' cannot be the report and the trace"),
     (["--report", "folder.md/../x.md", "--report", "x.md"], "report 'x.md' is given twice"),
@@ -175,30 +183,107 @@ def test_places_that_cannot_be(refused, script, work, options, line):
     assert sorted(path.name for path in work.iterdir()) == ["folder.md", name]
 
 
-@pytest.mark.parametrize("before", [None, "an old report"])
-def test_a_report_through_a_symbolic_link(run, script, work, before):
-    (work / "there").mkdir()
-    if before:
-        (work / "there" / "r.json").write_text(before)
-    (work / "link.json").symlink_to("there/r.json")
-    (work / "link.isc").symlink_to("there/t.isc")
-    (work / "link.py").symlink_to(script("import sys; print(sys.argv[0])"))
-    done = run("--report", "link.json", "--trace", "link.isc", "link.py")
-    assert (done.returncode, done.stdout) == (0, "link.py\n")
-    assert (work / "link.json").is_symlink()
-    assert (work / "there" / "t.isc").stat().st_size > 0
-    assert json.loads((work / "there" / "r.json").read_text())["run"]["exit_status"] == 0
+LINK = "cannot write '%s': it is a link; give the name of the file that it leads to"
 
 
-def test_a_symbolic_link_that_leads_nowhere(refused, script, work):
-    (work / "circle.md").symlink_to("circle.md")
-    (work / "gone.md").symlink_to("/nope/r.md")
-    script(RAN)
-    for link, why in (("circle.md", "Too many levels of symbolic links"),
-                      ("gone.md", "No such file or directory")):
-        assert refused("run", "--python", sys.executable, "--report", link, "script.py") == \
-            "cannot write '%s': %s" % (link, why)
+@pytest.mark.parametrize("option, name", [("--report", "link.json"), ("--trace", "link.isc")])
+@pytest.mark.parametrize("target", ["there", "nowhere/r.json", "link.json"])
+def test_a_link_is_no_place_for_an_output(refused, script, work, option, name, target):
+    (work / "there").write_text("old")
+    (work / name).symlink_to(target)
+    assert refused("run", "--python", sys.executable, option, name, script(RAN)) == LINK % name
+    assert (work / "there").read_text() == "old"
     assert not (work / "ran").exists()
+
+
+def test_a_folder_may_be_a_link(run, script, work):
+    (work / "there").mkdir()
+    (work / "link").symlink_to("there")
+    (work / "link.py").symlink_to(script("import sys; print(sys.argv[0])"))
+    done = run("--report", "link/r.json", "--trace", "link/t.isc", "link.py")
+    assert (done.returncode, done.stdout) == (0, "link.py\n")
+    assert sorted(path.name for path in (work / "there").iterdir()) == ["r.json", "t.isc"]
+
+
+@pytest.mark.parametrize("option, name", [("--report", "pipe.md"), ("--report", "pipe"),
+                                          ("--trace", "pipe")])
+def test_a_pipe_is_no_place_for_an_output(refused, script, work, option, name):
+    os.mkfifo(str(work / name))
+    assert refused("run", "--python", sys.executable, option, name, script(RAN), timeout=10) == \
+        "cannot write '%s': not a regular file" % name
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("option, name", [("--report", "r.md"), ("--trace", "t.isc")])
+def test_a_file_of_another_user_is_no_place_for_an_output(refused, script, work, option, name):
+    (work / name).write_text("")
+    os.chown(str(work / name), 65534, 65534)
+    assert refused("run", "--python", sys.executable, option, name, script(RAN)) == \
+        "cannot write '%s': the file belongs to another user; remove it or choose another name" \
+        % name
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.parametrize("options, command, why", [
+    (["--trace", "script.py"], ["script.py"], "an argument of the workload"),
+    (["--trace", "./script.py"], ["--", "sh", "script.py"], "an argument of the workload"),
+    (["--trace", "hard.py"], ["script.py"], "an argument of the workload"),
+    (["--report", "d.json"], ["script.py", "d.json"], "an argument of the workload"),
+    (["--report", "d.json"], ["script.py", "--data=d.json"], "an argument of the workload"),
+    (["--report", "r.md", "--report", "d.json"], ["script.py", "../work/d.json"],
+     "an argument of the workload"),
+    (["--config", "d.json", "--report", "d.json"], ["script.py"], "the configuration file"),
+    (["--config", "d.json", "--trace", "d.json"], ["script.py"], "the configuration file"),
+    (["--rules", "rules.json", "--report", "rules.json"], ["script.py"], "the rules file"),
+    (["--trace", "tool"], ["--", "./tool"], "the program to run"),
+    (["--trace", "tool"], ["--", "tool"], "the program to run"),
+    (["--python", "./tool", "--trace", "tool"], ["script.py"], "the program to run"),
+])
+def test_run_does_not_destroy_what_it_reads(refused, script, work, clean_env, options, command,
+                                            why):
+    files = {"script.py": RAN, "d.json": "{}\n", "rules.json": "bottleneck_rules: []\n",
+             "tool": "#!/bin/sh\n"}
+    for name, text in files.items():
+        script(text, name)
+    (work / "tool").chmod(0o755)
+    os.link(str(work / "script.py"), str(work / "hard.py"))
+    env = {"PATH": "%s:%s" % (work, clean_env["PATH"])}
+    before = sorted(os.listdir(str(work)))
+    assert refused("run", *options, *command, env=env) == \
+        "cannot write '%s': it is %s; choose another file" % (options[-1], why)
+    assert sorted(os.listdir(str(work))) == before
+    assert {name: (work / name).read_text() for name in files} == files
+
+
+def test_standard_input_is_an_input(refused, script, work):
+    (work / "in.md").write_text("questions")
+    with (work / "in.md").open() as file:
+        assert refused("run", "--report", "in.md", "--", "cat", stdin=file) == \
+            "cannot write 'in.md': it is standard input; choose another file"
+    assert (work / "in.md").read_text() == "questions"
+
+
+def test_only_a_trace_is_replaced_by_a_trace(refused, run, script, work):
+    (work / "notes.txt").write_text("a year of work")
+    assert refused("run", "--python", sys.executable, "--trace", "notes.txt", script(RAN)) == \
+        "cannot write the trace notes.txt: the file exists and is not a trace; remove it or " \
+        "choose another name"
+    assert (work / "notes.txt").read_text() == "a year of work"
+    (work / "t.isc").write_text("")
+    for _ in range(2):  # over an empty file, and over a trace
+        assert run("--trace", "t.isc", "script.py").returncode == 0
+        assert (work / "t.isc").stat().st_size > 0
+
+
+def test_a_trace_with_a_second_name_is_kept(refused, run, script, work):
+    assert run("--trace", "t.isc", script("pass")).returncode == 0
+    os.link(str(work / "t.isc"), str(work / "kept.isc"))
+    before = (work / "kept.isc").read_bytes()
+    assert refused("run", "--python", sys.executable, "--trace", "t.isc", "script.py") == \
+        "cannot write the trace t.isc: the file has several names (hard links); remove this one " \
+        "or choose another"
+    assert (work / "kept.isc").read_bytes() == before
 
 
 def test_two_recordings_into_one_trace(binary, refused, run, script, work, clean_env):

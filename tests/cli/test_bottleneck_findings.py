@@ -47,6 +47,7 @@ def test_the_first_finding_is_what_is_wrong(findings, name):
     assert len(first["suggestions"]) >= 3
 
 
+@pytest.mark.measures
 def test_a_server_without_load_has_no_findings(findings):
     assert findings(PROGRAMS["healthy_low_traffic"]) == []
 

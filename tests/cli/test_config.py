@@ -17,6 +17,8 @@ def shown(done):
     assert done.returncode == 0, done.stderr
     settings = {}
     for line in done.stdout.splitlines():
+        if line.startswith("# configuration: "):
+            continue
         unset = line.startswith("# ")
         key, rest = (line[2:] if unset else line).split(":", 1)
         value, origin = rest.rsplit(" # ", 1)
@@ -40,13 +42,13 @@ def test_defaults(inferscope):
 
 def test_every_setting_has_a_variable_that_sets_it(inferscope):
     other = {"gpu": "false", "nvtx": "false", "memory": "false", "enable": "false",
-             "cpu": "trace", "detail": "full", "log_level": "debug", "report": "[x.md]",
-             "fail_on": "[high]"}
-    numbers = {"max_overhead", "sample_hz", "trace_size_mb", "delay", "duration", "rank"}
+             "cpu": "trace", "detail": "full", "log_level": "error", "report": "[x.md]",
+             "fail_on": "[high]", "graph_nodes": '"off"', "max_memory": "512M"}
+    numbers = {"max_overhead", "sample_hz", "trace_size_mb", "delay", "duration"}
     for key, (value, _) in shown(inferscope("config", "show", "--origin")).items():
         wanted = other.get(key, "7" if key in numbers else "true" if value == "false" else "word")
         name = "INFERSCOPE_" + key.upper()
-        done = inferscope("config", "show", "--origin", env={name: wanted.strip("[]")})
+        done = inferscope("config", "show", "--origin", env={name: wanted.strip('[]"')})
         assert shown(done)[key] == (wanted, name)
 
 
@@ -63,58 +65,148 @@ def test_an_empty_variable_is_an_unset_one(inferscope):
 
 
 def test_shown_settings_are_a_file_that_gives_the_same(inferscope, work):
-    write(work / ".inferscope.yaml",
-          "report: [a.md, 'b: c#.json', \"-\"]\ntrace: off\ncpu: off\ndelay: 0.25\nstep: \"on\"\n"
-          "python: 'tab\\t\"quoted\"'\nrank: 3\nfail_on: []\n")
-    first = inferscope("config", "show")
+    show = ("config", "show", "--config", "c.yaml")
+    write(work / "c.yaml",
+          "report: [a.md, 'b: c#.json', \"-\"]\ntrace: off\ncpu: off\ndelay: 0.25\nrules: \"on\"\n"
+          "python: 'tab\\t\"quoted\"'\nduration: 3\nfail_on: []\n")
+    first = inferscope(*show)
     assert first.returncode == 0, first.stderr
-    write(work / ".inferscope.yaml", first.stdout)
-    assert inferscope("config", "show").stdout == first.stdout
+    write(work / "c.yaml", first.stdout)
+    assert inferscope(*show).stdout == first.stdout
     # the comments that name the origin do no harm either
-    with_origin = inferscope("config", "show", "--origin").stdout
-    write(work / ".inferscope.yaml", with_origin)
-    assert inferscope("config", "show").stdout == first.stdout
+    with_origin = inferscope(*show, "--origin").stdout
+    assert with_origin.startswith("# configuration: c.yaml\n")
+    write(work / "c.yaml", with_origin)
+    assert inferscope(*show).stdout == first.stdout
 
 
 def test_the_nearest_file_upwards_counts(inferscope, work):
-    write(work / ".inferscope.yaml", "rank: 1\n")
-    write(work / "a" / ".inferscope.yaml", "rank: 2\n")
+    write(work / ".inferscope.yaml", "duration: 1\n")
+    write(work / "a" / ".inferscope.yaml", "duration: 2\n")
     deep = work / "a" / "b" / "c"
     deep.mkdir(parents=True)
     settings = shown(inferscope("config", "show", "--origin", cwd=deep))
-    assert settings["rank"] == ("2", "%s/a/.inferscope.yaml:1" % work)
+    assert settings["duration"] == ("2", "%s/a/.inferscope.yaml:1" % work)
 
 
-def test_the_personal_file_is_the_last_resort(inferscope, work, clean_env, tmp_path):
-    home = write(tmp_path / "home/.config/inferscope/config.yaml", "rank: 1\n")
-    xdg = write(tmp_path / "xdg/inferscope/config.yaml", "rank: 2\n")
+def test_the_users_own_file_comes_before_the_defaults(inferscope, work, tmp_path):
+    home = write(tmp_path / "home/.config/inferscope/config.yaml", "duration: 1\npython: p\n")
+    xdg = write(tmp_path / "xdg/inferscope/config.yaml", "duration: 2\n")
     show = ("config", "show", "--origin")
-    assert shown(inferscope(*show))["rank"] == ("1", "%s:1" % home)
+    settings = shown(inferscope(*show))
+    assert settings["duration"] == ("1", "%s:1" % home)
+    assert settings["python"] == ("p", "%s:2" % home)
     env = {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
-    assert shown(inferscope(*show, env=env))["rank"] == ("2", "%s:1" % xdg)
+    assert shown(inferscope(*show, env=env))["duration"] == ("2", "%s:1" % xdg)
     env = {"XDG_CONFIG_HOME": "xdg"}  # relative: the specification says to ignore it
-    assert shown(inferscope(*show, env=env, cwd=tmp_path))["rank"] == ("1", "%s:1" % home)
-    write(work / ".inferscope.yaml", "sample_hz: 9\n")  # replaces the other, adds nothing to it
-    assert shown(inferscope(*show))["rank"] == (None, "default")
+    assert shown(inferscope(*show, env=env, cwd=tmp_path))["duration"] == ("1", "%s:1" % home)
+
+
+@pytest.mark.parametrize("name, args", [(".inferscope.yaml", ()),
+                                        ("other.yaml", ("--config", "other.yaml"))])
+def test_a_file_of_the_project_comes_before_the_users_own(inferscope, work, tmp_path, name, args):
+    home = write(tmp_path / "home/.config/inferscope/config.yaml",
+                 "duration: 1\nfail_on: [high]\nring: true\n")
+    path = write(work / name, "duration: 2\nfail_on: [medium]\n")
+    done = inferscope("config", "show", "--origin", *args)
+    settings = shown(done)
+    assert settings["duration"][0] == "2"
+    assert settings["fail_on"][0] == "[medium]"  # replaced, not added to
+    assert settings["ring"] == ("true", "%s:3" % home)
+    used = args[1] if args else str(path)
+    assert done.stdout.splitlines()[:2] == ["# configuration: " + used,
+                                            "# configuration: %s" % home]
+
+
+TRUSTED = {"python": "./evil", "report": "[x.md]", "trace": "x.isc", "rules": "x.yaml",
+           "keep_secrets": "true"}
+
+
+@pytest.mark.parametrize("key", sorted(TRUSTED))
+def test_a_found_file_names_no_programs_and_no_paths(refused, inferscope, work, tmp_path, key):
+    text = "# a comment\n%s: %s\n" % (key, TRUSTED[key])
+    path = write(work / ".inferscope.yaml", text)
+    for command in (("config", "show"), ("doctor",), ("run", "s.py"), ("analyze", "t.isc"),
+                    ("export", "t.isc"), ("rules", "list")):
+        assert refused(*command) == \
+            "%s:2: %s: not allowed in an automatically found file; remove the line, or name the " \
+            "file with --config if you trust it" % (path, key)
+    show = ("config", "show", "--origin")
+    value = TRUSTED[key].replace("./evil", '"./evil"')
+    assert shown(inferscope(*show, "--config", path))[key] == (value, "%s:2" % path)
+    env = {"INFERSCOPE_CONFIG": str(path)}
+    assert shown(inferscope(*show, env=env))[key] == (value, "%s:2" % path)
+    path.unlink()
+    own = write(tmp_path / "home/.config/inferscope/config.yaml", text)
+    assert shown(inferscope(*show))[key] == (value, "%s:2" % own)
+
+
+def test_a_program_of_a_cloned_repository_is_not_run(inferscope, work):
+    evil = write(work / "evil", "#!/bin/sh\ntouch ran\n")
+    evil.chmod(0o755)
+    write(work / ".inferscope.yaml", "python: ./evil\n")
+    assert inferscope("doctor").returncode == 2
+    assert not (work / "ran").exists()
+    inferscope("doctor", "--config", ".inferscope.yaml")  # asked for
+    assert (work / "ran").exists()
+
+
+def test_commands_name_the_files_they_use(inferscope, golden, work, tmp_path):
+    trace = golden("decoder")
+    commands = (("analyze", trace), ("export", trace, "-o", "e.json"), ("rules", "list"),
+                ("doctor", "--python", "/nope"), ("run", "--", "true"))
+    for command in commands:
+        assert "configuration" not in inferscope(*command).stderr
+    found = write(work / ".inferscope.yaml", "detail: short\n")
+    rules = write(work / ".inferscope_rules.yaml", "bottleneck_rules: []\n")
+    own = write(tmp_path / "home/.config/inferscope/config.yaml", "ring: true\n")
+    for command in commands:
+        lines = inferscope(*command).stderr.splitlines()
+        said = "inferscope: configuration: %s, %s" % (found, own)
+        if command[0] in ("analyze", "rules", "run"):
+            said += "; rules from %s" % rules
+        assert lines[0] == said
+        for variable, value in (("QUIET", "1"), ("LOG_LEVEL", "error")):
+            assert "configuration" not in \
+                inferscope(*command, env={"INFERSCOPE_" + variable: value}).stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("name, what", [("config.yaml", "configuration"), ("rules.yaml", "rules")])
+def test_the_users_own_file_is_the_users(refused, inferscope, tmp_path, name, what):
+    path = write(tmp_path / "home/.config/inferscope" / name, "\n")
+    os.chown(str(path), 65534, 65534)
+    assert refused("rules", "list") == \
+        "the %s file '%s' belongs to another user; make it yours, or set XDG_CONFIG_HOME to a " \
+        "folder of your own" % (what, path)
+    assert inferscope("config", "show",
+                      env={"XDG_CONFIG_HOME": str(tmp_path)}).returncode == 0
+
+
+def test_the_users_own_file_is_not_for_everyone_to_write(refused, tmp_path):
+    path = write(tmp_path / "home/.config/inferscope/config.yaml", "\n")
+    path.chmod(0o666)
+    assert refused("config", "show") == \
+        "the configuration file '%s' can be written by every user; run chmod o-w on it" % path
 
 
 def test_a_named_file_replaces_the_search(inferscope, work):
-    write(work / ".inferscope.yaml", "rank: 1\n")
+    write(work / ".inferscope.yaml", "duration: 1\n")
     write(work / "other.yaml", "sample_hz: 9\n")
     for args, env in ((["--config", "other.yaml"], {}), (["--config=other.yaml"], {}),
                       ([], {"INFERSCOPE_CONFIG": "other.yaml"})):
         settings = shown(inferscope("config", "show", "--origin", *args, env=env))
         assert settings["sample_hz"] == ("9", "other.yaml:1")
-        assert settings["rank"] == (None, "default")
+        assert settings["duration"] == (None, "default")
 
 
 def test_a_named_file_may_be_a_pipe(inferscope, work):
     read, end = os.pipe()
-    os.write(end, b"rank: 4\n")
+    os.write(end, b"duration: 4\n")
     os.close(end)
     done = inferscope("config", "show", "--origin", "--config", "/dev/stdin", stdin=read)
     os.close(read)
-    assert shown(done)["rank"] == ("4", "/dev/stdin:1")
+    assert shown(done)["duration"] == ("4", "/dev/stdin:1")
 
 
 def test_a_removed_working_directory_does_no_harm(binary, inferscope, tmp_path):
@@ -180,7 +272,7 @@ def test_a_directory(refused, work):
 
 def test_a_fifo_in_the_way_does_not_hang(refused, work):
     os.mkfifo(str(work / ".inferscope.yaml"))
-    assert refused("config", "show", timeout=10).endswith("is not a regular file")
+    assert refused("config", "show", timeout=60).endswith("is not a regular file")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
@@ -193,15 +285,15 @@ def test_an_unreadable_file(refused, work):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_file_that_another_user_left_above_is_not_obeyed(refused, inferscope, work, tmp_path):
-    path = write(tmp_path / ".inferscope.yaml", "rank: 1\n")
+    path = write(tmp_path / ".inferscope.yaml", "duration: 1\n")
     os.chown(str(path), 65534, 65534)
     assert refused("config", "show").startswith(
         "the configuration file '%s' belongs to another user" % path)
     show = ("config", "show", "--origin")
-    assert shown(inferscope(*show, "--config", path))["rank"] == ("1", "%s:1" % path)
-    assert shown(inferscope(*show, "--config", "/dev/null"))["rank"] == (None, "default")
+    assert shown(inferscope(*show, "--config", path))["duration"] == ("1", "%s:1" % path)
+    assert shown(inferscope(*show, "--config", "/dev/null"))["duration"] == (None, "default")
     os.chown(str(work), 65534, 65534)  # a project that is mounted into a container
-    assert shown(inferscope(*show))["rank"] == ("1", "%s:1" % path)
+    assert shown(inferscope(*show))["duration"] == ("1", "%s:1" % path)
 
 
 def test_a_file_that_cannot_be_read_to_its_end(refused):

@@ -112,10 +112,10 @@ def test_python_is_recorded_for_the_answer(answers):
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("exit 0", "ran, but the agent did not get into it"),
+    ("exit 0", "ran, but the agent was not loaded into it"),
     ("exit 7", "cannot run a program (exit status 7)"),
     ("kill -9 $$", "cannot run a program (signal 9)"),
-    ("exec python3 -I \"$@\"", "ran, but the agent did not get into it"),
+    ("exec python3 -I \"$@\"", "ran, but the agent was not loaded into it"),
 ])
 def test_an_interpreter_that_cannot_be_recorded(problem, script, text, expected):
     said = problem("Python", "--python", script(text))
@@ -182,9 +182,9 @@ def test_an_agent_of_another_version(binary, clean_env, work, tmp_path, schema):
 
     subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "agent.c"), "-o", str(agent)],
                    check=True)
-    assert "is of version 0.0.1" in ask()
+    assert "has version 0.0.1" in ask()
     agent.write_bytes(b"not a library")
-    assert "install InferScope again, for this machine" in ask()
+    assert "reinstall InferScope, for this machine" in ask()
     agent.unlink()
     assert "cannot open shared object file" in ask()
     shutil.rmtree(str(tree / "lib"))

@@ -73,6 +73,14 @@ def test_threads_of_one_name_are_one_and_nameless_ones_are_not(folded, write):
                             ("serve.py", "thread 104", "helper"): 7}
 
 
+def test_functions_whose_entries_were_overwritten_keep_their_times(folded, write):
+    """As --ring leaves them: each exit adds a stack, and the table of stacks grows meanwhile."""
+    ids = range(100, 400)
+    path = write(isc.thread(1, 1, 40, "m"), *[isc.code(n, 1, f"f{n}", "") for n in ids], calls(
+        1, *[(isc.RETURN, n, 1_000_000 * (n - 99)) for n in ids]))
+    assert folded(path) == {("serve.py", "m", f"f{n}"): 1000 for n in ids}
+
+
 def test_collections_take_their_time_from_the_function(folded, write):
     path = write(isc.thread(1, 1, 40, "m"), isc.events(
         1, 0, (isc.CALL, MAIN, 0, None), (isc.GC_BEGIN, 2, 10_000, None),
@@ -142,7 +150,7 @@ def leaf(n):
 def branch(n):
     return [leaf(n) for _ in range(3)]
 def work():
-    for n in range(60):
+    for n in range(12):
         branch(n)
 thread = threading.Thread(target=work, name="second")
 thread.start()

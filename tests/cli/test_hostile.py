@@ -99,8 +99,10 @@ def test_what_another_user_put_in_the_way_is_refused(as_victim, spot, trap, name
         (spot / name).chmod(0o666)
     done = as_victim("run", "--", SYSTEM_PYTHON, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("inferscope: cannot write '%s': another user has put it there, where "
-                           "everyone may; choose another place\n" % name)
+    why = {"pipe": "not a regular file", "file": "the file belongs to another user; remove it or "
+           "choose another name"}
+    assert done.stderr == "inferscope: cannot write '%s': %s\n" % (name, why.get(
+        trap, "it is a link; give the name of the file that it leads to"))
     assert prey.read_text() == "mine" and not os.path.exists(str(prey) + ".new")
 
 
@@ -110,17 +112,8 @@ def test_an_export_goes_into_no_trap(as_victim, spot):
     (spot / "e.json").write_text("")
     os.chown(str(spot / "e.json"), ATTACKER, ATTACKER)
     done = as_victim("export", "inferscope-trace.isc", "-o", "e.json")
-    assert done.returncode == 1 and "another user has put it there" in done.stderr
+    assert done.returncode == 1 and "belongs to another user" in done.stderr
     assert (spot / "e.json").read_text() == ""
-
-
-@as_root
-def test_ones_own_links_are_followed_even_there(as_victim, spot):
-    os.symlink("elsewhere.isc", str(spot / "inferscope-trace.isc"))
-    os.chown(str(spot / "inferscope-trace.isc"), VICTIM, VICTIM, follow_symlinks=False)
-    assert as_victim("run", "--", SYSTEM_PYTHON, "-c", "pass").returncode == 0
-    assert os.path.islink(str(spot / "inferscope-trace.isc"))
-    assert mode(spot / "elsewhere.isc") == 0o600
 
 
 PEEK = r"""
@@ -278,9 +271,7 @@ def rss():
     with open("/proc/%s/statm" % pid) as f:
         return int(f.read().split()[1]) * 4096
 struct.pack_into("<II", m, processes + PROCESS, 2, os.getpid())
-before = None
-end = time.monotonic() + 3
-while time.monotonic() < end:
+for number in range(120):
     for i in range(1, 4096):
         # A thread that lives, and has ended by the next look.
         struct.pack_into("<II", m, threads + 128 * i, 3, 1)
@@ -288,8 +279,9 @@ while time.monotonic() < end:
         struct.pack_into("<II", m, processes + PROCESS * i, 2, 1 << 22)
     with open("/proc/%s/fd/%s" % (pid, notes), "a") as out:
         out.write("1 no\n" * 2000)
-    if before is None and time.monotonic() > end - 2:
+    if number == 40:
         before = rss()
+    time.sleep(0.02)
 print(rss() - before)
 """
 

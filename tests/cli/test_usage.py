@@ -108,10 +108,10 @@ def test_help_for_an_unknown_command(refused):
 
 
 @pytest.mark.parametrize("args, line", [
-    (["config"], "config: say what to do: show or reference"),
+    (["config"], "config: no action given; use show or reference"),
     (["config", "shwo"], "config: unknown action 'shwo'; did you mean 'show'?"),
-    (["config", "zzzzzz"], "config: unknown action 'zzzzzz'; there are show and reference"),
-    (["config", "show", "more"], "config: unexpected 'more' behind 'show'"),
+    (["config", "zzzzzz"], "config: unknown action 'zzzzzz'; use show or reference"),
+    (["config", "show", "more"], "config: unexpected 'more' after 'show'"),
     (["config", "show", "--orign"], "unknown option '--orign'; did you mean '--origin'?"),
     (["config", "show", "--cpu"], "option '--cpu' does not belong to this command"),
     (["config", "show", "--config"], "--config needs a value: --config FILE"),
@@ -140,3 +140,10 @@ def test_settings_reference_is_up_to_date(inferscope, root):
         committed = file.read()
     assert inferscope("config", "reference").stdout == committed, \
         "run: inferscope config reference > docs/SETTINGS.md"
+
+
+@pytest.mark.parametrize("option", ["--python=x", "--strict", "--verify-overhead",
+                                    "--wait-children"])
+def test_a_program_that_runs_already_takes_no_option_of_its_start(refused, option):
+    assert refused("record", "--pid", os.getpid(), option) == \
+        "option '%s' does not belong to this command" % option.split("=")[0]

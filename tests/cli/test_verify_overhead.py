@@ -78,8 +78,8 @@ def test_a_pipe_cannot_be_and_that_is_said(verify):
 def test_runs_that_end_differently_are_not_compared(verify, options, status):
     trust, runs = verify("0.01", "fail", options=options, status=status)
     assert len(runs) == 2 and trust["verified_ratio"] is None
-    assert ("the overhead was not verified: run again without recording, the workload ended with "
-            "status 4, not 3") in trust["notes"]
+    assert ("the overhead was not verified: when run again without recording, the workload exited "
+            "with status 4, not 3") in trust["notes"]
 
 
 def test_the_trace_tells_the_same(verify, inferscope, work):
@@ -98,7 +98,7 @@ def test_without_it_nothing_is_run_again(inferscope, work):
 
 def test_not_with_a_duration(refused, work):
     (work / "program.py").write_text("")
-    assert "without --duration" in refused("run", "--verify-overhead", "--duration", "1",
+    assert "combined with --duration" in refused("run", "--verify-overhead", "--duration", "1",
                                            "program.py")
 
 

@@ -9,10 +9,7 @@ import pytest
 
 import run_suite
 
-PATHS = os.environ.get("INFERSCOPE_PYTHONS", sys.executable).split(":")
-# Two of them always: it takes ten seconds for each.
-PYTHONS = [pytest.param(path, marks=[] if path in (PATHS[0], PATHS[-1]) else pytest.mark.long)
-           for path in PATHS]
+PYTHONS = os.environ.get("INFERSCOPE_PYTHONS", sys.executable).split(":")
 
 HTTP = """
 import concurrent.futures, http.server, threading, urllib.request

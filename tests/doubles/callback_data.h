@@ -1,6 +1,6 @@
 /*
  * What CUPTI hands to a subscriber, as both its doubles declare it: apart from
- * src/agent/cupti.h, so that a mistake there does not meet its like here.
+ * src/agent/gpu/cupti.h, so that a mistake there does not meet its like here.
  */
 #ifndef DOUBLES_CALLBACK_DATA_H
 #define DOUBLES_CALLBACK_DATA_H

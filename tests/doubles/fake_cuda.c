@@ -357,13 +357,6 @@ void fake_other_tool_leaves(void)
 		e->other_tool_leaves();
 }
 
-int fake_times_finalized(void)
-{
-	const struct fake_ears *e = fake_find_ears();
-
-	return e ? e->times_finalized() : -1;
-}
-
 int fake_records_kernels(void)
 {
 	const struct fake_ears *e = fake_find_ears();

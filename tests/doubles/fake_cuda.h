@@ -61,8 +61,7 @@ FAKE_CUDA_EXPORT uint32_t fake_uninteresting(void);
 /* What another profiler gets that asks CUPTI for itself now; -1: CUPTI is not loaded. */
 FAKE_CUDA_EXPORT int fake_other_tool_subscribes(void);
 
-/* CUPTI: how often it was finalized, and whether it tells kernels now; -1: it is not loaded. */
-FAKE_CUDA_EXPORT int fake_times_finalized(void);
+/* CUPTI: whether it records kernels now; -1: it is not loaded. */
 FAKE_CUDA_EXPORT int fake_records_kernels(void);
 FAKE_CUDA_EXPORT void fake_other_tool_leaves(void);
 

@@ -50,12 +50,6 @@ static _Atomic bool enabled[KINDS];
 static _Atomic bool client_has_clock;
 static _Atomic int64_t to_client_clock; /* by default that is CLOCK_REALTIME */
 
-static _Atomic uint32_t first_correlation; /* calls are counted from here on */
-static _Atomic uint32_t latest_correlation;
-static _Atomic int times_finalized;
-static _Atomic bool graph_was_launched;
-static __thread bool leaves_a_call;
-
 uint64_t fake_monotonic(void)
 {
 	struct timespec t;
@@ -155,13 +149,9 @@ static int64_t distance(uint64_t (*clock)(void))
 static void did(const struct fake_activity *a)
 {
 	bool node = a->graph && a->kind != FAKE_GRAPH;
-	struct fake_activity told = *a;
 
-	told.correlation -= atomic_load(&first_correlation);
-	if (node)
-		atomic_store(&graph_was_launched, true);
 	if (atomic_load(&enabled[a->kind]) && !(node && atomic_load(&enabled[FAKE_GRAPH])))
-		fake_buffers_add(&told, atomic_load(&to_client_clock));
+		fake_buffers_add(a, atomic_load(&to_client_clock));
 }
 
 int cuptiActivityEnable(int kind)
@@ -257,32 +247,15 @@ int cuptiActivityFlushAll(uint32_t flag)
 	return fault;
 }
 
-/* The real one hangs outside a call, and programs that have launched graphs crash after it. */
+/* The real one corrupts the heap of a running program: it is never to be called. */
 int cuptiFinalize(void)
 {
-	int fault = fake_fault(__func__);
-
-	if (!leaves_a_call || atomic_load(&graph_was_launched))
-		abort();
-	if (fault)
-		return fault;
-	cuptiUnsubscribe(&subscriber_function);
-	for (size_t i = 0; i < KINDS; i++)
-		atomic_store(&enabled[i], false);
-	atomic_store(&client_has_clock, false);
-	atomic_store(&first_correlation, atomic_load(&latest_correlation));
-	atomic_fetch_add(&times_finalized, 1);
-	return OK;
+	abort();
 }
 
 static int records_kernels(void)
 {
 	return atomic_load(&enabled[FAKE_KERNEL]);
-}
-
-static int get_times_finalized(void)
-{
-	return atomic_load(&times_finalized);
 }
 
 static void call(const struct fake_call *c)
@@ -295,15 +268,12 @@ static void call(const struct fake_call *c)
 		.functionParams = c->params,
 		.contextUid = 1,
 		.correlationData = &correlation_data,
-		.correlationId = c->correlation - atomic_load(&first_correlation),
+		.correlationId = c->correlation,
 	};
 
-	atomic_store(&latest_correlation, c->correlation);
 	if (!function || !atomic_load(&wanted[c->domain][c->id]))
 		return;
-	leaves_a_call = c->leaving;
 	function(subscriber_user, (int)c->domain, c->id, &data);
-	leaves_a_call = false;
 }
 
 int cuptiGetGraphNodeId(void *node, uint64_t *number)
@@ -354,6 +324,5 @@ const struct fake_ears fake_cupti_ears = {
 	.graph = graph,
 	.other_tool_subscribes = other_tool_subscribes,
 	.other_tool_leaves = other_tool_leaves,
-	.times_finalized = get_times_finalized,
 	.records_kernels = records_kernels,
 };

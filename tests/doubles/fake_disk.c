@@ -1,7 +1,7 @@
 /*
- * A disk for LD_PRELOAD on which the user may not write for ever: pwrite(), with
- * which the recorder writes the trace, fails with FAKE_DISK_ERRNO after
- * FAKE_DISK_BYTES.  One write before that is short, as it is at the limit of a
+ * A disk for LD_PRELOAD on which the user has little room: pwrite(), with which the
+ * recorder writes the trace, fails with FAKE_DISK_ERRNO behind the first
+ * FAKE_DISK_BYTES of a file.  The write before that is short, as it is at the limit of a
  * real quota.  Every other program is let alone.
  */
 #include <dlfcn.h>
@@ -11,8 +11,6 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
-
-static size_t written;
 
 EXPORT ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at);
 EXPORT ssize_t pwrite64(int fd, const void *data, size_t bytes, off_t at);
@@ -32,13 +30,12 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 
 	if (strcmp(program_invocation_short_name, "inferscope") != 0)
 		return real(fd, data, bytes, at);
-	if (written == limit) {
+	if ((size_t)at >= limit) {
 		errno = (int)number("FAKE_DISK_ERRNO");
 		return -1;
 	}
-	if (bytes > limit - written)
-		bytes = limit - written;
-	written += bytes;
+	if (bytes > limit - (size_t)at)
+		bytes = limit - (size_t)at;
 	return real(fd, data, bytes, at);
 }
 

@@ -68,7 +68,6 @@ struct fake_ears {
 	void (*graph)(enum fake_resource what, struct fake_node *node, struct fake_node *original);
 	int (*other_tool_subscribes)(void); /* a CUptiResult */
 	void (*other_tool_leaves)(void);
-	int (*times_finalized)(void);
 	int (*records_kernels)(void);
 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/nvtx_abi.h"
+#include "agent/nvtx/nvtx_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,6 +1,6 @@
 /*
  * CUPTI's activity records, field by field as in NVIDIA's headers, written
- * without a look at src/agent/cupti.h: where both are right, they agree.
+ * without a look at src/agent/gpu/cupti.h: where both are right, they agree.
  *
  * Each is the longest form; older versions end earlier (fake_record_bytes()).
  */

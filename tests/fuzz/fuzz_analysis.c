@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/stats.h"
+#include "analyze/figures/stats.h"
 #include "base/buf.h"
 #include "format/trace_writer.h"
 #include "report/report.h"

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "cli/config.h"
 #include "cli/config_file.h"
-#include "cli/yaml_write.h"
 
 #define PATH "fuzz.yaml"
 
@@ -19,7 +18,7 @@ static struct config *parse(const void *text, size_t len, struct err *err)
 {
 	struct config *c = calloc(1, sizeof(*c));
 
-	if (c && !config_file_parse(c, PATH, text, len, err))
+	if (c && !config_file_parse(c, SOURCE_NAMED_FILE, PATH, text, len, err))
 		return c;
 	config_free(c);
 	return NULL;
@@ -57,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	for (const struct setting *const *s = settings; *s; s++)
-		if ((*s)->type == SETTING_LIST || *s == &setting_python || *s == &setting_step)
+		if ((*s)->type == SETTING_LIST || *s == &setting_python || *s == &setting_rules)
 			for (size_t i = 0; i < config_list_count(c, *s); i++)
 				check_round_trip(c, *s, i);
 	config_free(c);

@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/cupti.h"
-#include "agent/gpu_recording.h"
-#include "agent/session.h"
-#include "capture/drain.h"
+#include "agent/core/session.h"
+#include "agent/gpu/cupti.h"
+#include "agent/gpu/gpu_recording.h"
+#include "capture/drain/drain.h"
 #include "timeline/gpu.h"
 
 struct input {
@@ -56,13 +56,7 @@ bool gpu_is_on(void)
 	return on;
 }
 
-bool gpu_is_ignored(uint32_t correlation)
-{
-	(void)correlation;
-	return false;
-}
-
-void gpu_windows_count(uint64_t activities, uint64_t nodes, uint64_t device_ns)
+void gpu_cost_count(uint64_t activities, uint64_t nodes, uint64_t device_ns)
 {
 	(void)activities;
 	(void)nodes;
@@ -199,8 +193,8 @@ static void check_timeline(int fd)
 	trace_close(t);
 }
 
-/* One area for all runs: a session that was joined stays mapped (agent/session.h). */
-static struct area area;
+/* One area for all runs: a session that was joined stays mapped (agent/core/session.h). */
+static struct shm_owner owner;
 static struct ticks ticks;
 
 static void set_up(void)
@@ -208,14 +202,14 @@ static void set_up(void)
 	struct err err;
 
 	ticks_init(&ticks, SHM_CLOCK_MONOTONIC, 0);
-	require(!area_init(&area, 0, SHM_CLOCK_MONOTONIC, SHM_COLLECT_GPU, &err));
-	require(!session_join(area.where, 0));
+	require(!shm_owner_init(&owner, 0, SHM_CLOCK_MONOTONIC, SHM_COLLECT_GPU, &err));
+	require(!session_join(owner.where, 0));
 	cupti.RegisterCallbacks = register_callbacks;
 	cupti.RegisterTimestamp = register_timestamp;
 	cupti.ActivityEnable = activity_enable;
 	cupti.GetNextRecord = get_next_record;
 	cupti.GetDropped = get_dropped;
-	require(!gpu_activity_start());
+	require(!gpu_activity_start(true));
 }
 
 static void drain_all(int fd)
@@ -228,7 +222,7 @@ static void drain_all(int fd)
 	if (session_my_ring)
 		ring_seal(session_my_ring);
 	require(!trace_writer_new(&w, fd, &err));
-	require(!drain_new(&d, &area, &ticks, w, false, &err));
+	require(!drain_new(&d, &owner, &ticks, w, false, &err));
 	require(!drain_cycle(d, &err) && !drain_finish(d, &err) && !trace_write_end(w, &end, &err));
 	drain_free(d);
 	trace_writer_free(w);
@@ -239,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 
 	require(fd >= 0);
-	if (!area.header)
+	if (!owner.header)
 		set_up();
 	input = (struct input){ data, data + size };
 	served = 0;

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/drain.h"
+#include "capture/drain/drain.h"
 #include "format/trace.h"
 
 #define CYCLES_MAX 12u
@@ -55,7 +55,7 @@ static uint64_t next_word(struct input *in)
 	return next_number(in, 8);
 }
 
-static void order_process(struct area *a, struct input *in)
+static void order_process(struct shm_owner *a, struct input *in)
 {
 	struct shm_process *p = &a->processes[next(in) % FEW];
 
@@ -68,7 +68,7 @@ static void order_process(struct area *a, struct input *in)
 	atomic_store(&p->state, next(in) % 5);
 }
 
-static void order_thread(struct area *a, struct input *in)
+static void order_thread(struct shm_owner *a, struct input *in)
 {
 	struct shm_thread *t = &a->threads[next(in) % FEW];
 
@@ -100,7 +100,7 @@ static uint32_t put_record(struct shm_block *b, uint32_t at, struct input *in)
 	return at + bytes;
 }
 
-static void order_block(struct area *a, struct input *in)
+static void order_block(struct shm_owner *a, struct input *in)
 {
 	uint32_t block = next(in) % (2 * FEW), records = next(in) % 8, at = 0;
 	struct shm_block *b = &a->blocks[block];
@@ -120,7 +120,7 @@ static void order_block(struct area *a, struct input *in)
 }
 
 /* Any word of what comes before the blocks, or of the first blocks. */
-static void order_scribble(struct area *a, struct input *in)
+static void order_scribble(struct shm_owner *a, struct input *in)
 {
 	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)a->header;
 	uint64_t at = next_word(in);
@@ -128,7 +128,7 @@ static void order_scribble(struct area *a, struct input *in)
 	atomic_store(&words[at % (a->bytes / 8)], next_word(in));
 }
 
-static void order_notes(struct area *a, struct input *in)
+static void order_notes(struct shm_owner *a, struct input *in)
 {
 	char text[64];
 	size_t n = next(in) % sizeof(text);
@@ -139,14 +139,14 @@ static void order_notes(struct area *a, struct input *in)
 		abort();
 }
 
-static void (*const orders[])(struct area *, struct input *) = {
+static void (*const orders[])(struct shm_owner *, struct input *) = {
 	order_process, order_thread, order_block,    order_block,
 	order_block,   order_block,  order_scribble, order_notes,
 };
 
 #define ORDERS (sizeof(orders) / sizeof(orders[0]))
 
-static void run(struct area *a, struct drain *d, struct input *in)
+static void run(struct shm_owner *a, struct drain *d, struct input *in)
 {
 	unsigned cycles = 0;
 	struct err err;
@@ -202,20 +202,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct drain_totals totals;
 	struct trace_writer *w = NULL;
 	struct drain *d = NULL;
-	struct area area;
+	struct shm_owner owner;
 	struct err err;
 
 	if (!ticks.count)
 		ticks_init(&ticks, SHM_CLOCK_MONOTONIC, 0);
-	require(!area_init(&area, 0, SHM_CLOCK_MONOTONIC, 0, &err));
+	require(!shm_owner_init(&owner, 0, SHM_CLOCK_MONOTONIC, 0, &err));
 	require(fd >= 0 && !trace_writer_new(&w, fd, &err));
-	require(!drain_new(&d, &area, &ticks, w, keep_newest, &err));
-	run(&area, d, &in);
+	require(!drain_new(&d, &owner, &ticks, w, keep_newest, &err));
+	run(&owner, d, &in);
 	require(!trace_write_end(w, &end, &err));
 	totals = drain_totals(d);
 	drain_free(d);
 	trace_writer_free(w);
-	area_release(&area);
+	shm_owner_release(&owner);
 	check_trace(fd, &totals, keep_newest);
 	close(fd);
 	return 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/line_pack.h"
+#include "agent/python/call_stacks.h"
 #include "timeline/line_tables.h"
 
 #define TABLE_MAX 65536u

@@ -14,17 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/cgroup_path.h"
-#include "capture/cpus.h"
-#include "capture/numa_threads.h"
-#include "capture/pressure.h"
-#include "capture/stat_line.h"
-#include "capture/system_tree.h"
-#include "capture/thread_state.h"
+#include "capture/sampler/thread_state.h"
+#include "capture/session/memory_pressure.h"
+#include "capture/system/cgroup_path.h"
+#include "capture/system/cpu_usage.h"
+#include "capture/system/new_processes.h"
+#include "capture/system/process_tree.h"
+#include "capture/system/system_source.h"
 
 #define WORKLOAD 10
 #define CHILD 11
-#define LOOKS 3
+#define SAMPLES 3
 
 static const char *const files[] = {
 	"/proc/10/stat",
@@ -117,14 +117,14 @@ static void check_points(struct system_points *points)
 	system_points_release(points);
 }
 
-static void check_told(const struct system_tree *t)
+static void check_told(const struct process_tree *t)
 {
-	if (t->count > SYSTEM_TREE_MAX)
+	if (t->count > PROCESS_TREE_MAX)
 		abort();
-	for (size_t i = 0; i < t->told.count; i++) {
-		const struct system_found *f = &t->told.items[i];
+	for (size_t i = 0; i < t->reported.count; i++) {
+		const struct system_found *f = &t->reported.items[i];
 
-		if (f->pid <= 0 || f->parent < 0 || f->id < SYSTEM_TREE_FIRST_ID ||
+		if (f->pid <= 0 || f->parent < 0 || f->id < PROCESS_TREE_FIRST_ID ||
 		    !memchr(f->name, '\0', sizeof(f->name)) ||
 		    (f->end_ns != -1 && f->end_ns < f->start_ns))
 			abort();
@@ -135,27 +135,27 @@ static void follow_processes(void)
 {
 	struct system_points out = { 0 }, ready = { 0 };
 	static struct system_files f;
-	static struct system_tree t;
+	static struct process_tree t;
 
 	memset(&t, 0, sizeof(t));
 	system_files_init(&f, root, 0);
 	system_files_open(&f);
 	t.workload = WORKLOAD;
 	system_files_add(&f, 1, CHILD);
-	for (int i = 0; i < LOOKS; i++) {
+	for (int i = 0; i < SAMPLES; i++) {
 		t.due_ns = 0;
-		t.by_parents = i == LOOKS - 1;
-		system_tree_look(&t, &f, 1, &out);
-		system_files_look(&f, 1, &out);
-		system_tree_release_points(&t, &out, &ready);
+		t.by_parents = i == SAMPLES - 1;
+		process_tree_poll(&t, &f, 1, &out);
+		system_files_poll(&f, 1, &out);
+		process_tree_release_points(&t, &out, &ready);
 	}
-	system_files_look_at_all(&f, &out);
-	system_tree_finish(&t, &f, &out);
-	system_tree_release_points(&t, &out, &ready);
+	system_files_read_all(&f, &out);
+	process_tree_finish(&t, &f, &out);
+	process_tree_release_points(&t, &out, &ready);
 	check_told(&t);
 	check_points(&ready);
 	system_points_release(&out);
-	system_tree_release(&t);
+	process_tree_release(&t);
 	system_files_release(&f);
 }
 
@@ -163,17 +163,18 @@ static void ask_threads(void)
 {
 	static struct cpu_nodes nodes;
 	struct system_points points = { 0 };
-	struct look l = { &points, 0, 1, 0 };
-	struct thread_watches all = { 0 };
+	struct reading l = { &points, 0, 1, 0 };
+	struct thread_state_readeres all = { 0 };
 	struct thread_times times;
-	struct thread_watch w;
+	struct thread_state_reader w;
 	char path[128], list[256];
 	int folder;
 
-	thread_watch_open(&w, &all, root, WORKLOAD, WORKLOAD);
-	if (thread_watch_state(&w, (struct address_range){ 4096, 8192 }).state >= SAMPLE_STATES)
+	thread_state_reader_open(&w, &all, root, WORKLOAD, WORKLOAD);
+	if (thread_state_reader_state(&w, (struct address_range){ 4096, 8192 }).state >=
+	    SAMPLE_STATES)
 		abort();
-	thread_watch_close(&w, &all);
+	thread_state_reader_close(&w, &all);
 	(void)thread_times_read(&times, root, WORKLOAD, WORKLOAD);
 	memset(&nodes, 0, sizeof(nodes));
 	for (uint32_t node = 0; node < 2; node++) {
@@ -183,7 +184,7 @@ static void ask_threads(void)
 	}
 	snprintf(path, sizeof(path), "%s/proc/%d", root, WORKLOAD);
 	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	numa_threads_look(&nodes, folder, &l);
+	numa_threads_read(&nodes, folder, &l);
 	close(folder);
 	check_points(&points);
 }

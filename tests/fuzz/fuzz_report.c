@@ -18,8 +18,8 @@
 #include "export/export.h"
 #include "format/torch_scopes.h"
 #include "format/trace_writer.h"
+#include "report/json/report_json_sections.h"
 #include "report/report.h"
-#include "report/report_json_short.h"
 #include "rules/judge.h"
 #include "strict_json.h"
 

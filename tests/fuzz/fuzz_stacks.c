@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/py_codes.h"
-#include "capture/py_stacks.h"
-#include "capture/stack_ids.h"
+#include "capture/sampler/py_codes.h"
+#include "capture/sampler/py_stacks.h"
+#include "capture/sampler/sampler_parts.h"
 #include "format/record.h"
 
 #define HEAD 4u   /* bytes of the input that are orders */
-#define LOOKS 3   /* at each thread: what the last one taught is used by the next */
+#define SAMPLES 3 /* at each thread: what the last one taught is used by the next */
 #define THREADS 8 /* more are not looked at */
 #define READS_MAX 20000u
 
@@ -89,8 +89,8 @@ static void define(void *context, uint8_t kind, uint32_t id, const void *payload
 	memcpy(&last, (const uint8_t *)payload + bytes - 1, 1);
 }
 
-static void look(struct py_reader *reader, struct py_process *p, struct py_codes *codes,
-		 struct stack_ids *stacks, int64_t now_ns)
+static void sample(struct py_reader *reader, struct py_process *p, struct py_codes *codes,
+		   struct stack_ids *stacks, int64_t now_ns)
 {
 	const struct py_definitions d = { NULL, next_id, define };
 	static struct py_stack stack;
@@ -137,8 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p.where.thread_id_at = 16;
 	memcpy(&p.where.code_type, data + HEAD, sizeof(p.where.code_type));
 	py_codes_init(&codes);
-	for (int i = 0; i < LOOKS; i++)
-		look(reader, &p, &codes, &stacks, (int64_t)i * 200000000);
+	for (int i = 0; i < SAMPLES; i++)
+		sample(reader, &p, &codes, &stacks, (int64_t)i * 200000000);
 	py_process_release(&p);
 	py_codes_release(&codes);
 	stack_ids_release(&stacks);

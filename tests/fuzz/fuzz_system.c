@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/system_source.h"
+#include "capture/system/system_source.h"
 
 static const struct system_source *choose(uint8_t n)
 {
@@ -29,7 +29,7 @@ static const struct system_source *choose(uint8_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct system_points points = { 0 };
-	struct look l = { &points, 0, 1, 0 };
+	struct reading l = { &points, 0, 1, 0 };
 	char *text;
 
 	if (!size)

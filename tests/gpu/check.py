@@ -41,7 +41,7 @@ def case(name, *command, checks, needs=("torch",), options=(), profiler=False, a
 EAGER = [c.output, c.profiler_counts, c.matching, c.causality, c.lines]
 MODEL = [m.layers, m.layer_calls, m.profiler_layers]
 # Compilers, and what transformers imports, are long programs in Python: not for the checks.
-COMPILED = ["--graph-nodes", "--cpu", "sample"]
+COMPILED = ["--cpu", "sample"]
 UNCACHED = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}  # each run compiles all by itself
 
 GPT2 = ("torch", "transformers")
@@ -72,13 +72,13 @@ CASES = [
          checks=[c.own_counts, c.overlap, c.causality]),
     case("triton_kernel", "triton_kernel.py", needs=("torch", "triton"), profiler=True,
          checks=EAGER + [c.own_counts]),
-    case("cuda_graph", "cuda_graph.py", profiler=True, options=["--graph-nodes"],
+    case("cuda_graph", "cuda_graph.py", profiler=True,
          checks=[c.output, c.profiler_counts, c.graphs, c.causality]),
-    case("graph_decode", "graph_decode.py", profiler=True, options=["--graph-nodes"],
+    case("graph_decode", "graph_decode.py", profiler=True,
          checks=[c.output, c.profiler_counts, c.captures, c.graph_rows, m.layers, m.graph_layers,
                  c.causality]),
     case("graph_compiled", "graph_decode.py", "--compiled", needs=("torch", "triton"),
-         options=["--graph-nodes"], env=UNCACHED,
+         env=UNCACHED,
          checks=[c.output, c.replays_known, m.layers, m.graph_layers, m.dynamo, c.causality]),
     case("copies", "copies.py", profiler=True,
          checks=[c.output, c.own_counts, c.profiler_counts, c.causality]),

@@ -20,7 +20,7 @@
 
 #include <cuda_runtime.h>
 
-#include "agent/cupti.h"
+#include "agent/gpu/cupti.h"
 #include "workloads/cuda_check.h"
 
 struct cupti cupti;
@@ -46,13 +46,13 @@ static uint64_t now(void)
 }
 
 /* What was heard. */
-struct heard {
+struct decisions_seen {
 	size_t created, cloned, execs, refused;
 	std::map<uint64_t, uint64_t> original; /* of a clone */
 	std::set<uint64_t> made;
 	size_t in_call; /* created between enter and exit of a call */
 };
-static struct heard heard;
+static struct decisions_seen decisions_seen;
 static int depth;
 static bool raw; /* tell every number */
 
@@ -82,20 +82,20 @@ static void on_callback(void *user, int domain, uint32_t id, const void *argumen
 	uint64_t node = 0, from = 0;
 
 	if (id == CUPTI_GRAPH_EXEC_CREATED) {
-		heard.execs++;
+		decisions_seen.execs++;
 		return;
 	}
-	heard.refused += cupti.GetGraphNodeId(g->node, &node) != 0;
+	decisions_seen.refused += cupti.GetGraphNodeId(g->node, &node) != 0;
 	if (id == CUPTI_GRAPH_NODE_CREATED) {
-		heard.created++;
-		heard.made.insert(node);
-		heard.in_call += depth > 0;
+		decisions_seen.created++;
+		decisions_seen.made.insert(node);
+		decisions_seen.in_call += depth > 0;
 		say_raw("created", node, 0, g->node_type);
 		return;
 	}
-	heard.refused += cupti.GetGraphNodeId(g->original_node, &from) != 0;
-	heard.cloned++;
-	heard.original[node] = from;
+	decisions_seen.refused += cupti.GetGraphNodeId(g->original_node, &from) != 0;
+	decisions_seen.cloned++;
+	decisions_seen.original[node] = from;
 	say_raw("cloned", node, from, g->node_type);
 }
 
@@ -104,9 +104,9 @@ static void on_node(uint64_t node)
 	if (!node)
 		return;
 	say_raw("ran", node, 0, 0);
-	if (heard.original.count(node))
+	if (decisions_seen.original.count(node))
 		seen.cloned_nodes++;
-	else if (heard.made.count(node))
+	else if (decisions_seen.made.count(node))
 		seen.made_nodes++;
 	else
 		seen.unknown_nodes++;
@@ -272,17 +272,17 @@ static void say_heard(const char *what)
 {
 	size_t of_made = 0, of_clones = 0;
 
-	for (auto &pair : heard.original) {
-		of_made += heard.made.count(pair.second);
-		of_clones += heard.original.count(pair.second);
+	for (auto &pair : decisions_seen.original) {
+		of_made += decisions_seen.made.count(pair.second);
+		of_clones += decisions_seen.original.count(pair.second);
 	}
 	printf("{\"what\": \"%s\", \"created\": %zu, \"created_in_a_call\": %zu, \"cloned\": %zu, "
 	       "\"clones_of_created\": %zu, \"clones_of_clones\": %zu, \"execs\": %zu, "
 	       "\"refused\": %zu}\n",
-	       what, heard.created, heard.in_call, heard.cloned, of_made, of_clones, heard.execs,
-	       heard.refused);
+	       what, decisions_seen.created, decisions_seen.in_call, decisions_seen.cloned, of_made, of_clones, decisions_seen.execs,
+	       decisions_seen.refused);
 	fflush(stdout);
-	heard.created = heard.cloned = heard.execs = heard.in_call = 0;
+	decisions_seen.created = decisions_seen.cloned = decisions_seen.execs = decisions_seen.in_call = 0;
 }
 
 /* Which numbers nodes of captured, nested, made and updated graphs have. */

@@ -1,15 +1,14 @@
 """What `inferscope run` as it comes costs on the GPU machine: variants of one workload take turns.
 
-Each variant is a process of its own (on_off.py switches the GPU recording within one).  All are
+Each variant is a process of its own.  All are
 started together and then asked in turn for one block of work each, which they time themselves,
 warm-up excluded: neighbours in time are compared, and one start-up serves many pairs.  Their main
 threads take turns on one core: cores of a machine that is shared differ by more than what is
 looked for.  Blocks are short, for its speed changes within a second.  A process has its luck for
 as long as it lives (where its memory lies): two plain ones differ by 2 % on average.  So all are
 compared with the mean of three plain ones, with --copies 3 what is recorded by default is the mean
-of three as well, and the interval is that of rounds with fresh processes.  What is recorded in
-windows costs most in the first ones, which a program's start has paid for: --lead leaves such turns
-out, and few turns are less than from one window to the next.
+of three as well, and the interval is that of rounds with fresh processes.  --lead leaves the first
+turns out.
 
     tests/gpu/overhead.py [--parts all|NAME,...] [--other PROGRAM] [--copies N] [--rounds N]
                           [--lead N] [--turns N] [--seconds S] [--out DIR] [word ...]
@@ -30,9 +29,8 @@ import tarfile
 import tempfile
 import time
 
-import cupti_versions
+import cupti_alone
 import kit
-import leave_probe
 
 sys.path.insert(0, os.path.join(kit.ROOT, "bench"))
 import paired  # noqa: E402
@@ -46,17 +44,23 @@ STUDENT = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
            2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
 CORE = str(max(os.sched_getaffinity(0)))
 # (a variant, one that it is compared with as well, goal): what CUPTI costs nobody can avoid.
-COMPARED = [("gpu", "cupti", 1.08), ("default", "other", None)]
+COMPARED = [("default", "cupti", 1.05), (TOGETHER, "cupti", 1.05), ("gpu", "cupti", None),
+            ("cupti_calls", "cupti", None), ("whole", "cupti_whole", 1.05),
+            ("default", "other", None)]
 PROMISED = {"default": 1.05, TOGETHER: 1.05}
 
 Workload = collections.namedtuple("Workload", "name command goals needs gpu", defaults=(True,))
+# account: what the process itself says recording the GPU cost, by the time that it worked.
 Ended = collections.namedtuple("Ended", "seconds bytes account")
 
 WORKLOADS = [
     Workload("gpu_bound", ["encoder.py", "--serve", "--steps", "8"],
              PROMISED, ["torch"]),
     Workload("launch_bound", ["gpt2_decode.py", "--serve", "--tokens", "10"],
-             PROMISED, ["torch", "transformers"]),
+             {}, ["torch", "transformers"]),
+    Workload("graph_small", ["graph_decode.py", "--serve", "--replays", "200"], {}, ["torch"]),
+    Workload("graph_large", ["graph_decode.py", "--serve", "--replays", "50", "--blocks", "24"],
+             {}, ["torch"]),
     # What of it is no GPU's, for machines without one.
     Workload("python_bound", ["gpt2_decode.py", "--serve", "--tokens", "10", "--device", "cpu",
                               "--width", "64"],
@@ -80,13 +84,18 @@ class Variant:
     def report(self, folder):
         return os.path.join(folder, self.name + ".report.json")
 
-    def account(self, folder):
-        """What the recording itself says it cost; None of a process without one."""
+    def account(self, folder, worked):
+        """What the recording itself says that recording the GPU cost, as a share of the time that
+        the process worked without it; None of a process without one."""
         try:
             with open(self.report(folder), encoding="utf-8") as file:
-                return json.load(file)["trust"]["overhead_share"]
+                report = json.load(file)
         except FileNotFoundError:
             return None
+        trust = report["trust"]
+        share = trust.get("gpu_overhead_share", 0) + trust.get("graph_overhead_share", 0)
+        cost = share * report["run"]["wall_ms"] / 1e3 / (1 + trust["overhead_share"])
+        return cost / (worked - cost) if worked > cost else None
 
     def arguments(self, command, folder):
         if self.profiler:
@@ -98,20 +107,17 @@ class Variant:
                             budget=(), program=self.program)
 
 
-def cupti_alone(mode):
-    """CUPTI that records the same activities for nobody: what no tool that uses it can avoid."""
-    def environment(folder):
-        newest = max(cupti_versions.find().items())[1]
-        return {"CUDA_INJECTION64_PATH": leave_probe.build(folder), "PROBE_CUPTI": newest,
-                "PROBE_MODE": mode}
-    return environment
+def alone(mode):
+    return lambda folder: cupti_alone.environment(mode, folder)
 
 
 # Where it goes: without one part each; what nothing takes away, at a budget next to none.
 PARTS = [
-    Variant("cupti", environment=cupti_alone("stay")),
-    Variant("cupti_left", environment=cupti_alone("leave")),
-    Variant("injected", environment=cupti_alone("nothing")),
+    Variant("cupti", environment=alone("activities")),
+    Variant("cupti_calls", environment=alone("calls")),
+    Variant("cupti_whole", environment=alone("graphs")),
+    Variant("injected", environment=alone("nothing")),
+    Variant("whole", ["--graph-nodes", "off"]),
     Variant("layers", ["--no-gpu", "--cpu", "off"]),
     Variant("samples", ["--no-gpu", "--cpu", "sample"]),
     Variant("no_gpu", ["--no-gpu"]),
@@ -139,7 +145,7 @@ class Runner:
                                         env=kit.environment(variant.program, WORKLOAD_CORE=CORE,
                                                             **variant.environment(folder)),
                                         start_new_session=True)
-        self.pending = b""
+        self.pending, self.worked = b"", 0
 
     def answer(self, timeout):
         """The next JSON line; anything else that the program prints is passed over."""
@@ -166,7 +172,9 @@ class Runner:
     def block(self):
         self.process.stdin.write(b"go\n")
         self.process.stdin.flush()
-        return self.answer(BLOCK_S)["seconds"]
+        answer = self.answer(BLOCK_S)
+        self.worked = answer.get("worked", 0)
+        return answer["seconds"]
 
     def end(self):
         """Lets it end; how long that took, and the size of what it left."""
@@ -176,7 +184,7 @@ class Runner:
         product = self.variant.product(self.folder)
         return Ended(time.monotonic() - start,
                      os.path.getsize(product) if os.path.exists(product) else 0,
-                     self.variant.account(self.folder))
+                     self.variant.account(self.folder, self.worked))
 
     def close(self):
         if self.process.poll() is None:
@@ -262,12 +270,11 @@ def summarize(workload, rounds):
         yield "# overhead.%s.%s: 95 %% interval %s; rounds %s" % (
             workload.name, name, interval(mean, wide),
             " ".join("%.4f" % ratio for ratio in each))
-        # What is recorded in windows costs in few turns, which the trimmed mean may leave out.
         yield "# overhead.%s.%s: all turns together %s" % (
             workload.name, name, " ".join("%.4f" % whole(times, name) for times, _ in rounds))
         accounts = [ends[name].account if name in ends else None for _, ends in rounds]
         if None not in accounts:
-            yield "# overhead.%s.%s: its own account %s" % (
+            yield "# overhead.%s.%s: of it for the GPU, by its own account, %s" % (
                 workload.name, name, " ".join("%.4f" % (1 + account) for account in accounts))
     for ours, theirs, goal in COMPARED:
         if ours in names and theirs in names:

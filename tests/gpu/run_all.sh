@@ -1,13 +1,14 @@
 #!/bin/sh
 # Everything that is to be shown on a machine with a GPU, in parts that can be chosen:
 #
-#   tests/gpu/run_all.sh [check] [layers] [cupti] [onoff] [overhead] [golden] [taps] [examples]
-#                                                    default: check, cupti, onoff and overhead
+#   tests/gpu/run_all.sh [check] [layers] [cupti] [stress] [sizes] [overhead] [golden] [taps] [examples]
+#                                                    default: check, cupti, stress and overhead
 #
 #   check      counts, times, clocks, lines, ways to end             about 5 minutes
 #   layers     of these what looks into models: layers, graphs, compilers, NVTX   2 minutes
 #   cupti      libcupti 11.8, 12.9, 13.0                             1 minute
-#   onoff      the GPU recorded and not, in one process; sizes       3 minutes
+#   stress     programs that have died under recording, many times   8 minutes
+#   sizes      of traces, beside torch.profiler's                    2 minutes
 #   overhead   recorded and plain processes in turns                 3 minutes
 #   golden     small traces for examples/traces                      1 minute
 #   taps       what each libcupti says, for tests/data/cupti         1 minute
@@ -61,20 +62,21 @@ machine() {
 	git -C "$root" describe --always --dirty 2>/dev/null
 }
 
-[ $# -gt 0 ] || set -- check cupti onoff overhead
+[ $# -gt 0 ] || set -- check cupti stress overhead
 machine
 for each in "$@"; do
 	case $each in
 	check) part check 500 python3 "$here/check.py" --budget 440 ;;
 	layers) part layers 400 python3 "$here/check.py" --out "$OUT/layers" --budget 340 layers ;;
 	cupti) part cupti 180 python3 "$here/cupti_versions.py" --budget 150 ;;
-	onoff) part onoff 420 python3 "$here/on_off.py" --sizes ;;
+	stress) part stress 590 python3 "$here/stress.py" --seconds 480 ;;
+	sizes) part sizes 300 python3 "$here/sizes.py" ;;
 	overhead) part overhead 420 python3 "$here/overhead.py" --rounds 6 gpu launch ;;
 	golden) part golden 150 python3 "$here/golden_traces.py" ;;
 	taps) part taps 150 python3 "$here/record_taps.py" ;;
 	examples) part examples 580 python3 "$here/record_examples.py" ;;
 	*)
-		echo "run_all.sh: no part '$each': check, layers, cupti, onoff, overhead, golden, taps or examples" >&2
+		echo "run_all.sh: no part '$each': check, layers, cupti, stress, sizes, overhead, golden, taps or examples" >&2
 		exit 2
 		;;
 	esac

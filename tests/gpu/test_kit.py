@@ -20,15 +20,17 @@ import comparisons  # noqa: E402
 import cupti_versions  # noqa: E402
 import gpu_events  # noqa: E402
 import kit  # noqa: E402
-import on_off  # noqa: E402
 import overhead  # noqa: E402
 import record_examples  # noqa: E402
 import record_taps  # noqa: E402
 import record_unseen  # noqa: E402
+import sizes  # noqa: E402
+import stress  # noqa: E402
 import truth  # noqa: E402
 
-PROGRAMS = ["check.py", "overhead.py", "on_off.py", "cupti_versions.py", "golden_traces.py",
-            "record_examples.py", "record_unseen.py", "record_taps.py", "under_profiler.py"]
+PROGRAMS = ["check.py", "overhead.py", "sizes.py", "cupti_versions.py", "golden_traces.py",
+            "record_examples.py", "record_unseen.py", "record_taps.py", "services.py",
+            "stress.py", "under_profiler.py"]
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True))
 PID = 71
 
@@ -333,17 +335,19 @@ def test_overhead_is_reported_with_goal_interval_and_end():
     assert "overhead.gpu_bound.default 1.0200 times <= 1.05" in lines
     assert ("# overhead.gpu_bound.default: 95 % interval 0.8929 .. 1.1471; rounds 1.0100 1.0300"
             in lines)
-    assert "# overhead.gpu_bound.default: its own account 1.0310 1.0310" in lines
+    assert ("# overhead.gpu_bound.default: of it for the GPU, by its own account, "
+            "1.0310 1.0310") in lines
     assert "overhead.gpu_bound.off2 1.1000 times" in lines
     assert "end.gpu_bound.default 0.50 s" in lines
 
 
 def test_what_we_add_to_cupti_is_reported_where_it_was_measured_alone():
-    ends = {name: overhead.Ended(0.1, 0, None) for name in ("off", "cupti", "gpu")}
-    rounds = [([{"off": 1.0, "cupti": 1.1, "gpu": 1.1 * more}] * 8, ends) for more in (1.04, 1.06)]
+    ends = {name: overhead.Ended(0.1, 0, None) for name in ("off", "cupti", "default")}
+    rounds = [([{"off": 1.0, "cupti": 1.1, "default": 1.1 * more}] * 8, ends)
+              for more in (1.04, 1.06)]
     lines = list(overhead.summarize(overhead.WORKLOADS[1], rounds))
-    assert "overhead.launch_bound.gpu_by_cupti 1.0500 times <= 1.08" in lines
-    assert "# overhead.launch_bound.gpu_by_cupti: 95 % interval 0.9229 .. 1.1771" in lines
+    assert "overhead.launch_bound.default_by_cupti 1.0500 times <= 1.05" in lines
+    assert "# overhead.launch_bound.default_by_cupti: 95 % interval 0.9229 .. 1.1771" in lines
 
 
 def test_rounds_end_with_the_time_that_was_given(monkeypatch):
@@ -388,36 +392,11 @@ def test_intervals_get_narrower_with_every_round():
     assert all(narrower < wide for wide, narrower in zip(widths, widths[1:]))
 
 
-def test_on_and_off_are_reported_beside_the_profiler_with_sizes():
-    pairs = {"agent": [(1.0, 1.01), (2.0, 2.02)] * 8, "profiler": [(1.0, 1.5)] * 15}
-    sizes = {"gpu": 10, "default": 90, "torch_profiler": 1000, "torch_profiler_stacks": 3000}
-    lines = list(on_off.summarize(on_off.WORKLOADS[0], {"pairs": pairs, "sizes": sizes}))
-    assert "onoff.gpu_bound.gpu 1.0100 times <= 1.02" in lines
-    assert "onoff.gpu_bound.torch_profiler 1.5000 times" in lines
+def test_sizes_are_compared():
+    sizes_ = {"gpu": 10, "default": 90, "torch_profiler": 1000, "torch_profiler_stacks": 3000}
+    lines = list(sizes.summarize(sizes.WORKLOADS[0], sizes_))
     assert "size.gpu_bound.gpu 0.0100 of_torch_profiler <= 0.05" in lines
     assert "size.gpu_bound.default 0.0300 of_torch_profiler_stacks" in lines
-
-
-class RecordingSwitch:
-    def __init__(self):
-        self.state = "off"
-
-    def on(self):
-        self.state = "on"
-
-    def off(self):
-        self.state = "off"
-
-
-def test_pairs_run_each_block_in_its_state_and_end_switched_off():
-    switch, order = RecordingSwitch(), []
-
-    def block():
-        order.append(switch.state)
-        return {"off": 1.0, "on": 2.0}[switch.state]
-    pairs = truth.on_off_pairs(switch, 40, lambda: None, block)
-    assert pairs == [[1.0, 2.0]] * 40 and switch.state == "off"
-    assert {tuple(order[at:at + 2]) for at in range(0, 80, 2)} == {("on", "off"), ("off", "on")}
 
 
 def test_the_versions_of_libcupti_are_told_apart(tmp_path):
@@ -554,6 +533,7 @@ def test_what_cannot_run_is_seen_to_be_skipped(program, tmp_path):
 def test_every_workload_is_checked():
     used = {case.command[0].replace("native", "native.cu") for case in check.CASES}
     used.add(record_taps.WORKLOAD)
+    used |= {program.command[0] for program in stress.PROGRAMS}
     helpers = {"truth.py", "driver.py", "cuda_check.h", "__pycache__"}
     assert used == set(os.listdir(os.path.join(HERE, "workloads"))) - helpers
 

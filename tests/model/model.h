@@ -48,7 +48,7 @@ struct model_mutant {
 };
 
 /* Memory that is not atomic and shared: watched for data races. */
-void model_watch(const void *memory, size_t bytes);
+void model_observe(const void *memory, size_t bytes);
 
 /*
  * Explores a scenario; mutant may be NULL.  Returns the text of the first failure,

@@ -30,7 +30,7 @@ static const struct model_mutant *weakened;
 static struct model_access steps[MAX_STEPS];
 static size_t step_count;
 
-void model_watch(const void *memory, size_t bytes)
+void model_observe(const void *memory, size_t bytes)
 {
 	if (watched_count == MAX_WATCHED)
 		abort();

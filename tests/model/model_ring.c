@@ -122,12 +122,12 @@ static void write_one_as_well(void)
 }
 
 /* Definitions come before what uses them, in whichever thread. */
-static _Atomic uint32_t told;
+static _Atomic uint32_t reported;
 
 static void roomy_and_untold(void)
 {
 	roomy();
-	atomic_store(&told, 0);
+	atomic_store(&reported, 0);
 }
 
 static void define(void)
@@ -144,12 +144,12 @@ static void define(void)
 static void define_and_tell(void)
 {
 	ring_define(session_ring(), DEF_STRING, 7, "a definition", 12, "", 0);
-	atomic_store_explicit(&told, 1, memory_order_release); /* as the GIL would */
+	atomic_store_explicit(&reported, 1, memory_order_release); /* as the GIL would */
 }
 
 static void use(void)
 {
-	if (atomic_load_explicit(&told, memory_order_acquire))
+	if (atomic_load_explicit(&reported, memory_order_acquire))
 		world_push_use(1, session_ring(), 7);
 }
 

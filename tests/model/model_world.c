@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/budget.h"
-#include "capture/drain_state.h"
+#include "agent/overhead/budget.h"
+#include "capture/drain/drain_state.h"
 #include "format/trace_writer.h"
 #include "model_entry.h"
 
@@ -20,7 +20,7 @@
 #define NOBODY UINT32_MAX
 
 struct drain *world_drain;
-static struct area area;
+static struct shm_owner owner;
 static struct ticks ticks;
 static bool keeping; /* blocks stay until the end: --ring */
 
@@ -272,7 +272,7 @@ void drain_series_end(struct drain *d, uint32_t slot)
 	(void)slot;
 }
 
-int drain_series_told(struct drain *d, uint32_t slot, const struct record *r, struct err *err)
+int drain_series_received(struct drain *d, uint32_t slot, const struct record *r, struct err *err)
 {
 	(void)d;
 	(void)slot;
@@ -323,7 +323,7 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off
 	(void)flags;
 	(void)fd;
 	(void)offset;
-	return area.header;
+	return owner.header;
 }
 
 int __wrap_munmap(void *at, size_t bytes);
@@ -369,22 +369,22 @@ static struct {
 
 void world_init(void)
 {
-	area.fd = memfd_create(SHM_MEMFD, MFD_CLOEXEC);
-	area.note_fd = memfd_create(SHM_MEMFD_NOTES, MFD_CLOEXEC);
-	if (area.fd < 0 || area.note_fd < 0 || ftruncate(area.fd, sizeof(shared)))
+	owner.fd = memfd_create(SHM_MEMFD, MFD_CLOEXEC);
+	owner.note_fd = memfd_create(SHM_MEMFD_NOTES, MFD_CLOEXEC);
+	if (owner.fd < 0 || owner.note_fd < 0 || ftruncate(owner.fd, sizeof(shared)))
 		abort();
-	area.bytes = sizeof(shared);
-	area.header = &shared.header;
-	area.processes = shared.processes;
-	area.threads = shared.threads;
-	area.free_map = shared.free_map;
-	area.block_state = shared.block_state;
-	area.block_begun = shared.block_begun;
-	area.blocks = shared.blocks;
-	snprintf(area.where, sizeof(area.where), "%d.%d.%d.1", (int)getpid(), area.fd,
-		 area.note_fd);
-	model_watch(shared.processes, sizeof(shared.processes));
-	model_watch(shared.threads, sizeof(shared.threads));
+	owner.bytes = sizeof(shared);
+	owner.header = &shared.header;
+	owner.processes = shared.processes;
+	owner.threads = shared.threads;
+	owner.free_map = shared.free_map;
+	owner.block_state = shared.block_state;
+	owner.block_begun = shared.block_begun;
+	owner.blocks = shared.blocks;
+	snprintf(owner.where, sizeof(owner.where), "%d.%d.%d.1", (int)getpid(), owner.fd,
+		 owner.note_fd);
+	model_observe(shared.processes, sizeof(shared.processes));
+	model_observe(shared.threads, sizeof(shared.threads));
 }
 
 /* The account of what recording costs takes no part in the protocol, and its clock is not ours. */
@@ -398,7 +398,7 @@ uint32_t budget_event_cost_ps(void)
 	return 0;
 }
 
-uint64_t budget_left_out(void)
+uint64_t budget_throttled(void)
 {
 	return 0;
 }
@@ -446,18 +446,18 @@ void world_set_up(uint32_t threads, uint32_t blocks, bool keep_newest)
 		memset(&shared.blocks[i], 0, 512);
 	lay_out(&shared.header, threads, blocks);
 	atomic_store(&shared.free_map[0], (1ull << blocks) - 1);
-	area.process_count = PROCESSES;
-	area.thread_count = threads;
-	area.block_count = area.wanted = blocks;
+	owner.process_count = PROCESSES;
+	owner.thread_count = threads;
+	owner.block_count = owner.wanted = blocks;
 	/* Or each execution's would lie elsewhere, and be other memory to the model. */
 	free(atomic_exchange(&session_current, NULL));
-	if (drain_new(&world_drain, &area, &ticks, NULL, keep_newest, &err))
+	if (drain_new(&world_drain, &owner, &ticks, NULL, keep_newest, &err))
 		abort();
 }
 
 void world_join(void)
 {
-	if (session_join(area.where, 0x030c0000))
+	if (session_join(owner.where, 0x030c0000))
 		model_fail("could not join");
 }
 
@@ -465,16 +465,16 @@ struct ring *world_other_ring(void)
 {
 	static struct ring *ring;
 	static struct session other;
-	uint32_t thread = area.thread_count - 1;
+	uint32_t thread = owner.thread_count - 1;
 
 	other = (struct session){
-		.header = area.header,
-		.processes = area.processes,
-		.threads = area.threads,
-		.free_map = area.free_map,
-		.block_state = area.block_state,
-		.block_begun = area.block_begun,
-		.blocks = area.blocks,
+		.header = owner.header,
+		.processes = owner.processes,
+		.threads = owner.threads,
+		.free_map = owner.free_map,
+		.block_state = owner.block_state,
+		.block_begun = owner.block_begun,
+		.blocks = owner.blocks,
 	};
 	shared.processes[1].pid = 1; /* lives */
 	shared.processes[1].python_version = 0x030c0000;
@@ -557,7 +557,7 @@ void world_check(void)
 	world_cycle();
 	world_cycle();
 	free_map = atomic_load_explicit(&shared.free_map[0], memory_order_relaxed);
-	for (uint32_t i = 0; i < area.block_count; i++) {
+	for (uint32_t i = 0; i < owner.block_count; i++) {
 		uint64_t state = atomic_load_explicit(&shared.block_state[i], memory_order_relaxed);
 
 		if (shm_block_phase(state) == SHM_BLOCK_FREE && !(free_map >> i & 1))

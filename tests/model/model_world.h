@@ -5,8 +5,8 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include "agent/session.h"
-#include "capture/drain.h"
+#include "agent/core/session.h"
+#include "capture/drain/drain.h"
 #include "model.h"
 
 #define WORLD_WRITERS 4u

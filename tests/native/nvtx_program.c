@@ -28,7 +28,7 @@ typedef nvtxResourceAttributes_t resource;
 #define INT64(a) (a).payload.llValue
 #define SIZE(a) (a).size
 #else
-#include "agent/nvtx_abi.h"
+#include "agent/nvtx/nvtx_abi.h"
 typedef struct nvtx_attributes attributes;
 typedef struct nvtx_resource resource;
 typedef nvtx_domain nvtxDomainHandle_t;

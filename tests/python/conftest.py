@@ -1,4 +1,4 @@
-"""Records small programs on every CPython there is and reads back what was recorded."""
+"""Records small programs on the CPythons of INFERSCOPE_PYTHONS and reads back what was recorded."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def version_of(python):
 
 
 def pytest_generate_tests(metafunc):
-    """A test that takes `python` runs on every interpreter."""
+    """A test that takes `python` runs on every interpreter of INFERSCOPE_PYTHONS."""
     if "python" in metafunc.fixturenames:
         ordered = sorted(PYTHONS, key=version_of)
         metafunc.parametrize("python", ordered, scope="session",
@@ -55,7 +55,7 @@ def pythons():
 def python_with():
     """An interpreter that has a package of others; the test is skipped where there is none."""
     def find(module):
-        for python in PYTHONS:
+        for python in [sys.executable, *PYTHONS]:
             if not subprocess.run([python, "-c", "import " + module],
                                   stderr=subprocess.DEVNULL).returncode:
                 return python
@@ -84,7 +84,7 @@ def plain(clean_env, work, package):
     """Runs a program that can import inferscope, without `inferscope run`."""
     def run(python, *args, env=None, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
-        more.setdefault("timeout", 60)
+        more.setdefault("timeout", 240)
         return subprocess.run([python] + [str(arg) for arg in args], cwd=str(work),
                               env={**clean_env, "PYTHONPATH": package, **(env or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,

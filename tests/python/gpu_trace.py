@@ -10,7 +10,7 @@ import isc_decode as isc
 
 CUDA_ENTER, CUDA_EXIT = 0x8d, 14
 GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_OVERHEAD, GPU_STATE = 0x8f, 0x90, 0x91, 0x93, 0x94
-GPU_DROPPED, GPU_DEVICE = 21, 0x96
+GPU_GRAPH, GPU_DROPPED, GPU_DEVICE = 0x92, 21, 0x96
 GRAPH_NODE, GRAPH_CLONE = 0x9f, 0xa0
 DEF_STACK, DEF_LINES = 0x83, 0x84
 RECORDING, UNAVAILABLE, PAUSED, STOPPED = 1, 2, 3, 4
@@ -32,12 +32,15 @@ Memset = namedtuple("Memset", ["memory", "process"] + SPAN + [
     "bytes", "value", "asynchronous", "graph", "node"])
 
 
+Graph = namedtuple("Graph", ["process"] + SPAN + ["graph"])  # a replay as a whole
+
+
 class GpuTrace(isc.Trace):
     """calls, kernels, copies, memsets, states, ... of all threads, in the order of the file."""
 
     def __init__(self, data):
         self.stacks, self.tables = {}, {}
-        self.calls, self.kernels, self.copies, self.memsets = [], [], [], []
+        self.calls, self.kernels, self.copies, self.memsets, self.graphs = [], [], [], [], []
         self.states, self.devices, self.overheads, self.dropped = [], [], [], 0
         self.nodes, self.clones = {}, {}  # by (process, node)
         super().__init__(data)
@@ -76,6 +79,8 @@ class GpuTrace(isc.Trace):
                 self.copies.append(Copy(event.id, process, *numbers(cursor)))
             elif event.kind == GPU_MEMSET:
                 self.memsets.append(Memset(event.id, process, *numbers(cursor)))
+            elif event.kind == GPU_GRAPH:
+                self.graphs.append(Graph(process, *numbers(cursor)))
             elif event.kind == GRAPH_NODE:
                 self.nodes[process, cursor.varint()] = Node(event.id, thread.fields["id"],
                                                             event.time_ns)

@@ -357,11 +357,16 @@ def parse_watched(entry):
 
 
 def parse_account(cursor):
-    """All of it, or the entry ends here."""
-    if not cursor.left():
-        return dict.fromkeys(("overhead_ns", "event_cost_ps", "left_out_functions"))
-    return {"overhead_ns": cursor.time(), "event_cost_ps": cursor.id(),
-            "left_out_functions": cursor.varint(MAX_INDEX)}
+    """Nothing, the first three, or all of it."""
+    names = ("overhead_ns", "event_cost_ps", "left_out_functions",
+             "gpu_overhead_ns", "graph_overhead_ns")
+    account = dict.fromkeys(names)
+    if cursor.left():
+        account.update(overhead_ns=cursor.time(), event_cost_ps=cursor.id(),
+                       left_out_functions=cursor.varint(MAX_INDEX))
+    if cursor.left():
+        account.update(gpu_overhead_ns=cursor.time(), graph_overhead_ns=cursor.time())
+    return account
 
 
 def parse_thread(entry):

@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 
-from lanes import locked
+from file_lock import locked
 
 # By version: libnvToolsExt (NVTX 2) and headers; the library and headers of NVTX 3.
 WHEELS = {"11.8": "nvidia-nvtx-cu11==11.8.86", "12.9": "nvidia-nvtx-cu12==12.9.79",

@@ -1,4 +1,4 @@
-"""src/agent/pyapi.h repeats CPython's stable ABI: compare it with the real headers."""
+"""src/agent/python/pyapi.h repeats CPython's stable ABI: compare it with the real headers."""
 
 import os
 import re
@@ -42,7 +42,7 @@ CONSTANTS = {
 
 def declarations(root):
     """pyapi.h, its own PyObject renamed so that it can stand beside Python.h."""
-    with open("%s/src/agent/pyapi.h" % root) as file:
+    with open("%s/src/agent/python/pyapi.h" % root) as file:
         return re.sub(r"\bPyObject\b", "our_PyObject", file.read())
 
 
@@ -145,7 +145,7 @@ def test_the_thread_state_is_laid_out_as_the_profile_hook_has_it(
         root, version, headers, tmp_path):
     if version >= (3, 12):
         pytest.skip("sys.monitoring needs no thread states")
-    with open("%s/src/agent/calls_profile.c" % root) as file:
+    with open("%s/src/agent/hooks/calls_profile.c" % root) as file:
         row = re.search(r"\{ 0x03%02x, (\d+), (\d+), (\d+), (\w+)," % version[1], file.read())
     *ours, in_cframe = row.groups()
     done = compile_and_run(headers, """

@@ -16,7 +16,7 @@ import zipfile
 
 import pytest
 
-from lanes import locked
+from file_lock import locked
 
 WHEELS = {"11.8": "nvidia-cuda-cupti-cu11==11.8.87", "12.9": "nvidia-cuda-cupti-cu12==12.9.79",
           "13.0": "nvidia-cuda-cupti==13.0.85"}
@@ -207,7 +207,7 @@ def compile_with(headers, root, tmp_path):
         program.write_text(
             '#include <stddef.h>\n#include <stdio.h>\n#include <cuda.h>\n'
             '#include <cupti_activity.h>\n#include <cupti_callbacks.h>\n#include <cupti_result.h>\n'
-            '#include "agent/cuda_calls.h"\n#include "agent/cupti.h"\n#include "fake_records.h"\n'
+            '#include "agent/gpu/cupti.h"\n#include "agent/gpu/cupti.h"\n#include "fake_records.h"\n'
             "int main(void)\n{\n%s\treturn 0;\n}\n" % body)
         flags = ["-isystem" + folder for folder in include]
         subprocess.check_call(
@@ -241,7 +241,7 @@ def test_fields_lie_where_ours_do(headers, compile_with):
 
 
 def test_every_field_that_the_agent_reads_is_compared(root):
-    with open(root + "/src/agent/gpu_activity.c", encoding="utf-8") as file:
+    with open(root + "/src/agent/gpu/gpu_activity.c", encoding="utf-8") as file:
         text = file.read()
     for function, fields in (("on_kernel", KERNEL), ("on_copy", COPY), ("on_peer_copy", PEER),
                              ("on_memset", MEMSET), ("on_overhead", OVERHEAD),
@@ -313,7 +313,7 @@ def callback_ids(folder, domain):
 
 def test_the_table_of_calls_has_their_numbers(headers, root):
     _, folder = headers
-    with open(root + "/src/agent/cuda_calls.c", encoding="utf-8") as file:
+    with open(root + "/src/agent/gpu/cuda_calls.c", encoding="utf-8") as file:
         rows = re.findall(r'{ (RUNTIME|DRIVER), (\d+), CUDA_CALL_\w+, "(\w+)" }', file.read())
     assert len(rows) > 200
     known = 0
@@ -328,7 +328,7 @@ def test_the_table_of_calls_has_their_numbers(headers, root):
 def test_no_copy_and_no_memset_is_missing_from_the_table(headers, root):
     """A call of the runtime that is missing would go by the name of the driver's inside it."""
     _, folder = headers
-    with open(root + "/src/agent/cuda_calls.c", encoding="utf-8") as file:
+    with open(root + "/src/agent/gpu/cuda_calls.c", encoding="utf-8") as file:
         names = set(re.findall(r'CUDA_CALL_\w+, "(\w+)" }', file.read()))
     theirs = {name for domain in ("runtime", "driver") for name in callback_ids(folder, domain)
               if re.match(r"cu(da)?Mem(cpy|set)", name)}
@@ -339,7 +339,7 @@ def test_the_newest_headers_know_every_call_of_the_table(headers, root):
     version, folder = headers
     if version != "13.0":
         pytest.skip("only the newest version knows them all")
-    with open(root + "/src/agent/cuda_calls.c", encoding="utf-8") as file:
+    with open(root + "/src/agent/gpu/cuda_calls.c", encoding="utf-8") as file:
         rows = re.findall(r'{ (RUNTIME|DRIVER), (\d+), CUDA_CALL_\w+, "(\w+)" }', file.read())
     ids = {domain: callback_ids(folder, domain.lower()) for domain in ("RUNTIME", "DRIVER")}
     assert [row for row in rows if ids[row[0]].get(row[2]) != int(row[1])] == []

@@ -195,7 +195,10 @@ def mutate(blocks, rng):
     block.payload = bytes(payload)
 
 
-@pytest.mark.parametrize("source, rounds", [("example", 500), ("recorded", 150)])
+@pytest.mark.parametrize("source, rounds", [
+    ("example", 150), ("recorded", 150),
+    pytest.param("example", 2000, marks=pytest.mark.long),
+    pytest.param("recorded", 500, marks=pytest.mark.long)])
 def test_both_readers_agree_on_mutated_traces(readers, request, source, rounds):
     data = request.getfixturevalue(source)
     rng = random.Random(SEED)

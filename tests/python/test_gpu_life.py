@@ -149,7 +149,7 @@ def test_a_program_without_python(inferscope, doubles, gpu_env, work):
 
 
 def test_the_programs_own_profiler_gets_cupti(python, record_gpu, torch_profiler):
-    """While torch.profiler runs, CUPTI is free; a wait meanwhile harms nothing."""
+    """Its trace has the GPU in it; ours ends there.  A wait meanwhile harms nothing."""
     trace = record_gpu(python, """
         import fake_cuda, threading, time
         from torch.autograd.profiler import profile
@@ -174,12 +174,10 @@ def test_the_programs_own_profiler_gets_cupti(python, record_gpu, torch_profiler
         waiting.join()
     """)
     assert trace.done.stdout == "0\n"
-    assert [state.state for state in trace.states] == [
-        gpu_trace.RECORDING, gpu_trace.PAUSED, gpu_trace.RECORDING]
+    assert [state.state for state in trace.states] == [gpu_trace.RECORDING, gpu_trace.STOPPED]
     assert "torch.profiler" in trace.states[1].text
     launched = [k.name for k in trace.kernels]
-    assert "meanwhile" not in launched and {"before", "after"} <= set(launched)
-    assert "by the one who waited" in launched
+    assert "before" in launched and not {"meanwhile", "after"} & set(launched)
     by_correlation = {c.correlation: c for c in trace.calls}
     for kernel in trace.kernels:
         assert by_correlation[kernel.correlation].name == "cuLaunchKernel"

@@ -72,6 +72,7 @@ def run(inferscope, write, read_trace, text, *args, options=(), **more):
     return done, read_trace("t.isc", done)
 
 
+@pytest.mark.measures  # the recorder has to see in time that memory gets scarce
 @pytest.mark.parametrize("options, calls", [([], 0), (["--ring"], 2200000)])
 def test_a_control_group_that_gets_full(inferscope, write, read_trace, work, group, options, calls):
     """Alone the workload fits; so it does with us, and the buffer is there again afterwards."""
@@ -119,10 +120,10 @@ COUNTS = """
 
 
 @pytest.mark.parametrize("which, value, note", [
-    (resource.RLIMIT_AS, 600 * MB, "the trace buffer has 75.0 instead of 100 MB: memory or files "
-                                   "are limited (ulimit -v)"),
-    (resource.RLIMIT_FSIZE, 10 * MB, "the trace buffer has 6.0 instead of 100 MB: memory or files "
-                                     "are limited (ulimit -f)"),
+    (resource.RLIMIT_AS, 600 * MB, "the trace buffer has 75.0 instead of 100 MB because memory or "
+                                   "files are limited (ulimit -v)"),
+    (resource.RLIMIT_FSIZE, 10 * MB, "the trace buffer has 6.0 instead of 100 MB because memory or "
+                                     "files are limited (ulimit -f)"),
     (resource.RLIMIT_NOFILE, 24, None),
     (resource.RLIMIT_MEMLOCK, 0, None),
     (resource.RLIMIT_STACK, 512 << 10, None),

@@ -69,6 +69,7 @@ def test_what_is_given_back_or_kept_once_is_no_leak(remembered, does):
     assert "leak" not in concerns(found)
 
 
+@pytest.mark.measures  # a step has its part of what is counted between two looks
 def test_faults_of_a_step(remembered):
     """Fresh pages in every step, as many as the kernel says itself; 4 KiB pages."""
     found, memory = remembered("""
@@ -172,6 +173,7 @@ def test_pages_from_disk_are_told_with_step_and_line(record, report, pythons, in
         assert line["major_share"] > 0.9
 
 
+@pytest.mark.measures  # the line's share is by samples
 def test_the_line_that_faults_is_told(record, report, pythons, inferscope):
     found = json.loads(inferscope("doctor", "--json").stdout)
     if not [a for a in found["answers"] if (a["name"], a["status"]) == ("native samples", "ok")]:

@@ -52,7 +52,7 @@ def record_native(inferscope, read_trace):
 def alone(path, *args, **env):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("INFERSCOPE_")}
     return subprocess.run([path, *args], env={**clean, **env}, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, timeout=60)
+                          stderr=subprocess.STDOUT, universal_newlines=True, timeout=240)
 
 
 @pytest.mark.parametrize("cc, standards, strict", [

@@ -10,7 +10,7 @@ import isc_decode as isc
 from isc_series import SERIES_NAMES
 
 # Three devices of which the second has a process of ours, unless SOMEWHERE_ELSE is set: then, as
-# in a container, nobody knows our numbers.  Declared apart from src/capture/nvml.c on purpose.
+# in a container, nobody knows our numbers.  Declared apart from src/capture/system/nvml.c on purpose.
 LIBRARY = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ WORK = """
     import fake_cuda
     fake_cuda.init()
     fake_cuda.launch("kernel")
-    time.sleep(0.8)
+    time.sleep(2)
 """
 
 
@@ -160,7 +160,7 @@ def test_the_device_of_the_program_is_looked_at(record_gpu, env, work):
     record_gpu(sys.executable, WORK, env=env)
     trace, found = series(work / "t.isc")
     power = found.pop(("gpu_power_mw", 0, 1))
-    assert len(power) >= 3 and power == sorted(power) and power[0] >= 300000
+    assert len(power) >= 2 and power == sorted(power) and power[0] >= 300000
     own = found.pop(("gpu_process_memory_bytes", 1, 1))
     assert set(own) == {123456789}
     assert {key: set(values) for key, values in found.items()} == {
@@ -176,9 +176,10 @@ def test_where_nobody_knows_whose_they_are_all_are_looked_at(record_gpu, env, wo
     assert not [key for key in found if key[0] == "gpu_process_memory_bytes"]
 
 
+@pytest.mark.measures
 def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, work):
     """Each answer about these two is another, so that each is a point."""
-    record_gpu(sys.executable, WORK.replace("0.8", "1.5"), env={**env, "SLOW": "1"})
+    record_gpu(sys.executable, WORK.replace("(2)", "(1.5)"), env={**env, "SLOW": "1"})
     _, found = series(work / "t.isc")
     assert len(found["gpu_busy_percent", 0, 1]) <= 2, "how long the first takes says nothing"
     assert len(found["gpu_memory_used_bytes", 0, 1]) >= 3
@@ -187,7 +188,7 @@ def test_what_takes_long_is_asked_rarely_and_nothing_else_is(record_gpu, env, wo
 @pytest.mark.measures
 def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
     """20 ms would be 100 s of rest: what was seen when CUDA began would stand for the whole run."""
-    record_gpu(sys.executable, WORK.replace("0.8", "11"), env={**env, "SLOW": "1"})
+    record_gpu(sys.executable, WORK.replace("(2)", "(11)"), env={**env, "SLOW": "1"})
     _, found = series(work / "t.isc")
     # Each 2 s where CPUs are idle, each 10 where they are not.
     assert 2 <= len(found["gpu_busy_percent", 0, 1]) <= 7
@@ -197,7 +198,7 @@ def test_what_takes_long_is_asked_again_all_the_same(record_gpu, env, work):
 @pytest.mark.parametrize("seconds, start_ms", [(8, 55), (6, 40)])
 def test_the_start_is_made_up_for(record_gpu, env, work, seconds, start_ms):
     """A hundredth of a core at most, the start among it, and the figures are there."""
-    record_gpu(sys.executable, WORK.replace("0.8", str(seconds)),
+    record_gpu(sys.executable, WORK.replace("(2)", "(%d)" % seconds),
                env={**env, "NVML_START_MS": str(start_ms)})
     trace, found = series(work / "t.isc")
     facts = dict(trace.info)
@@ -214,14 +215,14 @@ def test_the_start_is_made_up_for(record_gpu, env, work, seconds, start_ms):
 @pytest.mark.measures
 def test_a_short_run_says_what_the_start_took(record_gpu, env, work):
     """No way of looking less often makes up for it: the report says so, and has the figures."""
-    record_gpu(sys.executable, WORK.replace("0.8", "2"), env={**env, "NVML_START_MS": "55"})
+    record_gpu(sys.executable, WORK, env={**env, "NVML_START_MS": "55"})
     trace, found = series(work / "t.isc")
     share = float(dict(trace.info)["memory.cpu_share"])
     assert 0.01 < share < 0.055 / 2 + 0.005, "little besides"
     trust = json.loads((work / "r.json").read_text())["trust"]
     note, = [note for note in trust["notes"] if "NVML" in note]
-    assert note.startswith("looking at memory and system took %.2f %% of a core, more than the 1 %%"
-                           " that it is held to: the start of NVML" % (100 * share))
+    assert note.startswith("sampling memory and system figures took %.2f %% of a core, above the "
+                           "limit of 1 %%: starting NVML" % (100 * share))
     for name in "gpu_power_mw", "gpu_sm_clock_mhz", "gpu_throttle_reasons", "gpu_memory_used_bytes":
         assert found[name, 0, 1]
     assert len(found["gpu_power_mw", 0, 1]) >= 3

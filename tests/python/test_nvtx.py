@@ -148,7 +148,7 @@ def test_a_child_ends_nothing_of_its_parents(program, record_nvtx):
 
 
 def test_nonsense_is_harmless(program, record_nvtx):
-    alone = subprocess.run([program, "hostile"], stdout=subprocess.PIPE, timeout=60)
+    alone = subprocess.run([program, "hostile"], stdout=subprocess.PIPE, timeout=240)
     assert (alone.returncode, alone.stdout) == (0, b"alive\n")
     trace = record_nvtx(program, "hostile")
     assert trace.done.stdout == "alive\n"
@@ -224,7 +224,7 @@ def test_the_export_tells_domain_category_and_payload(build, record_nvtx, infers
 
 def test_without_a_recording_nothing_listens(program):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("INFERSCOPE_", "NVTX_"))}
-    done = subprocess.run([program, "everything"], env=env, stdout=subprocess.PIPE, timeout=60)
+    done = subprocess.run([program, "everything"], env=env, stdout=subprocess.PIPE, timeout=240)
     assert done.stdout == b"-2 -2 -2 -2 -2 -2 -2 -2 -2 -2\n"
 
 
@@ -232,7 +232,7 @@ def test_without_a_recording_nothing_listens(program):
 def test_a_variable_that_outlived_its_recording_is_harmless(program, package, env):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("INFERSCOPE_", "NVTX_"))}
     env = {**clean, **env, "NVTX_INJECTION64_PATH": package + "/inferscope/_agent.abi3.so"}
-    done = subprocess.run([program, "everything"], env=env, stdout=subprocess.PIPE, timeout=60)
+    done = subprocess.run([program, "everything"], env=env, stdout=subprocess.PIPE, timeout=240)
     assert done.stdout == b"-2 -2 -2 -2 -2 -2 -2 -2 -2 -2\n"
 
 
@@ -290,8 +290,8 @@ def test_a_cleared_environment_keeps_us_out(build, record_nvtx):
 
 
 def test_ranges_wait_for_the_end_of_the_delay(build, record_nvtx):
-    trace = record_nvtx(build(), "pairs", "800", options=["--delay", "0.3"])
-    assert 10 < len(ranges(trace)) < 790
+    trace = record_nvtx(build(), "pairs", "3000", options=["--delay", "1.5"])
+    assert 0 < len(ranges(trace)) < 3000
     assert begins(trace).keys() == {"pair"}
 
 
@@ -541,7 +541,7 @@ def test_short_ranges_that_cost_too_much_are_left_out(storm):
     assert short["left_out"] and request["left_out"]
     ranges(trace)  # what was begun was ended
     assert {trace.nvtx[id]["name"] for id in trace.left_out} == {"short", "short request", "often"}
-    assert any("too short and frequent" in note for note in trace.report["trust"]["notes"])
+    assert any("NVTX ranges or marks of" in note for note in trace.report["trust"]["notes"])
 
 
 def test_without_a_bound_all_of_them_are_recorded(storm):

@@ -89,7 +89,7 @@ def test_numbers_and_fields_are_nvidias(include, root, tmp_path):
                                str(source), "-o", str(tmp_path / "abi"), "-ldl"])
         return subprocess.check_output([str(tmp_path / "abi")], universal_newlines=True).split("\n")
 
-    ours = told('#include "agent/nvtx_abi.h"', NUMBERS.keys(),
+    ours = told('#include "agent/nvtx/nvtx_abi.h"', NUMBERS.keys(),
                 [(record, fields.keys()) for (record, _), fields in FIELDS.items()])
     theirs = told("#include <nvtx3/nvToolsExt.h>", NUMBERS.values(),
                   [(record, fields.values()) for (_, record), fields in FIELDS.items()])
@@ -98,6 +98,6 @@ def test_numbers_and_fields_are_nvidias(include, root, tmp_path):
 
 
 def test_every_number_of_ours_is_compared(root):
-    with open(root + "/src/agent/nvtx_abi.h", encoding="utf-8") as file:
+    with open(root + "/src/agent/nvtx/nvtx_abi.h", encoding="utf-8") as file:
         mine = set(re.findall(r"\bNVTX_[A-Z0-9_]+", file.read()))
     assert mine - set(NUMBERS) == {"NVTX_INJECTION64_PATH"}

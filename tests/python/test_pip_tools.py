@@ -240,7 +240,7 @@ def viztracer_names(work):
 def assert_told(notes):
     """The report says once for how long a tool had the calls and which function let it."""
     note, = notes
-    assert re.search(r"not recorded for [\d.]+ s in all, in \d+ stretch.*taken in "
+    assert re.search(r"not recorded for [\d.]+ s in total, in \d+ stretch.*replaced in "
                      r"\S+ \(.*/viztracer/\w+\.py\)$", note)
 
 

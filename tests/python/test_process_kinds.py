@@ -273,7 +273,7 @@ def run_in_namespaces(binary, env, folder, shell, *args, trace="t.isc", report="
          shell + ' && exec "$@"', "sh", binary, "run", "--quiet", "--trace", str(trace),
          "--report", str(report), *args],
         cwd=str(folder), env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+        stderr=subprocess.PIPE, universal_newlines=True, timeout=240)
 
 
 @needs_root
@@ -366,7 +366,7 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def wait_for(self, text, seconds=30):
+    def wait_for(self, text, seconds=120):
         """Reads up to the text; what came before it."""
         end = time.monotonic() + seconds
         while text not in self.shown:
@@ -391,7 +391,7 @@ def terminal(clean_env, work):
 
 
 def wait_until(pid, state):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while True:
         with open("/proc/%d/stat" % pid) as file:
             if file.read().rpartition(") ")[2][0] == state:

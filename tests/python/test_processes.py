@@ -144,7 +144,7 @@ def test_a_child_that_lives_on_is_let_go(python, record, work):
             os.close(devnull)
             step()
             open("running.txt", "w").close()
-            end = time.time() + 3
+            end = time.time() + 100
             while time.time() < end and not os.path.exists("seen.txt"):
                 step()
             time.sleep(0.2)
@@ -156,9 +156,10 @@ def test_a_child_that_lives_on_is_let_go(python, record, work):
             time.sleep(0.01)
     """, notes=1)
     assert recording.head["notes"] == [
-        "1 child process lived on and was let go (--wait-children waits for them)"]
+        "1 child process outlived the workload and was no longer recorded "
+        "(--wait-children waits for them)"]
     (work / "seen.txt").write_text("")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while not (work / "survived.txt").exists():
         assert time.monotonic() < end, "the child did not live on"
         time.sleep(0.02)
@@ -176,7 +177,7 @@ def test_what_multiprocessing_leaves_to_tidy_up_is_no_news(python, record, repor
                 pool.map(work, range(2))
     """)
     told = report()
-    assert [note for note in told["trust"]["notes"] if "lived on" in note] == []
+    assert [note for note in told["trust"]["notes"] if "outlived" in note] == []
     assert not any("resource_tracker" in f["file"] for f in told["cpu"]["functions"][:3])
 
 
@@ -209,7 +210,7 @@ def test_children_are_let_go_when_the_recorder_is_asked_to_end(binary, clean_env
             time.sleep(0.01)
         time.sleep(0.1)
         recorder.send_signal(signal.SIGTERM)
-        assert recorder.wait(20) == 0
+        assert recorder.wait(120) == 0
         os.kill(sleeper, 0)  # it lives
     finally:
         recorder.stdout.close()

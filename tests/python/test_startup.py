@@ -23,8 +23,8 @@ def check(inferscope, work, clean_env):
         command = [str(word) for word in command]
         alone = subprocess.run(command, cwd=str(work), env={**clean_env, **(env or {})},
                                input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        done = inferscope("run", "--quiet", "--report", "r.json", "--", *command, env=env,
-                          text=False, stdin=None, input=stdin)
+        done = inferscope("run", "--quiet", "--max-overhead", "100", "--report", "r.json", "--",
+                          *command, env=env, text=False, stdin=None, input=stdin)
         assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
         assert [line for line in done.stderr.splitlines() if not ours(line)] == \
             [line for line in alone.stderr.splitlines() if not ours(line)]
@@ -145,7 +145,7 @@ json.dump({"env": dict(os.environ), "path": sys.path, "modules": modules,
 @pytest.mark.parametrize("own", [None, "own", "own::other"])
 def test_the_differences_that_a_program_can_see(python, inferscope, clean_env, work, package,
                                                 binary, write, own):
-    """All of them; README.md lists the same."""
+    """All of them; docs/USAGE.md lists the same."""
     home = os.path.join(os.path.dirname(os.path.dirname(binary)), "lib", "inferscope")
     shim, python_path = os.path.join(home, "shim"), os.path.join(home, "python")
     env = {} if own is None else {"PYTHONPATH": own}
@@ -218,9 +218,26 @@ def test_subinterpreters_run_as_they_do_alone(python, plain, inferscope, write, 
             interpreters.destroy(inner)
         known()
     """)
-    done = inferscope("run", "--quiet", "--report", "r.json", "--python", python, program)
+    done = inferscope("run", "--quiet", "--max-overhead", "100", "--report", "r.json", "--python",
+                      python, program)
     assert (done.returncode, done.stdout) == (0, plain(python, program).stdout)
     report = json.loads((work / "r.json").read_text())
     assert sum(f["calls"] for f in report["cpu"]["functions"] if f["name"] == "known") == 2
     told, = [note for note in report["trust"]["notes"] if "interpreter" in note]
     assert told.endswith("Python code of its subinterpreters is not recorded")
+
+
+@pytest.mark.parametrize("mode", ["auto", "trace"])
+def test_our_own_start_up_is_in_no_list(python, inferscope, package, mode):
+    """A short program, in which it would be the hottest function and the first cause."""
+    done = inferscope("run", "--cpu", mode, "--max-overhead", "100", "--report", "r.json",
+                      "--report", "r.md", "--report", "r.html", "--", python, "script.py")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((package / "r.json").read_text())
+    assert any(f["name"] == "known" for f in report["cpu"]["functions"])
+    shown = [done.stdout, done.stderr] + [(package / name).read_text()
+                                          for name in ("r.json", "r.md", "r.html")]
+    for text in shown:
+        assert "_start_inferscope" not in text
+        assert "_hand_over" not in text
+        assert "shim/sitecustomize.py" not in text

@@ -98,7 +98,7 @@ def test_compilations_by_function_and_how_often_again(pytorch, python, version, 
     process, = told["processes"]
     assert process["compiled_graphs"]["count"] == 7 and process["compiled_graphs_gpu_ms"] is None
     shown = inferscope("analyze", "t.isc", "--report", "r.md")
-    assert "for 4 compilations, %d of them again" % told["recompilations"] in shown.stdout
+    assert "for 4 compilations, %d of them recompilations" % told["recompilations"] in shown.stdout
     text = (work / "r.md").read_text()
     assert "## Compilation (PyTorch)" in text and "Compiled graphs ran 7 times" in text
     if version < (3, 11):  # the argument lies in a cell that is not known
@@ -134,7 +134,7 @@ def test_what_was_compiled_again_says_why(pytorch, python, version, work, infers
     assert rows["other"]["reasons"] == []
     assert inferscope("analyze", "t.isc", "--report", "r.md").returncode == 0
     text = (work / "r.md").read_text()
-    assert "step was compiled again because:\n\n- tensor 'x' size mismatch" in text
+    assert "step was recompiled because:\n\n- tensor 'x' size mismatch" in text
     assert "actual 129 (2 times)\n" in text and "stack" not in text
 
 
@@ -165,8 +165,8 @@ def test_the_finding_says_why(pytorch, python, version, report):
             time.sleep(0.001)
     """ % REFUSED)
     finding, = (f for f in report()["findings"] if f["id"] == "jit-compile")
-    why, = (text for text in finding["evidence"] if "compiled again" in text)
-    assert why == "step was compiled again because: %s, and for other reasons" % (REFUSED % 1)
+    why, = (text for text in finding["evidence"] if "recompiled" in text)
+    assert why == "step was recompiled because: %s, and for other reasons" % (REFUSED % 1)
 
 
 def test_nothing_is_said_of_programs_without_pytorch(record, report, python, inferscope):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import isc_decode as isc
 import pytest
@@ -18,9 +19,9 @@ HAS_TORCH = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('
 
 
 def torches():
-    """Interpreters that have PyTorch: those that are tested, and the distribution's."""
+    """Interpreters that have PyTorch: of .venv, those that are tested, the distribution's."""
     found = []
-    for python in [*PYTHONS, "/usr/bin/python3"]:
+    for python in [sys.executable, *PYTHONS, "/usr/bin/python3"]:
         if (os.path.exists(python) and python not in found
                 and not subprocess.run([python, "-c", HAS_TORCH]).returncode):
             found.append(python)
@@ -34,13 +35,16 @@ def torch_python(request):
     return request.param or pytest.skip("no interpreter has PyTorch")
 
 
-def run(tmp, *command):
+def run(tmp, *command, limit_s=1000):
+    """What the program says; one that hangs is ended, and tells where it hung."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("INFERSCOPE_", "PYTHON"))}
     # One thread: how sums are split among threads is the library's to choose.
-    env.update(OMP_NUM_THREADS="1", TORCHINDUCTOR_CACHE_DIR=str(tmp / "cache"), HOME=str(tmp))
-    done = subprocess.run(command, cwd=str(tmp), env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=500)
+    env.update(OMP_NUM_THREADS="1", TORCHINDUCTOR_CACHE_DIR=str(tmp / "cache"), HOME=str(tmp),
+               PYTHONFAULTHANDLER="1")
+    done = subprocess.run(["timeout", "--signal=ABRT", str(limit_s), *command], cwd=str(tmp),
+                          env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -65,9 +69,9 @@ SLOW = {"compile_aot_eager", "module_compile", "export", "fully_sharded"}
 def test_nothing_is_different_in_short(torch_python, tmp_path, binary):
     """What does not take long, in the default mode, for every `make test`."""
     sections = [name for name in SECTIONS if name not in SLOW]
-    alone = run(tmp_path, torch_python, PROGRAM, *sections)
+    alone = run(tmp_path, torch_python, PROGRAM, *sections, limit_s=140)
     recorded = run(tmp_path, binary, "run", "--quiet", "--trace", "t.isc", "--report", "r.json",
-                   "--python", torch_python, PROGRAM, *sections)
+                   "--python", torch_python, PROGRAM, *sections, limit_s=140)
     assert set(sections) < set(alone)
     for name in alone:
         assert recorded[name] == alone[name], name

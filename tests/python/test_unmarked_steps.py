@@ -189,7 +189,8 @@ def test_found_steps_are_the_true_ones(steps, python, version, program, cpu):
     if cpu == "auto" and version < (3, 12):
         pytest.skip("within a budget a model's calls are seen in bursts at most before 3.12")
     name, count, text = PROGRAMS[program]
-    found = steps(python, text, INFERSCOPE_CPU=cpu)
+    # These programs last a tenth of a second, and joining alone costs more than 5 % of that.
+    found = steps(python, text, INFERSCOPE_CPU=cpu, INFERSCOPE_MAX_OVERHEAD="50")
     assert (found[0]["name"], found[0]["source"]) == (name, "loop"), found
     assert abs(found[0]["count"] - count) <= 1
     # Where they begin and end, to within one step: a busy machine has no usual length of one.

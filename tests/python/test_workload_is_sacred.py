@@ -12,7 +12,7 @@ import pytest
 @pytest.fixture
 def both(python, binary, clean_env, work, write):
     """Runs a program without and with us; returns both results after comparing them."""
-    def run(text, *args, stdin=b"", env=None, timeout=60):
+    def run(text, *args, stdin=b"", env=None, timeout=240):
         path = write(text)
         results = []
         for launcher in ([python], [binary, "run", "--quiet", "--python", python]):
@@ -239,7 +239,7 @@ def test_signals_reach_the_workload_and_the_report_is_written(
         stderr=subprocess.PIPE, universal_newlines=True)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal_number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (status, said, "")
     assert json.loads((work / "r.json").read_text())["run"]["exit_status"] == status
     assert len(read_trace("t.isc").calls("say")) == 1 + bool(said)
@@ -304,6 +304,7 @@ def test_the_recorder_may_die(python, binary, clean_env, work, write):
     process.stderr.close()
 
 
+@pytest.mark.measures
 def test_the_report_comes_soon(python, inferscope, write):
     write("pass")
     start = time.monotonic()

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/draft.h"
+#include "rules/finding_builder.h"
 #include "rules/judge.h"
 
 #define STEPS 100LL
@@ -60,8 +60,8 @@ static inline struct made *make(bool gpu)
 	a->use.gpu = gpu;
 	if (gpu) {
 		a->use.busy_ns = STEP_MS * MS;
-		a->use.kernels = (struct use_sum){ 100 * STEPS, 0, STEP_MS * MS };
-		a->use.launch_top = (struct use_top){ .where = launch, .sum = { 1, 0, 1 } };
+		a->use.kernels = (struct gpu_usage_sum){ 100 * STEPS, 0, STEP_MS * MS };
+		a->use.launch_top = (struct gpu_top_line){ .where = launch, .sum = { 1, 0, 1 } };
 		a->use.model_top = a->use.launch_top;
 		a->use.multiprocessors = 132;
 		a->use.capability = 90;
@@ -137,12 +137,12 @@ static inline void wait_for(struct made *m, enum time_class what, double ms, con
 	cause(m)->waited_for = other;
 }
 
-static inline void tell_preprocessing(struct made *m, double ms)
+static inline void story_of_preprocessing(struct made *m, double ms)
 {
 	take(m, TIME_CPU_PREPROCESSING, ms);
 }
 
-static inline void tell_numpy(struct made *m, double ms)
+static inline void story_of_numpy(struct made *m, double ms)
 {
 	take(m, TIME_CPU_PREPROCESSING, ms);
 	m->native[0] = (struct analysis_native_row){ "FLOAT_divide",
@@ -155,130 +155,132 @@ static inline void tell_numpy(struct made *m, double ms)
 	m->a->native.samples = 100;
 }
 
-static inline void tell_upload(struct made *m, double ms, bool pageable)
+static inline void story_of_upload(struct made *m, double ms, bool pageable)
 {
-	struct use_copies *up = &m->a->use.h2d;
+	struct gpu_usage_copies *up = &m->a->use.h2d;
 
 	take(m, TIME_H2D, ms);
-	up->all = up->large = (struct use_sum){ STEPS, 10000000ull * STEPS, (int64_t)(ms * MS) };
+	up->all = up->large =
+		(struct gpu_usage_sum){ STEPS, 10000000ull * STEPS, (int64_t)(ms * MS) };
 	if (pageable)
 		up->pageable = up->all;
 	else
 		up->large_pinned = up->all;
 	up->call_ns = pageable ? up->all.ns : up->all.ns / 1000;
-	up->top = (struct use_top){ .where = user, .sum = up->all };
+	up->top = (struct gpu_top_line){ .where = user, .sum = up->all };
 	m->a->use.copy_alone_ns = up->all.ns;
 }
 
-static inline void tell_pageable(struct made *m, double ms)
+static inline void story_of_pageable(struct made *m, double ms)
 {
-	tell_upload(m, ms, true);
+	story_of_upload(m, ms, true);
 }
 
-static inline void tell_pinned(struct made *m, double ms)
+static inline void story_of_pinned(struct made *m, double ms)
 {
-	tell_upload(m, ms, false);
+	story_of_upload(m, ms, false);
 }
 
-static inline void tell_readback(struct made *m, double ms)
+static inline void story_of_readback(struct made *m, double ms)
 {
-	struct use_copies *down = &m->a->use.d2h;
+	struct gpu_usage_copies *down = &m->a->use.d2h;
 
 	take(m, TIME_D2H, ms);
 	down->all = down->pageable =
-		(struct use_sum){ STEPS, 50000000ull * STEPS, (int64_t)(ms * MS) };
+		(struct gpu_usage_sum){ STEPS, 50000000ull * STEPS, (int64_t)(ms * MS) };
 	down->call_ns = down->all.ns;
-	down->top = (struct use_top){ .where = user, .sum = down->all };
+	down->top = (struct gpu_top_line){ .where = user, .sum = down->all };
 }
 
-static inline void tell_sync(struct made *m, double ms)
+static inline void story_of_sync(struct made *m, double ms)
 {
-	struct step_use *u = &m->a->use;
+	struct step_gpu_usage *u = &m->a->use;
 
 	take(m, TIME_LAUNCH, ms);
-	u->waits = (struct use_sum){ 20 * STEPS, 0, (int64_t)(ms * MS) };
+	u->waits = (struct gpu_usage_sum){ 20 * STEPS, 0, (int64_t)(ms * MS) };
 	for (size_t i = 0; i < u->waits.count; i++)
 		wait_lengths_add(&u->wait_lengths, u->waits.ns / (int64_t)u->waits.count);
-	u->after_wait = (struct use_gaps){ 20 * STEPS,
-					   (int64_t)(ms * MS),
-					   { .where = user,
-					     .sum = { 20 * STEPS, 0, (int64_t)(ms * MS) } } };
+	u->after_wait = (struct gpu_usage_gaps){ 20 * STEPS,
+						 (int64_t)(ms * MS),
+						 { .where = user,
+						   .sum = { 20 * STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
-static inline void tell_launches(struct made *m, double ms)
+static inline void story_of_launches(struct made *m, double ms)
 {
-	struct step_use *u = &m->a->use;
+	struct step_gpu_usage *u = &m->a->use;
 
 	take(m, TIME_LAUNCH, ms);
-	u->calls[CUDA_CALL_LAUNCH] = (struct use_sum){ 1000 * STEPS, 0, 10 * MS };
-	u->short_late = (struct use_gaps){ 900 * STEPS,
-					   (int64_t)(ms * MS),
-					   { .where = launch,
-					     .sum = { 900 * STEPS, 0, (int64_t)(ms * MS) } } };
+	u->calls[CUDA_CALL_LAUNCH] = (struct gpu_usage_sum){ 1000 * STEPS, 0, 10 * MS };
+	u->short_late =
+		(struct gpu_usage_gaps){ 900 * STEPS,
+					 (int64_t)(ms * MS),
+					 { .where = launch,
+					   .sum = { 900 * STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
-static inline void tell_framework(struct made *m, double ms)
+static inline void story_of_framework(struct made *m, double ms)
 {
 	take(m, TIME_FRAMEWORK, ms);
 	cause(m)->inner =
 		(struct analysis_place){ "generate", "/site-packages/t/generation.py", 9 };
 }
 
-static inline void tell_gpu_time(struct made *m, double ms)
+static inline void story_of_gpu_time(struct made *m, double ms)
 {
 	take(m, TIME_UNATTRIBUTED, STEP_MS - ms);
 }
 
-static inline void tell_gil(struct made *m, double ms)
+static inline void story_of_gil(struct made *m, double ms)
 {
 	take(m, TIME_GIL_WAIT, ms);
 	cause(m)->waited_for = other;
 }
 
-static inline void tell_lock(struct made *m, double ms)
+static inline void story_of_lock(struct made *m, double ms)
 {
 	take(m, TIME_LOCK_WAIT, ms);
 	cause(m)->waited_for = other;
 }
 
-static inline void tell_queue(struct made *m, double ms)
+static inline void story_of_queue(struct made *m, double ms)
 {
 	wait_for(m, TIME_LOCK_WAIT, ms, "Queue.get", "/usr/lib/python3.12/queue.py");
 }
 
 /* Its input is there, and it waits until its time is over. */
-static inline void tell_patience(struct made *m, double ms)
+static inline void story_of_patience(struct made *m, double ms)
 {
 	wait_for(m, TIME_SLEEP, ms, "Condition.wait", "/usr/lib/python3.12/threading.py");
 	cause(m)->waited_for = (struct analysis_place){ 0 };
 }
 
-static inline void tell_loader(struct made *m, double ms)
+static inline void story_of_loader(struct made *m, double ms)
 {
 	wait_for(m, TIME_IO_WAIT, ms, "_BaseDataLoaderIter.__next__",
 		 "/site-packages/torch/utils/data/dataloader.py");
 }
 
-static inline void tell_io(struct made *m, double ms)
+static inline void story_of_io(struct made *m, double ms)
 {
 	take(m, TIME_IO_WAIT, ms);
 }
 
-static inline void tell_sleep(struct made *m, double ms)
+static inline void story_of_sleep(struct made *m, double ms)
 {
 	take(m, TIME_SLEEP, ms);
 }
 
-static inline void tell_gc(struct made *m, double ms)
+static inline void story_of_gc(struct made *m, double ms)
 {
 	take(m, TIME_GC, ms);
 	m->a->gc = (struct analysis_gc){ 300, { 250, 40, 10 }, 5, (int64_t)(ms * MS), 50000000 };
 }
 
 /* Rare ones: 0.5 % of the mean, a multiple of that in the steps that they hit. */
-static inline void tell_rare_gc(struct made *m, double ms)
+static inline void story_of_rare_gc(struct made *m, double ms)
 {
-	tell_gc(m, 0.5);
+	story_of_gc(m, 0.5);
 	m->slow[0] = (struct slow_cause){ .cause = { .what = TIME_GC, .where = user },
 					  .more_ns = ms * 1e6 };
 	m->a->steps[0].breakdown.slow = (struct slow_steps){ .steps = 5,
@@ -289,32 +291,32 @@ static inline void tell_rare_gc(struct made *m, double ms)
 							     .causes = m->slow };
 }
 
-static inline void tell_allocation(struct made *m, double ms)
+static inline void story_of_allocation(struct made *m, double ms)
 {
-	struct use_sum calls = { 3 * STEPS, 0, (int64_t)(ms * MS) };
+	struct gpu_usage_sum calls = { 3 * STEPS, 0, (int64_t)(ms * MS) };
 
 	take(m, TIME_ALLOCATION, ms);
 	m->a->use.calls[CUDA_CALL_FREE] = calls;
-	m->a->use.free_top = (struct use_top){ .where = user, .sum = calls };
-	m->a->use.alloc_top = (struct use_top){ .where = launch, .sum = calls };
+	m->a->use.free_top = (struct gpu_top_line){ .where = user, .sum = calls };
+	m->a->use.alloc_top = (struct gpu_top_line){ .where = launch, .sum = calls };
 }
 
-static inline void tell_compilation(struct made *m, double ms)
+static inline void story_of_compilation(struct made *m, double ms)
 {
 	take(m, TIME_COMPILE, ms);
-	m->a->use.calls[CUDA_CALL_MODULE_LOAD] = (struct use_sum){ STEPS, 0, MS };
+	m->a->use.calls[CUDA_CALL_MODULE_LOAD] = (struct gpu_usage_sum){ STEPS, 0, MS };
 }
 
-static inline void tell_plain_math(struct made *m, double ms)
+static inline void story_of_plain_math(struct made *m, double ms)
 {
 	m->a->use.matrix_plain_ns = (int64_t)(ms * MS);
 	m->a->use.plain_top =
-		(struct use_top){ .where = user, .sum = { 1, 0, (int64_t)(ms * MS) } };
+		(struct gpu_top_line){ .where = user, .sum = { 1, 0, (int64_t)(ms * MS) } };
 }
 
-static inline void tell_few_blocks(struct made *m, double ms)
+static inline void story_of_few_blocks(struct made *m, double ms)
 {
-	m->a->use.few_blocks = (struct use_sum){ 50 * STEPS, 0, (int64_t)(ms * MS) };
+	m->a->use.few_blocks = (struct gpu_usage_sum){ 50 * STEPS, 0, (int64_t)(ms * MS) };
 	m->a->use.few_blocks_idle_ns = ms * 0.8 * MS;
 	m->layers[0] = (struct analysis_layer){ .name = "Net",
 						.class_name = "Net",
@@ -327,25 +329,26 @@ static inline void tell_few_blocks(struct made *m, double ms)
 }
 
 /* Without a word from anybody about why. */
-static inline void tell_idle(struct made *m, double ms)
+static inline void story_of_idle(struct made *m, double ms)
 {
 	take(m, TIME_UNATTRIBUTED, ms);
 	m->a->use.long_late =
-		(struct use_gaps){ STEPS,
-				   (int64_t)(ms * MS),
-				   { .where = launch, .sum = { STEPS, 0, (int64_t)(ms * MS) } } };
+		(struct gpu_usage_gaps){ STEPS,
+					 (int64_t)(ms * MS),
+					 { .where = launch,
+					   .sum = { STEPS, 0, (int64_t)(ms * MS) } } };
 }
 
 /* Copies of a memory that nobody knows, in both directions, too little each way to say more. */
-static inline void tell_transfers(struct made *m, double ms)
+static inline void story_of_transfers(struct made *m, double ms)
 {
-	struct step_use *u = &m->a->use;
+	struct step_gpu_usage *u = &m->a->use;
 
 	take(m, TIME_UNATTRIBUTED, STEP_MS - ms);
 	take(m, TIME_H2D, ms);
-	u->h2d.all = (struct use_sum){ 500 * STEPS, 1000ull * STEPS, (int64_t)(ms * MS) };
+	u->h2d.all = (struct gpu_usage_sum){ 500 * STEPS, 1000ull * STEPS, (int64_t)(ms * MS) };
 	u->h2d.call_ns = u->h2d.all.ns;
-	u->h2d.top = (struct use_top){ .where = user, .sum = u->h2d.all };
+	u->h2d.top = (struct gpu_top_line){ .where = user, .sum = u->h2d.all };
 }
 
 #endif

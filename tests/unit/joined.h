@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/session.h"
-#include "capture/recording.h"
+#include "agent/core/session.h"
+#include "capture/session/recording.h"
 
 static struct recording *recording;
 static int trace_fd;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 #define MS ((int64_t)1000000)
 #define MB ((int64_t)1000000)
@@ -12,7 +12,7 @@
 
 struct scene {
 	struct buf text;
-	struct told told;
+	struct story_analysis reported;
 	int64_t wall_ns;
 };
 
@@ -41,8 +41,8 @@ static inline void steps(struct scene *s, size_t n, int64_t start_ns, int64_t ev
 }
 
 /* A look every `every_ns`: the value at each time is told by `at`. */
-static inline void looks(struct scene *s, const char *name, int64_t from_ns, int64_t to_ns,
-			 int64_t every_ns, int64_t (*at)(int64_t))
+static inline void samples(struct scene *s, const char *name, int64_t from_ns, int64_t to_ns,
+			   int64_t every_ns, int64_t (*at)(int64_t))
 {
 	buf_printf(&s->text, "series 1 %s", name);
 	for (int64_t t = from_ns; t <= to_ns; t += every_ns)
@@ -53,19 +53,19 @@ static inline void looks(struct scene *s, const char *name, int64_t from_ns, int
 static inline const struct analysis *analysed(struct scene *s)
 {
 	buf_printf(&s->text, "end %" PRId64 " 0\n", s->wall_ns);
-	return tell(&s->told, buf_string(&s->text));
+	return analyze_story(&s->reported, buf_string(&s->text));
 }
 
 static inline void end(struct scene *s)
 {
-	forget(&s->told);
+	forget(&s->reported);
 	buf_release(&s->text);
 }
 
-static inline bool worries(const struct analysis *a, enum memory_concern what)
+static inline bool warnings(const struct analysis *a, enum memory_concern what)
 {
-	for (size_t i = 0; i < a->memory.worry_count; i++) {
-		if (a->memory.worries[i].what == what)
+	for (size_t i = 0; i < a->memory.warning_count; i++) {
+		if (a->memory.warnings[i].what == what)
 			return true;
 	}
 	return false;

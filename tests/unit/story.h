@@ -296,7 +296,7 @@ static void story_process(struct story *s, const char *line)
 	int fields =
 		sscanf(line, "process %u %u %127s %" SCNd64 " %" SCNd64 " %" SCNd64 " %u %" SCNu64,
 		       &p.id, &p.pid, name, &p.start_ns, &p.end_ns, &p.overhead_ns,
-		       &p.event_cost_ps, &p.left_out_functions);
+		       &p.event_cost_ps, &p.throttled_functions);
 
 	story_require(fields == 5 || fields == 8, line);
 	p.accounted = fields == 8;

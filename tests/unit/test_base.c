@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/bisect.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/varint.h"
@@ -222,9 +222,30 @@ static void a_search_ends_at_the_first_that_is_not_before(void **state)
 	}
 }
 
+static void an_array_that_grows_by_one_moves_rarely(void **state)
+{
+	uint32_t *items = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t *before = items;
+
+		items = array_grow_by_one(items, i, sizeof(*items));
+		assert_non_null(items);
+		if (i & (i - 1)) /* no power of two */
+			assert_ptr_equal(items, before);
+		items[i] = i;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(items[i], i);
+	assert_null(array_grow_by_one(NULL, (size_t)1 << 62, 8));
+	free(items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_array_that_grows_by_one_moves_rarely),
 		cmocka_unit_test(buf_grows_and_keeps_its_bytes),
 		cmocka_unit_test(buf_string_terminates_without_counting),
 		cmocka_unit_test(buf_printf_fits_text_of_any_length),

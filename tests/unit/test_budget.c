@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "agent/budget.h"
+#include "agent/overhead/budget.h"
+#include "fake_clock.h"
 #include "joined.h"
 
 #define MS 1000000ll
@@ -125,44 +126,30 @@ static void a_quiet_hour_buys_no_slow_minute(void **state)
 	assert_true(budget_credit_at(start + 3600ull * SECOND) < 0);
 }
 
-static void the_gpu_has_a_part_of_its_own(void **state)
+static void the_gpu_is_in_the_account_but_takes_no_credit(void **state)
 {
+	struct shm_process *self;
 	int64_t credit;
 	uint64_t start;
 
 	(void)state;
 	join(SHM_CPU_AUTO, FIVE_PERCENT);
 	start = now();
-	assert_true(budget_began_ns() <= start);
-	assert_int_equal(budget_gpu_earned_ns(SECOND), 50 * MS * BUDGET_GPU_PCT / 100);
+	self = session_process();
 	assert_int_equal(budget_earned_ns(SECOND), EARNED); /* as long as no GPU is used */
-	budget_make_room_for_gpu();
+	budget_set_gpu_share(0.005);
+	assert_int_equal(budget_earned_ns(SECOND), EARNED - 5 * MS);
+	budget_set_gpu_share(0.2);
 	assert_int_equal(budget_earned_ns(SECOND), 50 * MS * BUDGET_BESIDE_GPU_PCT / 100);
 	assert_int_equal(budget_earned_ns(budget_time_for_ns(3 * MS)), 3 * MS);
-	assert_true(budget_gpu_earned_ns(SECOND) + budget_earned_ns(SECOND) <= 50 * MS);
 	credit = budget_credit_at(start + SECOND);
-	assert_int_equal(budget_note_ns(3 * MS), 3 * MS);
-	assert_int_equal(account_ns(), 3 * MS);
+	atomic_store(&self->contention_percent, 200);
+	assert_int_equal(budget_charge_gpu(3 * MS, 4 * MS), 10 * MS);
+	/* A launch waits for a CPU like everything else; the device does not. */
+	assert_int_equal(atomic_load(&self->gpu_overhead_ns), 6 * MS);
+	assert_int_equal(atomic_load(&self->graph_overhead_ns), 4 * MS);
+	assert_int_equal(account_ns(), 10 * MS);
 	assert_int_equal(budget_credit_at(start + SECOND), credit);
-}
-
-static void what_is_beyond_the_most_that_is_kept_is_the_gpus(void **state)
-{
-	uint64_t start, surplus;
-
-	(void)state;
-	join(SHM_CPU_AUTO, FIVE_PERCENT);
-	start = now();
-	budget_credit_at(start + 10 * SECOND);
-	surplus = budget_take_surplus_ns();
-	/* Ten seconds' less the most, and what there was at the start. */
-	assert_in_range(surplus, 9 * EARNED - BUDGET_SLACK_NS,
-			9 * EARNED - BUDGET_SLACK_NS + BUDGET_FIRST_NS + EARNED);
-	assert_int_equal(budget_take_surplus_ns(), 0);
-	/* Nothing is earned twice, and nothing is left over that is spent. */
-	budget_spend_ns(10 * EARNED);
-	budget_credit_at(start + 19 * SECOND);
-	assert_int_equal(budget_take_surplus_ns(), 0);
 }
 
 static void only_time_in_which_the_process_works_earns(void **state)
@@ -201,50 +188,31 @@ static void a_process_that_waits_for_requests_earns_by_its_cpu_time(void **state
 	join_as_it_works(SHM_CPU_AUTO, FIVE_PERCENT);
 	start = now() + SECOND;
 	cpu_ns = 3 * SECOND;
-	budget_look_at_work(start, cpu_clock);
+	budget_measure_work(start, cpu_clock);
 	budget_spend_ns(200 * MS);
 	credit = budget_credit_at(start);
 	cpu_ns += SECOND / 10;
-	budget_look_at_work(start + SECOND, cpu_clock);
+	budget_measure_work(start + SECOND, cpu_clock);
 	assert_int_equal(budget_credit_at(start + SECOND), credit + EARNED / 10);
 	/* Not looked at again at once. */
 	cpu_ns += SECOND;
-	budget_look_at_work(start + SECOND + MS, cpu_clock);
+	budget_measure_work(start + SECOND + MS, cpu_clock);
 	assert_int_equal(budget_worked_ns(SECOND), SECOND / 10);
 	/* Several threads; a forked child, whose CPU time begins anew. */
-	budget_look_at_work(start + SECOND + 500 * MS, cpu_clock);
+	budget_measure_work(start + SECOND + 500 * MS, cpu_clock);
 	assert_int_equal(budget_worked_ns(SECOND), SECOND);
 	cpu_ns = 250 * MS;
-	budget_look_at_work(start + 2 * SECOND, cpu_clock);
+	budget_measure_work(start + 2 * SECOND, cpu_clock);
 	assert_int_equal(budget_worked_ns(SECOND), SECOND / 2);
 	/* It would have worked, but waited for a CPU: as costs are reckoned. */
 	atomic_store(&session_process()->contention_percent, 150);
 	cpu_ns += 250 * MS;
-	budget_look_at_work(start + 2 * SECOND + 500 * MS, cpu_clock);
+	budget_measure_work(start + 2 * SECOND + 500 * MS, cpu_clock);
 	assert_int_equal(budget_worked_ns(SECOND), 3 * SECOND / 4);
 	/* Who knows the device has the last word. */
 	budget_set_worked(0.125);
-	budget_look_at_work(start + 3 * SECOND, cpu_clock);
+	budget_measure_work(start + 3 * SECOND, cpu_clock);
 	assert_int_equal(budget_worked_ns(SECOND), SECOND / 8);
-}
-
-static void the_gpus_debt_is_everybodys_but_does_not_outlast_it(void **state)
-{
-	uint64_t start, before;
-	int64_t credit;
-
-	(void)state;
-	join(SHM_CPU_AUTO, FIVE_PERCENT);
-	start = now() + SECOND;
-	credit = budget_credit_at(start);
-	before = account_ns();
-	budget_lend_ns(3 * MS);
-	assert_int_equal(budget_credit_at(start), credit - 3 * MS);
-	budget_lend_ns(1000 * SECOND);
-	assert_int_equal(budget_credit_at(start), -(BUDGET_SLACK_NS + EARNED));
-	budget_lend_ns(MS);
-	assert_int_equal(budget_credit_at(start), -(BUDGET_SLACK_NS + EARNED));
-	assert_int_equal(account_ns(), before); /* who spent it said so */
 }
 
 static void time_that_lies_behind_earns_nothing(void **state)
@@ -290,11 +258,13 @@ static void what_the_recorder_costs_is_paid_from_the_same_credit_once(void **sta
 	before = account_ns();
 	credit = budget_credit_at(start);
 	atomic_store(&session_process()->outside_ns, 5 * MS);
+	fake_clock_pass(MS);
 	budget_settle(r);
 	assert_int_equal(budget_credit_at(start), credit - 5 * MS);
 	budget_settle(r);
 	assert_int_equal(budget_credit_at(start), credit - 5 * MS);
 	atomic_store(&session_process()->outside_ns, 6 * MS);
+	fake_clock_pass(MS);
 	budget_settle(r);
 	assert_int_equal(budget_credit_at(start), credit - 6 * MS);
 	assert_int_equal(account_ns(), before); /* it stands in the recorder's account */
@@ -306,12 +276,11 @@ static void what_the_recorder_costs_is_paid_from_the_same_credit_once(void **sta
 static void what_is_left_of_many_hours_is_what_is_left_of_one(void **state)
 {
 	struct ring *r = join(SHM_CPU_AUTO, FIVE_PERCENT);
-	const struct timespec pause = { 0, 10 * MS };
 	const uint64_t hour = 3600 * (uint64_t)SECOND;
 
 	(void)state;
 	budget_settle(r);
-	nanosleep(&pause, NULL);
+	fake_clock_pass(10 * MS);
 	atomic_store(&session_process()->outside_ns, 20000); /* two thousandths at most */
 	budget_settle(r);
 	assert_true(budget_left_ns(hour) < budget_earned_ns(hour));
@@ -385,11 +354,9 @@ int main(void)
 		TEST(time_earns_the_share_and_debts_are_paid_first),
 		TEST(what_cannot_be_avoided_leaves_no_debt),
 		TEST(a_quiet_hour_buys_no_slow_minute),
-		TEST(the_gpu_has_a_part_of_its_own),
-		TEST(what_is_beyond_the_most_that_is_kept_is_the_gpus),
+		TEST(the_gpu_is_in_the_account_but_takes_no_credit),
 		TEST(only_time_in_which_the_process_works_earns),
 		TEST(a_process_that_waits_for_requests_earns_by_its_cpu_time),
-		TEST(the_gpus_debt_is_everybodys_but_does_not_outlast_it),
 		TEST(time_that_lies_behind_earns_nothing),
 		TEST(without_a_bound_it_is_never_overdrawn_but_accounted),
 		TEST(what_the_recorder_costs_is_paid_from_the_same_credit_once),

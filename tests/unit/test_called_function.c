@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 #define LAYERS "/usr/lib/python3/dist-packages/torch/nn/"
 #define HEAD                                        \
@@ -28,13 +28,14 @@ static void what_a_line_called_is_what_had_most_of_its_time(void **state)
 {
 	const struct step_breakdown *b;
 	const struct time_cause *c;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	b = &tell(&t, HEAD "1: [step#1/0@1000000 {cudaLaunchKernel#1:1/1@2000000 }1@2100000\n"
-			   "1: {cudaLaunchKernel#2:1/2@2900000 }2@3000000\n"
-			   "1: {cudaLaunchKernel#3:1/3@3800000 }3@3900000 ]#1@4000000\n"
-			   "3: kernel:k#1@6000000:5000000+1000/7\n" END)
+	b = &analyze_story(&t,
+			   HEAD "1: [step#1/0@1000000 {cudaLaunchKernel#1:1/1@2000000 }1@2100000\n"
+				"1: {cudaLaunchKernel#2:1/2@2900000 }2@3000000\n"
+				"1: {cudaLaunchKernel#3:1/3@3800000 }3@3900000 ]#1@4000000\n"
+				"3: kernel:k#1@6000000:5000000+1000/7\n" END)
 		     ->steps->breakdown;
 	c = &b->causes[0];
 	assert_int_equal(c->what, TIME_FRAMEWORK);
@@ -49,17 +50,18 @@ static void what_a_line_called_is_what_had_most_of_its_time(void **state)
 static void what_the_launcher_called_is_what_had_most_of_the_time(void **state)
 {
 	const struct idle_cause *c;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	c = tell(&t, HEAD "1: [step#1/0@1000000 {cudaLaunchKernel#1:1/1@1000000 }1@1100000\n"
-			  "1: {cudaLaunchKernel#2:1/1@2100000 }2@2200000\n"
-			  "1: {cudaLaunchKernel#3:1/2@3000000 }3@3100000\n"
-			  "1: {cudaLaunchKernel#4:1/3@3900000 }4@4000000 ]#1@4000000\n"
-			  "3: kernel:k#1@6000000:1100000+100000/7\n"
-			  "3: kernel:k#2@6000000:2200000+100000/7\n"
-			  "3: kernel:k#3@6000000:3100000+100000/7\n"
-			  "3: kernel:k#4@6000000:4000000+100000/7\n" END)
+	c = analyze_story(&t,
+			  HEAD "1: [step#1/0@1000000 {cudaLaunchKernel#1:1/1@1000000 }1@1100000\n"
+			       "1: {cudaLaunchKernel#2:1/1@2100000 }2@2200000\n"
+			       "1: {cudaLaunchKernel#3:1/2@3000000 }3@3100000\n"
+			       "1: {cudaLaunchKernel#4:1/3@3900000 }4@4000000 ]#1@4000000\n"
+			       "3: kernel:k#1@6000000:1100000+100000/7\n"
+			       "3: kernel:k#2@6000000:2200000+100000/7\n"
+			       "3: kernel:k#3@6000000:3100000+100000/7\n"
+			       "3: kernel:k#4@6000000:4000000+100000/7\n" END)
 		    ->gpu.sections->blame.items;
 	assert_string_equal(idle_cause_name(c), "framework");
 	assert_int_equal(c->ns, 900000 + 700000 + 700000);

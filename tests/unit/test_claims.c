@@ -12,7 +12,7 @@
 /* The host's own time that nothing hides, because it waits for the GPU again and again. */
 static void wait_and_work(struct made *m, double wait_ms, double work_ms)
 {
-	tell_sync(m, wait_ms);
+	story_of_sync(m, wait_ms);
 	m->a->steps[0].breakdown.cause_count = 0;
 	take(m, TIME_FRAMEWORK, work_ms);
 	cause(m)->where = launch;
@@ -32,7 +32,7 @@ static void what_a_wait_exposes_is_no_overhead(void **state)
 	forget(m);
 
 	m = make(true);
-	tell_framework(m, 20);
+	story_of_framework(m, 20);
 	judge_it(m);
 	assert_non_null(found(m, "framework-overhead"));
 	forget(m);
@@ -46,7 +46,7 @@ static void what_is_left_is_still_said(void **state)
 	double alone_ns, alone;
 
 	(void)state;
-	tell_framework(m, 40);
+	story_of_framework(m, 40);
 	judge_it(m);
 	f = found(m, "framework-overhead");
 	assert_non_null(f);
@@ -56,7 +56,7 @@ static void what_is_left_is_still_said(void **state)
 
 	m = make(true);
 	wait_and_work(m, 0, 40);
-	m->a->use.waits = (struct use_sum){ 20 * STEPS, 0, 25 * MS };
+	m->a->use.waits = (struct gpu_usage_sum){ 20 * STEPS, 0, 25 * MS };
 	m->a->use.after_wait.ns = 25 * MS;
 	judge_it(m);
 	assert_string_equal(m->a->findings.items[0].id, "sync-per-step");
@@ -64,7 +64,7 @@ static void what_is_left_is_still_said(void **state)
 	assert_non_null(f);
 	assert_true(f->saving_ns < 0.5 * alone_ns);
 	assert_true(f->confidence < alone);
-	assert_non_null(strstr(f->evidence[f->evidence_count - 1], "other findings have"));
+	assert_non_null(strstr(f->evidence[f->evidence_count - 1], "other findings already"));
 	forget(m);
 }
 
@@ -73,8 +73,8 @@ static void other_times_are_nobodys_concern(void **state)
 	struct made *m = make(true);
 
 	(void)state;
-	tell_gil(m, 30);
-	tell_io(m, 20);
+	story_of_gil(m, 30);
+	story_of_io(m, 20);
 	judge_it(m);
 	assert_true(found(m, "gil-contention")->saving_ns == 30e6);
 	assert_true(found(m, "io-wait")->saving_ns > 15e6);
@@ -98,7 +98,7 @@ static void what_goes_with_a_cause_is_in_the_range(void **state)
 		struct made *m = make(true);
 		double high_ns;
 
-		tell_gc(m, cases[i].cause_ms);
+		story_of_gc(m, cases[i].cause_ms);
 		take(m, TIME_UNATTRIBUTED, cases[i].rest_ms);
 		judge_it(m);
 		high_ns = found(m, "gc-pause")->saving_high_ns;
@@ -115,7 +115,7 @@ static void asking_belongs_to_the_wait(void **state)
 		struct made *m = make(true);
 
 		(void)state;
-		tell_sync(m, 20);
+		story_of_sync(m, 20);
 		m->a->steps[0].breakdown.cause_count = 0;
 		take(m, TIME_SYNC_WAIT, 20);
 		take(m, TIME_CPU_PREPROCESSING, 25);
@@ -137,7 +137,7 @@ static void little_is_never_sure(void **state)
 		struct made *m = make(true);
 		const struct analysis_finding *f;
 
-		tell_gil(m, ms);
+		story_of_gil(m, ms);
 		m->thread = (struct analysis_thread){ .timed = true, .end_ns = 1000 };
 		m->a->threads = &m->thread;
 		m->a->thread_count = 1;
@@ -158,7 +158,7 @@ static void rare_pauses_are_what_makes_steps_slow(void **state)
 		struct made *m = make(true);
 		struct slow_steps *s = &m->a->steps[0].breakdown.slow;
 
-		tell_gc(m, 1);
+		story_of_gc(m, 1);
 		m->slow[0] = (struct slow_cause){ *cause(m), 40e6 };
 		*s = (struct slow_steps){ .steps = 5,
 					  .typical_steps = 20,
@@ -180,10 +180,10 @@ static void graphs_launched_in_turn_are_small_batches(void **state)
 
 	(void)state;
 	take(m, TIME_LAUNCH, 10);
-	m->a->use.few_blocks = (struct use_sum){ 100 * STEPS, 0, 85 * MS };
+	m->a->use.few_blocks = (struct gpu_usage_sum){ 100 * STEPS, 0, 85 * MS };
 	m->a->use.few_blocks_idle_ns = 60.0 * MS;
-	m->a->use.calls[CUDA_CALL_GRAPH_LAUNCH] = (struct use_sum){ 16 * STEPS, 0, 10 * MS };
-	m->a->use.waits = (struct use_sum){ STEPS, 0, 1 };
+	m->a->use.calls[CUDA_CALL_GRAPH_LAUNCH] = (struct gpu_usage_sum){ 16 * STEPS, 0, 10 * MS };
+	m->a->use.waits = (struct gpu_usage_sum){ STEPS, 0, 1 };
 	judge_it(m);
 	assert_string_equal(m->a->findings.items[0].id, "small-batch");
 	assert_true(m->a->findings.items[0].confidence >= FINDING_SURE);
@@ -197,7 +197,7 @@ static void arrays_are_mapped_for_numpy(void **state)
 	for (int mostly_faults = 0; mostly_faults < 2; mostly_faults++) {
 		struct made *m = make(true);
 
-		tell_numpy(m, mostly_faults ? 2 : 30);
+		story_of_numpy(m, mostly_faults ? 2 : 30);
 		take(m, TIME_PAGE_FAULTS, mostly_faults ? 50 : 20);
 		m->a->steps[0].memory.steps = STEPS;
 		m->a->steps[0].memory.minor_faults =
@@ -216,9 +216,9 @@ static void a_readback_is_no_wait(void **state)
 	struct made *m = make(true);
 
 	(void)state;
-	tell_readback(m, 60);
+	story_of_readback(m, 60);
 	take(m, TIME_LAUNCH, 20);
-	m->a->use.waits = (struct use_sum){ 2 * STEPS, 0, 1 };
+	m->a->use.waits = (struct gpu_usage_sum){ 2 * STEPS, 0, 1 };
 	judge_it(m);
 	assert_non_null(found(m, "readback"));
 	assert_null(found(m, "sync-per-step"));

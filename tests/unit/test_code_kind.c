@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/code_kind.h"
+#include "analyze/classes/code_kind.h"
 
 #define SITE "/opt/venv/lib/python3.12/site-packages"
 
@@ -48,6 +48,12 @@ static const struct {
 	/* Before 3.11 samples know no classes. */
 	{ "_get_data", SITE "/torch/utils/data/dataloader.py", CODE_LOADS },
 	{ "Condition.wait", "/usr/lib/python3.12/threading.py", CODE_WAITS },
+	/* InferScope's own start-up: an installation, a wheel, INFERSCOPE_ENABLE. */
+	{ "_start_inferscope", "/usr/lib/inferscope/shim/sitecustomize.py", CODE_OWN },
+	{ "<module>", SITE "/inferscope/shim/sitecustomize.py", CODE_OWN },
+	{ "autostart", SITE "/inferscope/_autostart.py", CODE_OWN },
+	{ "start", "/usr/lib/inferscope/python/inferscope/_recorder.py", CODE_OWN },
+	{ "<module>", "/srv/app/sitecustomize.py", CODE_USER },
 	{ "Pool._handle_tasks", "/usr/lib/python3.12/multiprocessing/pool.py", CODE_WAITS },
 };
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/code_table.h"
+#include "agent/python/code_table.h"
 
 #define SETTLED 20000u /* stay throughout */
 #define READERS 3u

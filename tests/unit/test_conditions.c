@@ -79,20 +79,20 @@ static void mistakes_are_named_with_their_place(void **state)
 	(void)state;
 	refused("steps > 1 AND h2d_tme > 2", "at character 15: no such column: h2d_tme");
 	refused("\"h2d_tme\" > 1", "no such column: h2d_tme");
-	refused("total_time >", "it is not complete");
-	refused("(total_time > 1", "it is not complete");
+	refused("total_time >", "it is incomplete");
+	refused("(total_time > 1", "it is incomplete");
 	refused("total_time > 1)", "at character 15: near \")\"");
 	refused("é + h2d_tme", "at character 1: no such column");
 	refused("1 + é1 + h2d_time", "at character 5: no such column");
 	refused("", "it is empty");
 	refused(" \n", "it is empty");
-	refused("'text'", "its value is a text");
+	refused("'text'", "its value is text");
 }
 
 static void nothing_but_the_row_can_be_read(void **state)
 {
 	(void)state;
-	refused("(SELECT 1)", "SELECT of its own");
+	refused("(SELECT 1)", "must not contain a SELECT");
 	refused("1 UNION SELECT 2", "compound SELECT");
 	refused("EXISTS (SELECT * FROM sqlite_master)", "prohibited");
 	refused("1; DROP TABLE metrics", "more than one expression");

@@ -11,12 +11,11 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/command.h"
 #include "cli/config.h"
 #include "cli/config_file.h"
+#include "cli/help.h"
 #include "cli/options.h"
-#include "cli/suggest.h"
-#include "cli/yaml_write.h"
+#include "export/export.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -60,7 +59,6 @@ static void every_default_passes_its_own_check(void **state)
 			continue;
 		assert_true(config_is_default(c, *s));
 		assert_string_equal(config_origin(c, *s), "default");
-		assert_null(config_pending(c, *s));
 	}
 	assert_string_equal(config_text(c, &setting_trace), "inferscope-trace.isc");
 	assert_string_equal(config_list(c, &setting_report, 0), "inferscope-report.md");
@@ -71,7 +69,7 @@ static void every_default_passes_its_own_check(void **state)
 	assert_true(config_flag(c, &setting_gpu));
 	assert_false(config_flag(c, &setting_ring));
 	assert_true(config_number(c, &setting_trace_size_mb) == 100);
-	assert_true(config_number(c, &setting_rank) == 0);
+	assert_true(config_number(c, &setting_duration) == 0);
 	config_free(c);
 }
 
@@ -252,7 +250,9 @@ static void mistakes_on_the_command_line_are_named(void **state)
 		  "--max-overhead: expected a number from 0.1 to 100, not '5 '" },
 		{ { "run", "--delay", "-1" },
 		  "--delay: expected a number from 0 to 31536000, not '-1'" },
-		{ { "run", "--step", "x" }, "option '--step' does not belong to this command" },
+		{ { "run", "--fail-on", "x" },
+		  "option '--fail-on' does not belong to this command" },
+		{ { "run", "--step", "x" }, "unknown option '--step'" },
 	};
 
 	(void)state;
@@ -269,7 +269,7 @@ static int parse(struct config **c, const char *text, size_t len, struct err *er
 {
 	*c = calloc(1, sizeof(**c));
 	assert_non_null(*c);
-	return config_file_parse(*c, "f", text, len, err);
+	return config_file_parse(*c, SOURCE_NAMED_FILE, "f", text, len, err);
 }
 
 static void mistakes_in_a_file_name_line_and_key(void **state)
@@ -295,6 +295,12 @@ static void mistakes_in_a_file_name_line_and_key(void **state)
 		{ "python: yes\n", "f:1: python: expected text, not true or false (quote a name)" },
 		{ "trace: false\n",
 		  "f:1: trace: expected a path or off, not true or false (quote a name)" },
+		{ "max_memory: 12Q\n",
+		  "f:1: max_memory: expected a size from 1M on, such as 512M or 4G, not '12Q'" },
+		{ "max_memory: 1000K\n",
+		  "f:1: max_memory: expected a size from 1M on, such as 512M or 4G, not '1000K'" },
+		{ "max_memory: 1.5G\n",
+		  "f:1: max_memory: expected a size from 1M on, such as 512M or 4G, not '1.5G'" },
 		{ "sample_hz: 1e3\n",
 		  "f:1: sample_hz: expected an integer from 1 to 10000, not '1e3'" },
 		{ "ring: true\n\tgpu: true\n",
@@ -367,44 +373,15 @@ static void a_file_may_give_lists_in_every_form(void **state)
 	config_free(c);
 }
 
-static void only_what_is_asked_for_is_pending(void **state)
+/* `choices` is text in the table of settings: nothing may stand there that does not exist. */
+static void every_export_format_has_an_exporter(void **state)
 {
-	struct config *c;
-	struct err err;
+	char formats[64], *name, *rest;
 
 	(void)state;
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--cpu", "sample", "--max-overhead", "5",
-			      "--no-gpu"),
-			 0);
-	assert_ptr_equal(config_pending(c, &setting_cpu), setting_cpu.pending);
-	assert_null(config_pending(c, &setting_max_overhead));
-	assert_null(config_pending(c, &setting_gpu));
-	config_free(c);
-	assert_int_equal(LOAD(&c, SETTING_FOR_ANALYZE, &err, "--rules", "r", "--rank", "1"), 0);
-	assert_null(config_pending(c, &setting_rules));
-	assert_non_null(setting_rank.pending);
-	assert_ptr_equal(config_pending(c, &setting_rank), setting_rank.pending);
-	config_free(c);
-	/* the output of `config show` as a file */
-	assert_int_equal(parse(&c, "delay: 0.0\nrank: 3\n", 19, &err), 0);
-	assert_null(config_pending(c, &setting_delay));
-	assert_ptr_equal(config_pending(c, &setting_rank), setting_rank.pending);
-	config_free(c);
-}
-
-static void pending_settings_of_the_scope_are_counted(void **state)
-{
-	struct config *c;
-	struct err err;
-
-	(void)state;
-	setenv("INFERSCOPE_RANK", "1", 1); /* not a setting of run */
-	setenv("INFERSCOPE_STEP", "infer", 1);
-	assert_int_equal(LOAD(&c, SETTING_FOR_RUN, &err, "--log-level=error"), 0);
-	assert_int_equal(complain_pending(c, SETTING_FOR_RUN), 0);
-	assert_int_equal(complain_pending(c, SETTING_FOR_ANALYZE), 2);
-	assert_int_equal(complain_pending(c, SETTING_FOR_EXPORT), 0);
-	config_free(c);
+	snprintf(formats, sizeof(formats), "%s", setting_to.choices);
+	for (name = strtok_r(formats, "|", &rest); name; name = strtok_r(NULL, "|", &rest))
+		assert_non_null(exporter_find(name));
 }
 
 static void help_is_seen_where_it_is_an_option(void **state)
@@ -533,8 +510,7 @@ int main(void)
 		TEST(mistakes_in_a_file_name_line_and_key),
 		TEST(files_that_say_nothing_are_fine),
 		TEST(a_file_may_give_lists_in_every_form),
-		TEST(only_what_is_asked_for_is_pending),
-		TEST(pending_settings_of_the_scope_are_counted),
+		TEST(every_export_format_has_an_exporter),
 		TEST(help_is_seen_where_it_is_an_option),
 		TEST(suggestions_are_near_or_none),
 		TEST(texts_survive_a_round_trip_through_yaml),

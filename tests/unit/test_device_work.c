@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/device_work.h"
-#include "analyze/partition.h"
-#include "told.h"
+#include "analyze/breakdown/step_sweep.h"
+#include "analyze/figures/breakdown.h"
+#include "story_analysis.h"
 
 /*
  * Two threads launch in turns, a third never; nobody knows who copied to the host.  The kernel of
@@ -46,10 +46,10 @@ static void a_thread_has_what_it_launched_and_what_nobody_did(void **state)
 	} truths[] = { { 0, 250 }, { 1, 100 }, { 2, 0 } }; /* the first one's kernels overlap */
 	const struct device_tracks *all;
 	struct device_work work;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	tell(&t, STORY);
+	analyze_story(&t, STORY);
 	assert_int_equal(device_work_init(&work, &t.analysis->gpu), 0);
 	for (size_t i = 0; i < 3; i++) {
 		struct device_tracks own = { 0 };

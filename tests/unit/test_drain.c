@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/session.h"
-#include "capture/recording.h"
+#include "agent/core/session.h"
+#include "capture/session/recording.h"
 #include "format/trace.h"
 
 #define ROUNDS 400

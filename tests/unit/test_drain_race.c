@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "capture/drain.h"
+#include "capture/drain/drain.h"
 #include "format/trace.h"
 
 #define RACE_MS 400
@@ -39,7 +39,7 @@ static uint64_t random_word(void)
 	return random_state;
 }
 
-static void write_noise(struct area *a, _Atomic uint64_t *made)
+static void write_noise(struct shm_owner *a, _Atomic uint64_t *made)
 {
 	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)a->header;
 	size_t tables = (size_t)((char *)a->blocks - (char *)a->header) / 8;
@@ -60,16 +60,17 @@ static void write_noise(struct area *a, _Atomic uint64_t *made)
 static uint32_t put_record(struct shm_block *b, uint32_t at, uint64_t id)
 {
 	uint32_t payload = (uint32_t)(random_word() % 64);
-	uint64_t said = random_word() % 256 ? payload : random_word() % 65536;
+	uint64_t decision_count = random_word() % 256 ? payload : random_word() % 65536;
 
 	atomic_store_explicit(&b->words[at], random_word(), memory_order_relaxed);
-	atomic_store_explicit(&b->words[at + 1], id | (uint64_t)RECORD_MARK << 32 | said << 48,
+	atomic_store_explicit(&b->words[at + 1],
+			      id | (uint64_t)RECORD_MARK << 32 | decision_count << 48,
 			      memory_order_relaxed);
 	return at + record_bytes(payload) / 8;
 }
 
 /* Lengths, heads, owners and states of blocks that were sound a moment ago. */
-static void write_changes(struct area *a, _Atomic uint64_t *made)
+static void write_changes(struct shm_owner *a, _Atomic uint64_t *made)
 {
 	for (uint64_t n = 1;; n++, atomic_fetch_add(made, 1)) {
 		uint32_t block = (uint32_t)(random_word() % a->block_count);
@@ -95,9 +96,9 @@ static void write_changes(struct area *a, _Atomic uint64_t *made)
 	}
 }
 
-typedef void (*writer)(struct area *a, _Atomic uint64_t *made);
+typedef void (*writer)(struct shm_owner *a, _Atomic uint64_t *made);
 
-static pid_t start(writer writes, struct area *a, _Atomic uint64_t *made)
+static pid_t start(writer writes, struct shm_owner *a, _Atomic uint64_t *made)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -160,7 +161,7 @@ static void race(const writer writers[2], bool keep_newest)
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	struct trace_writer *w;
 	struct drain *d;
-	struct area area;
+	struct shm_owner owner;
 	struct err err;
 	pid_t pids[2];
 	int64_t began_ns;
@@ -168,12 +169,12 @@ static void race(const writer writers[2], bool keep_newest)
 	rounds = mmap(NULL, 2 * sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	assert_ptr_not_equal(rounds, MAP_FAILED);
-	assert_int_equal(area_init(&area, 0, SHM_CLOCK_MONOTONIC, 0, &err), 0);
+	assert_int_equal(shm_owner_init(&owner, 0, SHM_CLOCK_MONOTONIC, 0, &err), 0);
 	ticks_init(&ticks, SHM_CLOCK_MONOTONIC, 0);
 	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
-	assert_int_equal(drain_new(&d, &area, &ticks, w, keep_newest, &err), 0);
+	assert_int_equal(drain_new(&d, &owner, &ticks, w, keep_newest, &err), 0);
 	for (int i = 0; i < 2; i++)
-		pids[i] = start(writers[i], &area, &rounds[i]);
+		pids[i] = start(writers[i], &owner, &rounds[i]);
 	for (began_ns = ticks_now_ns(&ticks); !is_raced(&ticks, began_ns);)
 		assert_int_equal(drain_cycle(d, &err), 0);
 	/* Still under fire: a process that is let go writes on. */
@@ -193,7 +194,7 @@ static void race(const writer writers[2], bool keep_newest)
 	assert_true(keep_newest || drain_totals(d).stored > 0);
 	drain_free(d);
 	trace_writer_free(w);
-	area_release(&area);
+	shm_owner_release(&owner);
 	munmap((void *)rounds, 2 * sizeof(*rounds));
 	close(fd);
 }

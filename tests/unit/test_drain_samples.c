@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "capture/drain_state.h"
+#include "capture/drain/drain_state.h"
 
 #define PROCESS 7u
 #define TID 4711u

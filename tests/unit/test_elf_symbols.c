@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "capture/elf_symbols.h"
+#include "capture/native/elf_symbols.h"
 
 __attribute__((noinline)) static int a_function_of_ours(int x)
 {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "breakdown_kit.h"
-#include "told.h"
+#include "story_analysis.h"
 
 /* One step of 100 ms: 60 ms in fill, 40 ms in read; 40 000 faults, or 10 ms, in it. */
 #define HEAD                                                    \
@@ -75,11 +75,11 @@ static void faults_are_where_they_were_seen(void **state)
 	for (int threads = 1; threads <= 2; threads++) {
 		char story[16384] = HEAD STEP_END COUNTS;
 		const struct analysis_step *s;
-		struct told t;
+		struct story_analysis t;
 
 		add_marks(story, sizeof(story), threads);
 		add_text(story, sizeof(story), END);
-		s = tell(&t, story)->steps;
+		s = analyze_story(&t, story)->steps;
 		check_whole(&s->breakdown);
 		/* Those of the other thread are no part of the step. */
 		assert_near_ms(part(s, TIME_PAGE_FAULTS), 10.0 / threads);
@@ -93,10 +93,10 @@ static void faults_are_where_they_were_seen(void **state)
 static void unseen_ones_are_everywhere_alike(void **state)
 {
 	const struct analysis_step *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD STEP_END COUNTS END)->steps;
+	s = analyze_story(&t, HEAD STEP_END COUNTS END)->steps;
 	check_whole(&s->breakdown);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "fill"), 6);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 4);
@@ -110,12 +110,12 @@ static void a_place_has_no_more_than_its_time(void **state)
 					  "series 1 minor_faults 0@50000000 0@100000000 "
 					  "4000000@200000000 4000000@250000000\n";
 	const struct analysis_step *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	add_marks(story, sizeof(story), 1);
 	add_text(story, sizeof(story), END);
-	s = tell(&t, story)->steps;
+	s = analyze_story(&t, story)->steps;
 	check_whole(&s->breakdown);
 	assert_near_ms(part(s, TIME_PAGE_FAULTS), 60);
 	assert_int_equal(at(s, TIME_CPU_PREPROCESSING, "fill"), 0);
@@ -131,7 +131,7 @@ static void what_does_not_fit_is_elsewhere(void **state)
 		"series 1 minor_faults 0@50000000 0@100000000 280000@200000000 280000@250000000\n";
 	const struct analysis_step *s;
 	size_t n;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	add_marks(story, sizeof(story), 1); /* 25 in fill, and three times as many in read */
@@ -141,7 +141,7 @@ static void what_does_not_fit_is_elsewhere(void **state)
 				      "fault 1 %d 1 memset /usr/lib/libc.so.6\n",
 				      161000000 + 400000 * i);
 	add_text(story, sizeof(story), END);
-	s = tell(&t, story)->steps;
+	s = analyze_story(&t, story)->steps;
 	check_whole(&s->breakdown);
 	assert_near_ms(at(s, TIME_PAGE_FAULTS, "read"), 40);
 	assert_true(at(s, TIME_PAGE_FAULTS, "fill") > 28 * MS);
@@ -153,18 +153,19 @@ static void what_does_not_fit_is_elsewhere(void **state)
 static void waits_for_a_disk_are_faults_too(void **state)
 {
 	const struct analysis_step *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD STEP_END END)->steps;
+	s = analyze_story(&t, HEAD STEP_END END)->steps;
 	check_whole(&s->breakdown);
 	assert_int_equal(part(s, TIME_PAGE_FAULTS), 0);
 	forget(&t);
-	s = tell(&t, HEAD STEP_END
-		 "stack 1 read:22\n"
-		 "look 1 1 160000000 199000000 40 5\n"
-		 "series 1 rss_bytes 1000000@50000000 1000000@250000000\n"
-		 "series 1 major_faults 0@50000000 0@100000000 200@200000000 200@250000000\n" END)
+	s = analyze_story(&t,
+			  HEAD STEP_END "stack 1 read:22\n"
+					"look 1 1 160000000 199000000 40 5\n"
+					"series 1 rss_bytes 1000000@50000000 1000000@250000000\n"
+					"series 1 major_faults 0@50000000 0@100000000 "
+					"200@200000000 200@250000000\n" END)
 		    ->steps;
 	check_whole(&s->breakdown);
 	assert_near_ms(part(s, TIME_PAGE_FAULTS), 10);
@@ -178,14 +179,14 @@ static void idle_time_is_blamed_on_them(void **state)
 	const struct analysis *a;
 	const struct idle_blame *b;
 	int64_t sum_ns, faults_ns = 0;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	a = tell(&t, HEAD "gpu 1 1 10 CUPTI 130000\n"
-			  "stack 1 read:21\n"
-			  "1: {cudaLaunchKernel#1:1/1@199000000 }1@199100000\n" STEP_END
-			  "2: kernel:first#9@90000000:90000000+10000000/7\n"
-			  "2: kernel:k#1@200000000:199100000+500000/7\n" COUNTS END);
+	a = analyze_story(&t, HEAD "gpu 1 1 10 CUPTI 130000\n"
+				   "stack 1 read:21\n"
+				   "1: {cudaLaunchKernel#1:1/1@199000000 }1@199100000\n" STEP_END
+				   "2: kernel:first#9@90000000:90000000+10000000/7\n"
+				   "2: kernel:k#1@200000000:199100000+500000/7\n" COUNTS END);
 	b = &a->gpu.sections[0].blame;
 	sum_ns = b->no_load_ns + b->unexplained_ns;
 	for (size_t i = 0; i < b->count; i++) {
@@ -225,11 +226,11 @@ static void huge_pages_take_their_time(void **state)
 			"series 1 cpu_system_us 0@50000000 0@100000000 8000@200000000 "
 			"8000@250000000\n"
 			"series 1 rss_bytes ";
-		struct told t;
+		struct story_analysis t;
 
 		add_text(story, sizeof(story), cases[i].rss);
 		add_text(story, sizeof(story), "\n" END);
-		s = tell(&t, story)->steps;
+		s = analyze_story(&t, story)->steps;
 		check_whole(&s->breakdown);
 		assert_near_ms(part(s, TIME_PAGE_FAULTS), cases[i].ms);
 		forget(&t);

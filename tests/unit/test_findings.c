@@ -14,35 +14,35 @@
 
 static const struct truth {
 	const char *id;
-	void (*tell)(struct made *m, double ms);
+	void (*analyze_story)(struct made *m, double ms);
 	double below_ms, above_ms, far_ms; /* around the bound; where it is clear */
 	const struct analysis_place *where;
 	bool without_gpu; /* is it found as well where there is none? */
 } truths[] = {
-	{ "cpu-preprocessing", tell_preprocessing, 9.9, 10.1, 40, &user, true },
-	{ "host-numpy", tell_numpy, 9.9, 10.1, 40, &user, true },
-	{ "pageable-copy", tell_pageable, 4.9, 5.1, 30, &user, false },
-	{ "no-overlap", tell_pinned, 4.9, 5.1, 30, &user, false },
-	{ "readback", tell_readback, 4.9, 5.1, 30, &user, false },
-	{ "sync-per-step", tell_sync, 5.2, 5.3, 30, &user, false } /* one of 20 is needed */,
-	{ "launch-bound", tell_launches, 9.9, 10.1, 40, &launch, false },
-	{ "framework-overhead", tell_framework, 9.9, 10.1, 40, &user, false },
-	{ "gpu-bound", tell_gpu_time, 79.9, 80.1, 99, &launch, false },
-	{ "gil-contention", tell_gil, 4.9, 5.1, 30, &other, true },
-	{ "lock-contention", tell_lock, 4.9, 5.1, 30, &other, true },
-	{ "input-starvation", tell_queue, 9.9, 10.1, 40, &user, true },
-	{ "input-starvation", tell_loader, 9.9, 10.1, 40, &user, true },
-	{ "input-starvation", tell_patience, 9.9, 10.1, 40, &user, true },
-	{ "io-wait", tell_io, 4.9, 5.1, 30, &user, false },
-	{ "io-wait", tell_sleep, 4.9, 5.1, 30, &user, false },
-	{ "gc-pause", tell_gc, 4.9, 5.1, 30, &user, true },
-	{ "gc-pause", tell_rare_gc, 19.9, 20.1, 80, &user, true },
-	{ "alloc-churn", tell_allocation, 4.9, 5.1, 30, &user, false },
-	{ "jit-compile", tell_compilation, 4.9, 5.1, 30, &user, false },
-	{ "no-tensor-cores", tell_plain_math, 29.9, 30.1, 80, &user, false },
-	{ "small-batch", tell_few_blocks, 49.9, 50.1, 90, &launch, false },
-	{ "gpu-idle", tell_idle, 9.9, 10.1, 40, &launch, false },
-	{ "transfer-overhead", tell_transfers, 19.9, 20.1, 50, &user, false },
+	{ "cpu-preprocessing", story_of_preprocessing, 9.9, 10.1, 40, &user, true },
+	{ "host-numpy", story_of_numpy, 9.9, 10.1, 40, &user, true },
+	{ "pageable-copy", story_of_pageable, 4.9, 5.1, 30, &user, false },
+	{ "no-overlap", story_of_pinned, 4.9, 5.1, 30, &user, false },
+	{ "readback", story_of_readback, 4.9, 5.1, 30, &user, false },
+	{ "sync-per-step", story_of_sync, 5.2, 5.3, 30, &user, false } /* one of 20 is needed */,
+	{ "launch-bound", story_of_launches, 9.9, 10.1, 40, &launch, false },
+	{ "framework-overhead", story_of_framework, 9.9, 10.1, 40, &user, false },
+	{ "gpu-bound", story_of_gpu_time, 79.9, 80.1, 99, &launch, false },
+	{ "gil-contention", story_of_gil, 4.9, 5.1, 30, &other, true },
+	{ "lock-contention", story_of_lock, 4.9, 5.1, 30, &other, true },
+	{ "input-starvation", story_of_queue, 9.9, 10.1, 40, &user, true },
+	{ "input-starvation", story_of_loader, 9.9, 10.1, 40, &user, true },
+	{ "input-starvation", story_of_patience, 9.9, 10.1, 40, &user, true },
+	{ "io-wait", story_of_io, 4.9, 5.1, 30, &user, false },
+	{ "io-wait", story_of_sleep, 4.9, 5.1, 30, &user, false },
+	{ "gc-pause", story_of_gc, 4.9, 5.1, 30, &user, true },
+	{ "gc-pause", story_of_rare_gc, 19.9, 20.1, 80, &user, true },
+	{ "alloc-churn", story_of_allocation, 4.9, 5.1, 30, &user, false },
+	{ "jit-compile", story_of_compilation, 4.9, 5.1, 30, &user, false },
+	{ "no-tensor-cores", story_of_plain_math, 29.9, 30.1, 80, &user, false },
+	{ "small-batch", story_of_few_blocks, 49.9, 50.1, 90, &launch, false },
+	{ "gpu-idle", story_of_idle, 9.9, 10.1, 40, &launch, false },
+	{ "transfer-overhead", story_of_transfers, 19.9, 20.1, 50, &user, false },
 };
 
 #define TRUTHS (sizeof(truths) / sizeof(*truths))
@@ -54,7 +54,7 @@ static void rules_fire_above_their_bound_and_not_below(void **state)
 		for (int above = 0; above < 2; above++) {
 			struct made *m = make(true);
 
-			truths[i].tell(m, above ? truths[i].above_ms : truths[i].below_ms);
+			truths[i].analyze_story(m, above ? truths[i].above_ms : truths[i].below_ms);
 			judge_it(m);
 			if (!found(m, truths[i].id) != !above)
 				fail_msg("%s at %.1f ms", truths[i].id,
@@ -71,7 +71,7 @@ static void what_is_clear_is_sure_and_has_its_place(void **state)
 		struct made *m = make(true);
 		const struct analysis_finding *f;
 
-		truths[i].tell(m, truths[i].far_ms);
+		truths[i].analyze_story(m, truths[i].far_ms);
 		judge_it(m);
 		f = found(m, truths[i].id);
 		assert_non_null(f);
@@ -104,7 +104,7 @@ static void some_need_no_gpu(void **state)
 		if (!truths[i].without_gpu)
 			continue;
 		m = make(false);
-		truths[i].tell(m, truths[i].far_ms);
+		truths[i].analyze_story(m, truths[i].far_ms);
 		judge_it(m);
 		if (!found(m, truths[i].id))
 			fail_msg("%s without a GPU", truths[i].id);
@@ -128,12 +128,12 @@ static void collections_that_are_asked_for_are_told_apart(void **state)
 		struct made *m = make(false);
 		const struct analysis_finding *f;
 
-		tell_gc(m, 30);
+		story_of_gc(m, 30);
 		m->a->gc.by_generation[GC_GENERATIONS - 1] = asked ? 11 : 10; /* of 40 younger */
 		judge_it(m);
 		f = found(m, "gc-pause");
 		assert_non_null(f);
-		assert_int_equal(strstr(f->suggestions[0], "Take gc.collect() out of ") != NULL,
+		assert_int_equal(strstr(f->suggestions[0], "Remove gc.collect() from ") != NULL,
 				 asked);
 		forget(m);
 	}

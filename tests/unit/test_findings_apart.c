@@ -18,7 +18,7 @@ static void one_wait_in_a_step_is_needed(void **state)
 		struct made *m = make(true);
 		struct analysis_step steps[2] = { 0 };
 
-		tell_sync(m, 30);
+		story_of_sync(m, 30);
 		m->a->use.waits.count = STEPS;
 		if (outer) {
 			steps[0] = m->a->steps[0];
@@ -75,7 +75,7 @@ static void operators_without_a_gpu_are_no_preprocessing(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct made *m = make(cases[i].gpu);
 
-		tell_numpy(m, 40);
+		story_of_numpy(m, 40);
 		m->native[0].library = cases[i].library;
 		judge_it(m);
 		assert_int_equal(found(m, "cpu-preprocessing") != NULL, cases[i].found);
@@ -90,7 +90,7 @@ static void the_c_library_works_for_who_calls_it(void **state)
 	struct made *m = make(true);
 
 	(void)state;
-	tell_numpy(m, 40);
+	story_of_numpy(m, 40);
 	m->native[0].in_steps = 20;
 	m->native[1] =
 		(struct analysis_native_row){ "memmove", "/usr/lib/libc.so.6", user, 80, 80 };
@@ -157,7 +157,7 @@ static void advice_on_page_faults_knows_whose_buffers_they_are(void **state)
 		  "Allocate the large buffers of prepare (serve.py:41) once" },
 		{ { "Conv2d._conv_forward",
 		    "/venv/lib/python3.12/site-packages/torch/nn/modules/conv.py", 500 },
-		  "Let malloc keep what prepare (serve.py:41) frees" },
+		  "Let malloc keep the memory that prepare (serve.py:41) frees" },
 	};
 
 	(void)state;
@@ -177,7 +177,7 @@ static void advice_on_page_faults_knows_whose_buffers_they_are(void **state)
 				 0);
 		for (size_t k = 0; k < f->suggestion_count; k++)
 			if (strstr(f->suggestions[k], "MALLOC_TRIM_THRESHOLD_"))
-				assert_non_null(strstr(f->suggestions[k], "5781 faults a step"));
+				assert_non_null(strstr(f->suggestions[k], "5781 faults per step"));
 		forget(m);
 	}
 }
@@ -205,7 +205,7 @@ static void memory_on_another_node(void **state)
 {
 	static const struct {
 		double share, host_ms;
-		bool gpu, known, said;
+		bool gpu, known, decision_count;
 	} cases[] = {
 		{ 0.9, 30, true, true, true },  { 0.9, 0, false, true, true },
 		{ 0.5, 30, true, true, false }, { 0.51, 30, true, true, true },
@@ -234,7 +234,7 @@ static void memory_on_another_node(void **state)
 			take(m, TIME_CPU_PREPROCESSING, cases[i].host_ms);
 		judge_it(m);
 		f = found(m, "numa-remote");
-		assert_int_equal(f != NULL, cases[i].said);
+		assert_int_equal(f != NULL, cases[i].decision_count);
 		if (f) {
 			char share[64];
 
@@ -265,7 +265,7 @@ static void a_bus_at_its_limit_is_known_by_its_link(void **state)
 		};
 
 		/* What kernels can hide is no-overlap's. */
-		tell_pinned(m, 60);
+		story_of_pinned(m, 60);
 		m->a->use.h2d.large.bytes = 14ull * (uint64_t)m->a->use.h2d.large.ns; /* GB/s */
 		m->a->memory.gpus = &gpu;
 		m->a->memory.gpu_count = 1;
@@ -312,10 +312,10 @@ static void a_wait_for_little_holds_up_nobody(void **state)
 	(void)state;
 	for (int brief = 0; brief < 2; brief++) {
 		struct made *m = make(true);
-		struct step_use *u = &m->a->use;
+		struct step_gpu_usage *u = &m->a->use;
 
-		tell_sync(m, 30);
-		u->waits = (struct use_sum){ 0 };
+		story_of_sync(m, 30);
+		u->waits = (struct gpu_usage_sum){ 0 };
 		u->wait_lengths = (struct wait_lengths){ 0 };
 		for (int i = 0; i < 2 * STEPS; i++) {
 			int64_t ns = 30 * MS / STEPS / (i % 2 && brief ? 200 : 1);
@@ -335,12 +335,12 @@ static void an_idle_gpu_without_requests_is_no_finding(void **state)
 	struct made *m = make(true);
 
 	(void)state;
-	tell_idle(m, 40);
+	story_of_idle(m, 40);
 	judge_it(m);
 	assert_non_null(found(m, "gpu-idle"));
 	forget(m);
 	m = make(true);
-	tell_idle(m, 40);
+	story_of_idle(m, 40);
 	m->a->gpu.sections[0].idle_ns = 100 * MS;
 	m->a->gpu.sections[0].blame.no_load_ns = 60 * MS;
 	judge_it(m);
@@ -394,27 +394,27 @@ static void confidence_falls_with_the_quality_of_the_data(void **state)
 	double good;
 
 	(void)state;
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	good = confidence_of(m);
 	m = make(true);
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	m->a->trust.dropped = 250000;
 	assert_true(confidence_of(m) < 0.85 * good);
 	m = make(true);
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	m->a->trust.clock_error_ns = 20000000;
 	assert_true(confidence_of(m) < 0.95 * good);
 	m = make(true);
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	m->a->trust.clock_error_ns = 20000000;
 	m->a->trust.causality_violations = 1;
 	assert_true(confidence_of(m) < 0.85 * good);
 	m = make(true);
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	take(m, TIME_UNATTRIBUTED, 20);
 	assert_true(confidence_of(m) < 0.9 * good);
 	m = make(true);
-	tell_preprocessing(m, 40);
+	story_of_preprocessing(m, 40);
 	m->a->steps[0].max_ns = 8 * STEP_MS * MS / 10; /* one of them is most of it */
 	assert_true(confidence_of(m) < 0.5 * good);
 }
@@ -424,7 +424,7 @@ static void evidence_of_one_kind_is_never_sure(void **state)
 	struct made *m = make(false);
 
 	(void)state;
-	tell_preprocessing(m, 90);
+	story_of_preprocessing(m, 90);
 	assert_true(confidence_of(m) < FINDING_SURE);
 }
 
@@ -448,9 +448,9 @@ static void the_heavier_saving_comes_first(void **state)
 	struct made *m = make(true);
 
 	(void)state;
-	tell_gc(m, 12);
-	tell_preprocessing(m, 30);
-	tell_gil(m, 20);
+	story_of_gc(m, 12);
+	story_of_preprocessing(m, 30);
+	story_of_gil(m, 20);
 	judge_it(m);
 	assert_int_equal(m->a->findings.count, 3);
 	assert_string_equal(m->a->findings.items[0].id, "cpu-preprocessing");
@@ -468,12 +468,12 @@ static void launches_of_a_model_that_waits_are_where_they_are_made(void **state)
 		struct made *m = make(true);
 		const struct analysis_finding *f;
 
-		tell_launches(m, 40);
+		story_of_launches(m, 40);
 		m->a->use.late_inside =
-			(struct use_top){ .where = other, .sum = { 500 * STEPS, 0, 20 * MS } };
+			(struct gpu_top_line){ .where = other, .sum = { 500 * STEPS, 0, 20 * MS } };
 		m->a->use.model_waits =
-			(struct use_top){ .where = user,
-					  .sum = { waits ? STEPS : STEPS - 1, 0, MS } };
+			(struct gpu_top_line){ .where = user,
+					       .sum = { waits ? STEPS : STEPS - 1, 0, MS } };
 		judge_it(m);
 		f = found(m, "launch-bound");
 		assert_non_null(f);
@@ -493,7 +493,8 @@ static void moving_tensors_is_no_computing(void **state)
 
 		m->a->use.moved_ns = (much ? 31 : 29) * MS;
 		m->a->use.moved_top =
-			(struct use_top){ .where = user, .sum = { STEPS, 0, m->a->use.moved_ns } };
+			(struct gpu_top_line){ .where = user,
+					       .sum = { STEPS, 0, m->a->use.moved_ns } };
 		judge_it(m);
 		f = found(m, "gpu-bound");
 		assert_non_null(f);
@@ -514,7 +515,7 @@ static void advice_that_is_followed_is_not_given(void **state)
 		struct made *m = make(true);
 		const struct analysis_finding *found_one;
 
-		tell_framework(m, 40);
+		story_of_framework(m, 40);
 		m->a->functions = &f;
 		m->a->function_count = (size_t)infers;
 		judge_it(m);
@@ -533,7 +534,7 @@ static void a_function_is_named_that_has_most_of_the_time(void **state)
 		struct made *m = make(true);
 		const struct analysis_finding *f;
 
-		tell_framework(m, 40);
+		story_of_framework(m, 40);
 		cause(m)->inner_ns = cause(m)->ns / 100 * percent;
 		judge_it(m);
 		f = found(m, "framework-overhead");

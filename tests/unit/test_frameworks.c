@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "capture/frameworks.h"
+#include "capture/drain/drain_state.h"
 #include "format/record.h"
 #include "remove_tree.h"
 #include "trace_sample.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -149,11 +148,11 @@ static void names_are_demangled(void **state)
 	assert_string_equal(full, "saxpy(float*, float*, float, int)");
 }
 
-/* Pairs of pairs: some 400 bytes that stand for 2^35 times "std::pair<int, int>". */
+/* Pairs of pairs: some 400 bytes that stand for 2^35 times "std::pair<int, int>", which would
+ * outlast the time limit of the test. */
 static void a_name_that_explodes_is_cut(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	struct timespec from, to;
 	struct buf name;
 	char full[4096];
 	const char *mangled;
@@ -165,12 +164,9 @@ static void a_name_that_explodes_is_cut(void **state)
 		buf_printf(&name, "S0_IS%c_S%c_E", digits[i], digits[i]);
 	buf_add_str(&name, "Evv");
 	mangled = buf_string(&name);
-	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_int_equal(kernel_demangle(mangled, full, sizeof(full)), sizeof(full) - 1);
-	clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_int_equal(strlen(full), sizeof(full) - 1);
 	assert_memory_equal(full, "void f<std::pair<int, int>, std::pair<std::pair", 40);
-	assert_true(to.tv_sec - from.tv_sec < 2);
 	buf_release(&name);
 }
 

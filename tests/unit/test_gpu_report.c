@@ -9,7 +9,7 @@
 
 #include "report/report.h"
 #include "rules/judge.h"
-#include "told.h"
+#include "story_analysis.h"
 
 #define HEAD                                      \
 	"process 1 100 app.py 0 1000000\n"        \
@@ -35,11 +35,11 @@ static bool has_note(const struct analysis *a, const char *part)
 
 static void busy_is_the_union_of_all_streams(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct gpu_section *s;
 
 	(void)state;
-	s = tell(&t, HEAD WORK END)->gpu.sections;
+	s = analyze_story(&t, HEAD WORK END)->gpu.sections;
 	assert_int_equal(t.analysis->gpu.section_count, 1);
 	assert_int_equal(s->pid, 100);
 	assert_int_equal(s->first_ns, 100);
@@ -62,18 +62,18 @@ static void busy_is_the_union_of_all_streams(void **state)
 
 static void a_pause_is_neither_busy_nor_idle(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct analysis *a;
 
 	(void)state;
-	a = tell(&t, HEAD WORK "1: [step#1/0@96 ]#1@190\n"
-			       "gpu 1 3 420 torch.profiler\ngpu 1 1 480 CUPTI 130000\n"
-			       "1: [step#2/0@500 ]#2@600 [step#3/0@610 ]#3@620\n"
-			       "gpu 2 4 615 a second device\n" END);
+	a = analyze_story(&t, HEAD WORK "1: [step#1/0@96 ]#1@190\n"
+					"gpu 1 3 420 torch.profiler\ngpu 1 1 480 CUPTI 130000\n"
+					"1: [step#2/0@500 ]#2@600 [step#3/0@610 ]#3@620\n"
+					"gpu 2 4 615 a second device\n" END);
 	assert_int_equal(a->gpu.sections[0].busy_ns, 400);
 	assert_int_equal(a->gpu.sections[0].paused_ns, 60);
 	assert_int_equal(a->gpu.sections[0].idle_ns, 40);
-	assert_true(has_note(a, "paused 1 time, 0.000 s in all"));
+	assert_true(has_note(a, "paused 1 time, 0.000 s in total"));
 	assert_true(has_note(a, "GPU recording stopped at 0.000 s: a second device"));
 	/* The last step saw the end of the recording: nothing is known about it. */
 	assert_int_equal(a->steps[0].count, 3);
@@ -83,13 +83,13 @@ static void a_pause_is_neither_busy_nor_idle(void **state)
 
 static void steps_count_the_launches_of_their_thread(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct gpu_step_figures *g;
 
 	(void)state;
-	g = &tell(&t, HEAD "1: [main#1/0@40\n" WORK "1: ]#1@650\n"
-			   "2: [pool#2/0@45 {cudaMemsetAsync#9:4/0@47 }9@48 ]#2@450\n"
-			   "3: memset:16#9@700:700+50/7\n" END)
+	g = &analyze_story(&t, HEAD "1: [main#1/0@40\n" WORK "1: ]#1@650\n"
+				    "2: [pool#2/0@45 {cudaMemsetAsync#9:4/0@47 }9@48 ]#2@450\n"
+				    "3: memset:16#9@700:700+50/7\n" END)
 		     ->steps[0]
 		     .gpu;
 	assert_string_equal(t.analysis->steps[0].name, "main");
@@ -111,19 +111,20 @@ static void steps_count_the_launches_of_their_thread(void **state)
 
 static void interleaved_tasks_do_not_share_launches(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct analysis *a;
 
 	(void)state;
-	a = tell(&t, HEAD "1: [request#1/7@20 [request#2/8@30\n" WORK "1: ]#1@450 ]#2@500\n" END);
+	a = analyze_story(&t, HEAD "1: [request#1/7@20 [request#2/8@30\n" WORK
+				   "1: ]#1@450 ]#2@500\n" END);
 	assert_int_equal(a->steps[0].gpu.steps, 2);
 	assert_int_equal(a->steps[0].gpu.busy_ns, 300);
 	assert_false(a->steps[0].gpu.launches_known);
 	forget(&t);
 
 	/* One inside the other is no such thing, nor is an event loop inside a scope. */
-	a = tell(&t, HEAD "1: [outer#1/0@20 [middle#2/7@25 [inner#3/7@30\n" WORK
-			  "1: ]#3@450 ]#2@480 [last#4/8@490 ]#4@495 ]#1@500\n" END);
+	a = analyze_story(&t, HEAD "1: [outer#1/0@20 [middle#2/7@25 [inner#3/7@30\n" WORK
+				   "1: ]#3@450 ]#2@480 [last#4/8@490 ]#4@495 ]#1@500\n" END);
 	assert_int_equal(a->step_count, 4);
 	for (size_t i = 0; i < a->step_count; i++) {
 		bool last = !strcmp(a->steps[i].name, "last");
@@ -134,7 +135,8 @@ static void interleaved_tasks_do_not_share_launches(void **state)
 	forget(&t);
 
 	/* Nor is what NVTX, which knows no tasks, was told inside one. */
-	a = tell(&t, HEAD "nvtx 1 pushed - 0 -\nnvtx 2 started - 0 -\n"
+	a = analyze_story(&t, HEAD
+			  "nvtx 1 pushed - 0 -\nnvtx 2 started - 0 -\n"
 			  "1: [started#9/0@15 [request#1/7@20 [pushed#2/0@25 [pushed#3/0@30\n" WORK
 			  "1: ]#3@450 ]#2@480 ]#1@490 ]#9@500\n" END);
 	assert_int_equal(a->step_count, 3);
@@ -147,11 +149,11 @@ static void interleaved_tasks_do_not_share_launches(void **state)
 
 static void a_run_without_scopes_has_its_figures(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct analysis_step *s;
 
 	(void)state;
-	s = tell(&t, HEAD WORK END)->steps;
+	s = analyze_story(&t, HEAD WORK END)->steps;
 	assert_int_equal(s->source, STEP_WHOLE_RUN);
 	assert_int_equal(s->gpu.busy_ns, 400);
 	assert_int_equal(s->gpu.idle_ns, 500 - 400); /* imports and the end are left out */
@@ -162,11 +164,12 @@ static void a_run_without_scopes_has_its_figures(void **state)
 
 static void lines_are_those_of_the_user(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct gpu_section *s;
 
 	(void)state;
-	s = tell(&t, HEAD "code infer /app/serve.py 40\n"
+	s = analyze_story(&t, HEAD
+			  "code infer /app/serve.py 40\n"
 			  "code linear /usr/lib/python3/dist-packages/torch/nn.py 5\n"
 			  "code gelu /usr/lib/python3/dist-packages/torch/nn.py 50\n"
 			  "stack 1 linear:7 infer:44\nstack 2 gelu:52 infer:44\nstack 3 infer:45\n"
@@ -201,11 +204,12 @@ static void lines_are_those_of_the_user(void **state)
 
 static void the_process_with_most_gpu_time_comes_first(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct analysis_gpu *g;
 
 	(void)state;
-	g = &tell(&t, HEAD "process 2 200 big.py 0 1000000\nthread 4 2 200 - 0 1000000 0\n" WORK
+	g = &analyze_story(&t, HEAD
+			   "process 2 200 big.py 0 1000000\nthread 4 2 200 - 0 1000000 0\n" WORK
 			   "4: {cudaLaunchKernel#1:1/0@50 }1@60 kernel:a#1@9000:100+8000/7\n" END)
 		     ->gpu;
 	assert_int_equal(g->section_count, 2);
@@ -218,12 +222,12 @@ static void the_process_with_most_gpu_time_comes_first(void **state)
 
 static void what_has_no_times_is_counted(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 	const struct analysis *a;
 
 	(void)state;
-	a = tell(&t, HEAD "1: {cudaLaunchKernel#1:1/0@50 }1@60\n3: kernel:a#1@700:0+0/7\n"
-			  "3: dropped:4@800 overhead:900+25@950\n" END);
+	a = analyze_story(&t, HEAD "1: {cudaLaunchKernel#1:1/0@50 }1@60\n3: kernel:a#1@700:0+0/7\n"
+				   "3: dropped:4@800 overhead:900+25@950\n" END);
 	assert_int_equal(a->gpu.sections[0].kernels[0].count, 1);
 	assert_int_equal(a->gpu.sections[0].kernels[0].total_ns, 0);
 	assert_int_equal(a->gpu.sections[0].busy_ns, 0);
@@ -232,7 +236,7 @@ static void what_has_no_times_is_counted(void **state)
 	assert_int_equal(a->trust.cupti_overhead_ns, 25);
 	assert_true(has_note(a, "4 GPU activities were dropped by CUPTI"));
 	assert_true(has_note(a, "1 GPU activity without times"));
-	assert_false(has_note(a, "GPU's clock"));
+	assert_false(has_note(a, "GPU clock"));
 	forget(&t);
 }
 
@@ -241,10 +245,10 @@ static void a_report_without_a_gpu_says_why(void **state)
 	static const struct {
 		const char *story, *note;
 	} cases[] = {
-		{ "process 1 100 app.py 0 9\nend 9 0\n", "no use of CUDA was seen" },
+		{ "process 1 100 app.py 0 9\nend 9 0\n", "no CUDA activity" },
 		{ "info gpu off\nprocess 1 100 app.py 0 9\nend 9 0\n",
-		  "the GPU was not recorded: it was switched off" },
-		{ HEAD END, "no work of a GPU was recorded" },
+		  "the GPU was not recorded: recording it was switched off" },
+		{ HEAD END, "no GPU work was recorded" },
 		{ "process 1 100 app.py 0 9\nthread 1 1 100 - 0 9 0\n"
 		  "gpu 1 2 5 libcupti is missing: install cuda-cupti\nend 9 0\n",
 		  "the GPU was not recorded: libcupti is missing: install cuda-cupti" },
@@ -252,8 +256,8 @@ static void a_report_without_a_gpu_says_why(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct told t;
-		const struct analysis *a = tell(&t, cases[i].story);
+		struct story_analysis t;
+		const struct analysis *a = analyze_story(&t, cases[i].story);
 		struct err err;
 
 		assert_int_equal(judge(t.analysis, NULL, &err), 0);
@@ -269,10 +273,11 @@ static void a_report_without_a_gpu_says_why(void **state)
 static void kernels_of_one_brief_name_are_one_row(void **state)
 {
 	const struct gpu_section *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD "1: {cudaLaunchKernel#1:1/0@50 }1@60 {cudaLaunchKernel#2:1/0@70 }2@80\n"
+	s = analyze_story(&t, HEAD
+			  "1: {cudaLaunchKernel#1:1/0@50 }1@60 {cudaLaunchKernel#2:1/0@70 }2@80\n"
 			  "1: {cudaLaunchKernel#3:1/0@90 }3@95\n"
 			  "3: kernel:_Z1kIiEvT_#1@700:100+200/7 kernel:_Z1kIfEvT_#2@700:300+50/7\n"
 			  "3: kernel:other#3@700:400+210/7\n" END)
@@ -298,7 +303,7 @@ static void the_summary_stays_on_one_screen(void **state)
 	char story[4096] = HEAD "1: (0@1 )0@2:1 (0@3 )0@4:1\n", *text = NULL;
 	size_t used = strlen(story);
 	size_t n = 0, lines = 0;
-	struct told t;
+	struct story_analysis t;
 	FILE *f;
 
 	(void)state;
@@ -309,7 +314,7 @@ static void the_summary_stays_on_one_screen(void **state)
 					 100 * i + 20);
 	}
 	snprintf(story + used, sizeof(story) - used, "%s", WORK END);
-	tell(&t, story);
+	analyze_story(&t, story);
 	f = open_memstream(&text, &n);
 	assert_int_equal(report_terminal(t.analysis, f, &style), 0);
 	fclose(f);

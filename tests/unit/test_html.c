@@ -9,12 +9,11 @@
 
 #include <cmocka.h>
 
-#include "analyze/curve.h"
-#include "report/html_markdown.h"
-#include "report/markdown.h"
+#include "analyze/figures/curve.h"
+#include "report/html/html_put.h"
+#include "report/json/report_json_sections.h"
+#include "report/markdown/markdown.h"
 #include "report/report.h"
-#include "report/report_json_short.h"
-#include "report/svg_plot.h"
 
 static void note_chapter(struct buf *out, const char *heading, size_t n, void *context)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 #define HEAD                                        \
 	"process 1 100 app.py 0 100000000\n"        \
@@ -40,18 +40,19 @@ static void a_gap_is_what_its_launcher_did(void **state)
 {
 	const struct gpu_section *s;
 	const struct idle_cause *c;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t,
-		 HEAD "code infer app.py 10\n"
-		      "code prepare app.py 30\n"
-		      "stack 1 infer:14\n"
-		      "1: [step#1/0@1000 +infer@1000 {cudaLaunchKernel#1:1/1@1100 }1@1200\n"
-		      "1: {cudaStreamSynchronize#2:6.7/1@1300 }2@3100 +prepare@3200\n"
-		      "1: -prepare@6200 (0@6300 )0@6800:1 {cudaLaunchKernel#3:1/1@7000 }3@7300\n"
-		      "1: -infer@9000 ]#1@9000\n"
-		      "3: kernel:a#1@9500:2000+1000/7 kernel:b#3@9500:8000+500/7\n" END)
+	s = analyze_story(
+		    &t,
+		    HEAD "code infer app.py 10\n"
+			 "code prepare app.py 30\n"
+			 "stack 1 infer:14\n"
+			 "1: [step#1/0@1000 +infer@1000 {cudaLaunchKernel#1:1/1@1100 }1@1200\n"
+			 "1: {cudaStreamSynchronize#2:6.7/1@1300 }2@3100 +prepare@3200\n"
+			 "1: -prepare@6200 (0@6300 )0@6800:1 {cudaLaunchKernel#3:1/1@7000 }3@7300\n"
+			 "1: -infer@9000 ]#1@9000\n"
+			 "3: kernel:a#1@9500:2000+1000/7 kernel:b#3@9500:8000+500/7\n" END)
 		    ->gpu.sections;
 	assert_int_equal(s->idle_ns, 5000);
 	check_sum(s);
@@ -76,12 +77,13 @@ static void a_gap_is_what_its_launcher_did(void **state)
 static void late_work_is_the_devices_own(void **state)
 {
 	const struct gpu_section *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD "1: [step#1/0@1000 +f@1000 {cudaLaunchKernel#1:1/0@1100 }1@1200\n"
-			  "1: {cudaLaunchKernel#2:1/0@1300 }2@1400 -f@9000 ]#1@9000\n"
-			  "3: kernel:a#1@9500:2000+1000/7 kernel:b#2@9500:3500+500/7\n" END)
+	s = analyze_story(&t,
+			  HEAD "1: [step#1/0@1000 +f@1000 {cudaLaunchKernel#1:1/0@1100 }1@1200\n"
+			       "1: {cudaLaunchKernel#2:1/0@1300 }2@1400 -f@9000 ]#1@9000\n"
+			       "3: kernel:a#1@9500:2000+1000/7 kernel:b#2@9500:3500+500/7\n" END)
 		    ->gpu.sections;
 	assert_int_equal(s->blame.count, 1);
 	assert_string_equal(idle_cause_name(s->blame.items), "launch_latency");
@@ -104,7 +106,7 @@ static void no_request_is_no_load(void **state)
 	};
 	const struct gpu_section *s;
 	char story[4096];
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -117,7 +119,7 @@ static void no_request_is_no_load(void **state)
 					"3: kernel:a#1@9500000:200000+800000/7 "
 					"kernel:b#2@9500000:9400000+1000/7\n" END,
 			 stories[i]);
-		s = tell(&t, story)->gpu.sections;
+		s = analyze_story(&t, story)->gpu.sections;
 		assert_int_equal(s->idle_ns, 8400000);
 		check_sum(s);
 		if (i) {
@@ -133,10 +135,10 @@ static void no_request_is_no_load(void **state)
 static void work_that_nobody_launched_is_unexplained(void **state)
 {
 	const struct gpu_section *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD "3: kernel:a#1@9000:1000+100/7 kernel:b#2@9000:3000+100/7\n" END)
+	s = analyze_story(&t, HEAD "3: kernel:a#1@9000:1000+100/7 kernel:b#2@9000:3000+100/7\n" END)
 		    ->gpu.sections;
 	assert_int_equal(s->idle_ns, 1900);
 	assert_int_equal(s->blame.unexplained_ns, 1900);
@@ -148,13 +150,14 @@ static void work_that_nobody_launched_is_unexplained(void **state)
 static void pauses_of_the_recording_are_left_out(void **state)
 {
 	const struct gpu_section *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	s = tell(&t, HEAD "gpu 2 3 4000 paused\ngpu 2 1 6000 CUPTI 130000\n"
-			  "1: +f@0 {cudaLaunchKernel#1:1/0@1100 }1@1200\n"
-			  "1: {cudaLaunchKernel#2:1/0@7000 }2@7500 -f@9000\n"
-			  "3: kernel:a#1@9500:2000+1000/7 kernel:b#2@9500:8000+500/7\n" END)
+	s = analyze_story(&t,
+			  HEAD "gpu 2 3 4000 paused\ngpu 2 1 6000 CUPTI 130000\n"
+			       "1: +f@0 {cudaLaunchKernel#1:1/0@1100 }1@1200\n"
+			       "1: {cudaLaunchKernel#2:1/0@7000 }2@7500 -f@9000\n"
+			       "3: kernel:a#1@9500:2000+1000/7 kernel:b#2@9500:8000+500/7\n" END)
 		    ->gpu.sections;
 	assert_int_equal(s->paused_ns, 2000);
 	assert_int_equal(s->idle_ns, 3000);

@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 /*
  * Three requests, each with a call of 5 ms and 5 ms until another thread sends the next one; a
  * look every ms.
  */
-static const struct analysis_step *tell_loop(struct told *t, const char *looks)
+static const struct analysis_step *story_of_loop(struct story_analysis *t, const char *samples)
 {
 	struct buf story;
 	const struct analysis_step *s;
@@ -39,8 +39,8 @@ static const struct analysis_step *tell_loop(struct told *t, const char *looks)
 		   "2: +send@19900000 -send@19910000 +send@29900000 -send@29910000\n"
 		   "2: +send@39900000 -send@39910000\n"
 		   "%send 100000000 0\n",
-		   looks);
-	s = tell(t, buf_string(&story))->steps;
+		   samples);
+	s = analyze_story(t, buf_string(&story))->steps;
 	assert_string_equal(s->name, "infer in main");
 	assert_int_equal(s->breakdown.total_ns, 30000000);
 	buf_release(&story);
@@ -55,16 +55,16 @@ static int64_t part(const struct analysis_step *s, enum time_class c)
 static void waits_in_the_call_are_the_requests(void **state)
 {
 	const struct analysis_step *s;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	/* Each is 5 ms in its call, of which it waits 4, and then 5 ms in the loop. */
-	s = tell_loop(&t, "look 1 3 10500000 10500000 1 11\nlook 1 2 11500000 14500000 4 3\n"
-			  "look 1 1 15500000 19500000 5 3\n"
-			  "look 1 3 20500000 20500000 1 11\nlook 1 2 21500000 24500000 4 3\n"
-			  "look 1 1 25500000 29500000 5 3\n"
-			  "look 1 3 30500000 30500000 1 11\nlook 1 2 31500000 34500000 4 3\n"
-			  "look 1 1 35500000 39500000 5 3\nlook 1 3 40500000 40500000 1 11\n");
+	s = story_of_loop(&t, "look 1 3 10500000 10500000 1 11\nlook 1 2 11500000 14500000 4 3\n"
+			      "look 1 1 15500000 19500000 5 3\n"
+			      "look 1 3 20500000 20500000 1 11\nlook 1 2 21500000 24500000 4 3\n"
+			      "look 1 1 25500000 29500000 5 3\n"
+			      "look 1 3 30500000 30500000 1 11\nlook 1 2 31500000 34500000 4 3\n"
+			      "look 1 1 35500000 39500000 5 3\nlook 1 3 40500000 40500000 1 11\n");
 	assert_int_equal(part(s, TIME_LOCK_WAIT), 12000000);
 	assert_int_equal(part(s, TIME_IDLE), 15000000);
 	forget(&t);

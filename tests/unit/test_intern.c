@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/intern.h"
-#include "agent/session.h"
+#include "agent/core/intern.h"
+#include "agent/core/session.h"
 
 #define THREADS 4u
 #define ROUNDS 400000u /* each; several tables full */
@@ -64,20 +64,28 @@ static void test_ids_of_another_recording_are_gone(void **state)
 	assert_int_equal(intern_find(&table, hash_of(6)), 6);
 }
 
-static void test_a_full_table_starts_over(void **state)
+/*
+ * How many of the ids are not found right after they were put in.  A put may find no place near
+ * its own; the id is then defined once more, which is no harm, but it must be rare.
+ */
+static uint32_t missing_of(uint32_t first, uint32_t last)
 {
 	uint32_t missing = 0;
 
-	(void)state;
-	for (uint32_t id = 1; id <= 4 * INTERN_SLOTS; id++) {
+	for (uint32_t id = first; id <= last; id++) {
 		intern_put(&table, hash_of(id), id);
 		missing += intern_find(&table, hash_of(id)) != id;
 	}
-	/* A put may find no place near its own; it is then defined once more, no worse. */
-	assert_true(missing < 4 * INTERN_SLOTS / 100);
+	return missing;
 }
 
-static _Atomic uint64_t wrong, found;
+static void test_a_full_table_starts_over(void **state)
+{
+	(void)state;
+	assert_true(missing_of(1, 4 * INTERN_SLOTS) < 4 * INTERN_SLOTS / 100);
+}
+
+static _Atomic uint64_t wrong;
 
 static void *find_or_put(void *arg)
 {
@@ -88,13 +96,10 @@ static void *find_or_put(void *arg)
 		uint32_t id = 1 + (first + i) % (2 * INTERN_SLOTS), there;
 
 		there = intern_find(&table, hash_of(id));
-		if (there) {
-			atomic_fetch_add_explicit(&found, 1, memory_order_relaxed);
-			if (there != id)
-				atomic_fetch_add_explicit(&wrong, 1, memory_order_relaxed);
-		} else {
+		if (!there)
 			intern_put(&table, hash_of(id), id);
-		}
+		else if (there != id)
+			atomic_fetch_add_explicit(&wrong, 1, memory_order_relaxed);
 	}
 	return NULL;
 }
@@ -112,7 +117,8 @@ static void test_no_thread_ever_finds_the_id_of_something_else(void **state)
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(wrong, 0);
-	assert_true(found > 0);
+	/* Nor is the table broken: it still finds what is put in. */
+	assert_true(missing_of(1, INTERN_SLOTS / 4) < INTERN_SLOTS / 4 / 100);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
-#include "told.h"
+#include "story_analysis.h"
 
 #define HEAD                                      \
 	"process 1 100 app.py 0 1000000\n"        \
@@ -24,9 +24,9 @@
 	"layer 5 1 Linear h.1.fc\n"
 #define END "end 1000000 0\n"
 
-static const struct analysis_layers *layers_of(struct told *t, const char *story)
+static const struct analysis_layers *layers_of(struct story_analysis *t, const char *story)
 {
-	return &tell(t, story)->layers;
+	return &analyze_story(t, story)->layers;
 }
 
 static const struct analysis_layer *find(const struct analysis_layers *l, const char *name)
@@ -48,7 +48,7 @@ static bool has_note(const struct analysis *a, const char *part)
 }
 
 /* The promise of the layer view: nothing is counted twice, and nothing is missing. */
-static void expect_all_gpu_time(const struct told *t)
+static void expect_all_gpu_time(const struct story_analysis *t)
 {
 	const struct analysis_layers *l = &t->analysis->layers;
 	int64_t sum_ns = l->outside_gpu_ns, all_ns = 0;
@@ -91,7 +91,7 @@ static void expect_tree(const struct analysis_layers *l, const char *tree)
 static void cpu_time_needs_no_gpu(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t,
@@ -129,7 +129,7 @@ static void cpu_time_needs_no_gpu(void **state)
 static void a_launch_belongs_to_the_innermost_layer_of_its_thread(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t, HEAD MODEL WORK END);
@@ -152,7 +152,7 @@ static void a_launch_belongs_to_the_innermost_layer_of_its_thread(void **state)
 static void a_graphs_node_belongs_to_the_layer_of_its_capture(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(
@@ -180,7 +180,7 @@ static void a_graphs_node_belongs_to_the_layer_of_its_capture(void **state)
 static void launch_gaps_are_idle_time_inside_a_call(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	/* Another thread's kernel, 230 to 330, fills what would be gaps from there on. */
@@ -204,7 +204,7 @@ static void launch_gaps_are_idle_time_inside_a_call(void **state)
 static void a_pause_of_the_recording_is_no_gap(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t, HEAD MODEL "1: <1@100 {f#1:1/0@110 }1@115\n"
@@ -218,7 +218,7 @@ static void a_pause_of_the_recording_is_no_gap(void **state)
 static void a_layer_inside_itself_is_not_counted_twice(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t, HEAD MODEL "1: <2@100 <2@110 {f#1:1/0@112 }1@115 </2@120 </2@150\n"
@@ -237,7 +237,7 @@ static void a_layer_inside_itself_is_not_counted_twice(void **state)
 static void a_folded_layer_is_part_of_the_one_around(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t, HEAD MODEL
@@ -252,7 +252,7 @@ static void a_folded_layer_is_part_of_the_one_around(void **state)
 	assert_false(find(l, "Net")->folded);
 	assert_int_equal(find(l, "h.0")->sum.calls, 0);
 	assert_int_equal(l->folded, 1);
-	assert_true(has_note(t.analysis, "1 layer called too often"));
+	assert_true(has_note(t.analysis, "1 layer exceeded the budget"));
 	forget(&t);
 	/* The outermost: what it launched is outside of all layers. */
 	l = layers_of(&t, HEAD MODEL
@@ -266,7 +266,7 @@ static void a_folded_layer_is_part_of_the_one_around(void **state)
 static void threads_have_layers_of_their_own(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t,
@@ -286,7 +286,7 @@ static void threads_have_layers_of_their_own(void **state)
 static void graphs_and_what_no_call_explains_are_counted(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t, HEAD MODEL "1: <1@100 {cudaGraphLaunch#1:2/0@112 }1@115 </1@200\n"
@@ -303,7 +303,7 @@ static void graphs_and_what_no_call_explains_are_counted(void **state)
 static void losses_leave_the_sum_whole(void **state)
 {
 	const struct analysis_layers *l;
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	l = layers_of(&t,
@@ -315,13 +315,13 @@ static void losses_leave_the_sum_whole(void **state)
 	assert_int_equal(find(l, "h.0")->sum.gpu_ns, 1 + 4);
 	assert_int_equal(l->outside_gpu_ns, 2);
 	assert_int_equal(l->unended, 3);
-	assert_true(has_note(t.analysis, "3 calls of layers without a recorded end"));
+	assert_true(has_note(t.analysis, "3 layer calls without a recorded end"));
 	forget(&t);
 }
 
 static void two_roots_of_a_class_have_numbers(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	expect_tree(layers_of(&t, HEAD MODEL "layer 11 0 Net -\nlayer 12 11 Block h.0\n"
@@ -333,7 +333,7 @@ static void two_roots_of_a_class_have_numbers(void **state)
 
 static void modules_made_for_one_call_share_a_row(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	/* 6 and 7 are made inside h.0, 8 and 9 outside of everything. */
@@ -351,7 +351,7 @@ static void modules_made_for_one_call_share_a_row(void **state)
 
 static void a_model_called_inside_another_stands_under_it(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	expect_tree(layers_of(&t, HEAD MODEL "layer 11 0 Draft -\nlayer 12 11 Linear head\n"
@@ -366,7 +366,7 @@ static void a_model_called_inside_another_stands_under_it(void **state)
 
 static void what_is_undefined_or_leads_in_a_circle_is_shown(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
 	/* 77 is nowhere defined; 20's root is none; 31 and 32 were each first seen in the other. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "agent/line_pack.h"
+#include "agent/python/call_stacks.h"
 
 #define ENTRY(form, units) (uint8_t)(0x80 | (form) << 3 | ((units)-1))
 

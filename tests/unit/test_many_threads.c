@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/session.h"
-#include "capture/recording.h"
+#include "agent/core/session.h"
+#include "capture/session/recording.h"
 #include "format/trace.h"
 
 enum { THREADS = SHM_MAX_THREADS + 1024, AT_ONCE = 16, EVENTS = 10, PROCESSES = 1200 };

@@ -18,7 +18,7 @@ static const struct analysis *forty_steps(struct scene *s, int64_t (*rss)(int64_
 {
 	begin(s, 41 * STEP_NS);
 	steps(s, 40, 20 * MS, STEP_NS, STEP_NS - 5 * MS);
-	looks(s, "rss_bytes", 0, 41 * STEP_NS, 10 * MS, rss);
+	samples(s, "rss_bytes", 0, 41 * STEP_NS, 10 * MS, rss);
 	return analysed(s);
 }
 
@@ -72,7 +72,7 @@ static void a_leak_has_its_slope(void **state)
 	assert_near(m->rss.late.slope, 1e6, 0.02);
 	assert_true(m->rss.late.low <= 1e6 && m->rss.late.high >= 1e6);
 	assert_near(m->rss_growth_bytes, 1e6, 0.05);
-	assert_true(worries(a, MEMORY_LEAK));
+	assert_true(warnings(a, MEMORY_LEAK));
 	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 341 * MB);
 	assert_near(a->memory.processes[0].rss_trend.late.slope, 1e7, 0.05);
 	end(&s);
@@ -100,7 +100,7 @@ static void what_stays_or_comes_back_is_no_leak(void **state)
 		const struct analysis *a = forty_steps(&s, courses[i].rss);
 
 		assert_int_equal(a->steps[0].memory.rss.kind, courses[i].kind);
-		assert_int_equal(a->memory.worry_count, 0);
+		assert_int_equal(a->memory.warning_count, 0);
 		assert_true(a->memory.recorded);
 		end(&s);
 	}
@@ -115,7 +115,7 @@ static void two_looks_are_no_trend(void **state)
 	(void)state;
 	begin(&s, 41 * STEP_NS);
 	steps(&s, 40, 20 * MS, STEP_NS, STEP_NS - 5 * MS);
-	looks(&s, "rss_bytes", 0, 41 * STEP_NS, 41 * STEP_NS, leak);
+	samples(&s, "rss_bytes", 0, 41 * STEP_NS, 41 * STEP_NS, leak);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].memory.steps, 40);
 	assert_int_equal(a->steps[0].memory.rss.kind, TREND_UNKNOWN);
@@ -130,8 +130,8 @@ static void one_step_or_none(void **state)
 	(void)state;
 	begin(&s, 5 * STEP_NS);
 	steps(&s, 1, 100 * MS, STEP_NS, STEP_NS);
-	looks(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
-	looks(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
+	samples(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
+	samples(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].memory.steps, 1);
 	assert_int_equal(a->steps[0].memory.rss.kind, TREND_UNKNOWN);
@@ -139,8 +139,8 @@ static void one_step_or_none(void **state)
 	end(&s);
 
 	begin(&s, 5 * STEP_NS);
-	looks(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
-	looks(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
+	samples(&s, "rss_bytes", 0, 5 * STEP_NS, 10 * MS, leak);
+	samples(&s, "minor_faults", 0, 5 * STEP_NS, 10 * MS, leak);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].source, STEP_WHOLE_RUN);
 	assert_near(a->steps[0].memory.minor_faults.mean, 5e6, 0.001);
@@ -173,8 +173,8 @@ static void faults_of_steps(void **state)
 	(void)state;
 	begin(&s, 21 * STEP_NS);
 	steps(&s, 20, 0, STEP_NS, STEP_NS / 2);
-	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
+	samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
 	a = analysed(&s);
 	f = &a->steps[0].memory.minor_faults;
 	/* Looks fall on the edges of the steps here. */
@@ -185,8 +185,8 @@ static void faults_of_steps(void **state)
 	/* Here they do not: what happened may have been in the step or not. */
 	begin(&s, 21 * STEP_NS);
 	steps(&s, 20, 0, STEP_NS, STEP_NS / 2);
-	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
+	samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
 	a = analysed(&s);
 	f = &a->steps[0].memory.minor_faults;
 	assert_true(f->known && f->least <= f->mean && f->mean <= f->most);
@@ -205,8 +205,8 @@ static void slivers_between_steps(void **state)
 	(void)state;
 	begin(&s, 21 * STEP_NS);
 	steps(&s, 20, 0, STEP_NS, STEP_NS - 20 * (MS / 1000));
-	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
+	samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 0, 21 * STEP_NS, 35 * MS, faults);
 	a = analysed(&s);
 	f = &a->steps[0].memory.minor_faults;
 	assert_near(f->mean, 1000, 0.01);
@@ -224,7 +224,7 @@ static void a_gap_in_the_looks(void **state)
 	(void)state;
 	begin(&s, 40 * STEP_NS);
 	steps(&s, 39, 0, STEP_NS, STEP_NS);
-	looks(&s, "rss_bytes", 0, 40 * STEP_NS, 10 * MS, constant);
+	samples(&s, "rss_bytes", 0, 40 * STEP_NS, 10 * MS, constant);
 	buf_add_str(&s.text, "series 1 minor_faults");
 	for (int64_t t = 0; t <= 40 * STEP_NS; t += 10 * MS) {
 		if (t <= 10 * STEP_NS || t >= 20 * STEP_NS)
@@ -245,8 +245,8 @@ static void steps_that_nobody_saw_are_in_no_figure(void **state)
 	(void)state;
 	begin(&s, 21 * STEP_NS);
 	steps(&s, 20, 0, STEP_NS, STEP_NS);
-	looks(&s, "rss_bytes", 5 * STEP_NS, 15 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 7 * STEP_NS, 9 * STEP_NS, 10 * MS, faults);
+	samples(&s, "rss_bytes", 5 * STEP_NS, 15 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 7 * STEP_NS, 9 * STEP_NS, 10 * MS, faults);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].memory.steps, 10);
 	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
@@ -267,8 +267,8 @@ static void a_total_that_restarts_goes_on(void **state)
 	(void)state;
 	begin(&s, 21 * STEP_NS);
 	steps(&s, 20, 0, STEP_NS, STEP_NS);
-	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 0, 20 * STEP_NS, 10 * MS, restarts);
+	samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 0, 20 * STEP_NS, 10 * MS, restarts);
 	a = analysed(&s);
 	assert_int_equal(a->memory.processes[0].minor_faults.sum, 20000);
 	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
@@ -291,8 +291,8 @@ static void steps_at_once(void **state)
 			2 * i + 1, i * (200 * MS), 2 * i + 2, i * (200 * MS) + 50 * MS, 2 * i + 1,
 			i * (200 * MS) + 150 * MS, 2 * i + 2, i * (200 * MS) + 200 * MS);
 	buf_add_byte(&s.text, '\n');
-	looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
-	looks(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
+	samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+	samples(&s, "minor_faults", 0, 21 * STEP_NS, 10 * MS, faults);
 	a = analysed(&s);
 	assert_int_equal(a->steps[0].memory.steps, 20);
 	assert_near(a->steps[0].memory.minor_faults.mean, 1000, 1e-6);
@@ -311,14 +311,14 @@ static void faults_that_take_time(void **state)
 
 		begin(&s, 21 * STEP_NS);
 		steps(&s, 20, 0, STEP_NS, STEP_NS);
-		looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+		samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
 		buf_add_str(&s.text, "series 1 minor_faults");
 		for (int k = 0; k <= 210; k++)
 			buf_printf(&s.text, " %" PRId64 "@%" PRId64, each[i] * k / 10,
 				   (int64_t)k * 10 * MS);
 		buf_add_byte(&s.text, '\n');
 		a = analysed(&s);
-		assert_int_equal(worries(a, MEMORY_MINOR_FAULTS), i);
+		assert_int_equal(warnings(a, MEMORY_MINOR_FAULTS), i);
 		end(&s);
 	}
 }
@@ -338,7 +338,7 @@ static void faults_of_a_slow_kernel(void **state)
 
 		begin(&s, 21 * STEP_NS);
 		steps(&s, 20, 0, STEP_NS, STEP_NS);
-		looks(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
+		samples(&s, "rss_bytes", 0, 21 * STEP_NS, 10 * MS, constant);
 		buf_add_str(&s.text, "series 1 minor_faults");
 		for (int k = 0; k <= 21; k++)
 			buf_printf(&s.text, " %d@%" PRId64, 10000 * k, k * STEP_NS);
@@ -347,7 +347,7 @@ static void faults_of_a_slow_kernel(void **state)
 			   21 * kernel_us[i], 21 * STEP_NS);
 		a = analysed(&s);
 		assert_near(a->steps[0].memory.kernel_us.mean, (double)kernel_us[i], 0.001);
-		assert_int_equal(worries(a, MEMORY_MINOR_FAULTS), !i);
+		assert_int_equal(warnings(a, MEMORY_MINOR_FAULTS), !i);
 		end(&s);
 	}
 }

@@ -43,9 +43,9 @@ static void the_nearest_limit_counts(void **state)
 	assert_near(m->memory.full_share, 0.02, 1e-9);
 	assert_true(m->io.known && !m->io.of_container);
 	assert_near(m->io.some_share, 0.1, 1e-9);
-	assert_true(worries(a, MEMORY_OOM_KILLS) && worries(a, MEMORY_NEAR_LIMIT) &&
-		    worries(a, MEMORY_PRESSURE) && worries(a, MEMORY_CPU_THROTTLED));
-	assert_int_equal(a->memory.worries[0].what, MEMORY_OOM_KILLS);
+	assert_true(warnings(a, MEMORY_OOM_KILLS) && warnings(a, MEMORY_NEAR_LIMIT) &&
+		    warnings(a, MEMORY_PRESSURE) && warnings(a, MEMORY_CPU_THROTTLED));
+	assert_int_equal(a->memory.warnings[0].what, MEMORY_OOM_KILLS);
 	end(&s);
 }
 
@@ -64,7 +64,7 @@ static void a_full_machine_before_a_generous_container(void **state)
 	a = analysed(&s);
 	assert_int_equal(a->memory.machine.limit, MEMORY_LIMIT_MACHINE);
 	assert_int_equal(a->memory.machine.least_left_bytes, 500000000);
-	assert_true(worries(a, MEMORY_NEAR_LIMIT));
+	assert_true(warnings(a, MEMORY_NEAR_LIMIT));
 	end(&s);
 }
 
@@ -84,7 +84,7 @@ static void nodes_that_were_seen_too_early_say_nothing(void **state)
 	a = analysed(&s);
 	assert_int_equal(a->memory.processes[0].node_count, 2);
 	assert_false(a->memory.processes[0].remote_known);
-	assert_false(worries(a, MEMORY_NUMA_REMOTE));
+	assert_false(warnings(a, MEMORY_NUMA_REMOTE));
 	end(&s);
 }
 
@@ -125,12 +125,12 @@ static void devices_and_nodes(void **state)
 	assert_near(g->throttled_share, 0.4, 1e-9);
 	assert_near(g->throttles[0].share, 0.4, 1e-9); /* power */
 	assert_near(g->throttles[3].share, 0.2, 1e-9); /* temperature */
-	assert_true(worries(a, MEMORY_GPU_FULL) && worries(a, MEMORY_GPU_THROTTLED));
-	assert_int_equal(a->memory.worries[0].about, 1);
+	assert_true(warnings(a, MEMORY_GPU_FULL) && warnings(a, MEMORY_GPU_THROTTLED));
+	assert_int_equal(a->memory.warnings[0].about, 1);
 	assert_int_equal(a->memory.processes[0].gpu_bytes.peak, 900);
 	assert_true(a->memory.processes[0].remote_known);
 	assert_near(a->memory.processes[0].remote_share, 0.25, 1e-9);
-	assert_true(worries(a, MEMORY_NUMA_REMOTE));
+	assert_true(warnings(a, MEMORY_NUMA_REMOTE));
 	assert_true(a->memory.machine.other_node_known);
 	assert_near(a->memory.machine.other_node_share, 0.1, 1e-9);
 	end(&s);
@@ -170,9 +170,9 @@ static void what_pytorch_keeps(void **state)
 	assert_int_equal(t[1].device, 3);
 	assert_int_equal(t[1].ooms, 1);
 	assert_false(t[1].split.known);
-	assert_int_equal(a->memory.worries[0].what, MEMORY_TORCH_OOMS);
-	assert_true(worries(a, MEMORY_TORCH_RETRIES) && worries(a, MEMORY_TORCH_FRAGMENTS));
-	assert_false(worries(a, MEMORY_GPU_FULL));
+	assert_int_equal(a->memory.warnings[0].what, MEMORY_TORCH_OOMS);
+	assert_true(warnings(a, MEMORY_TORCH_RETRIES) && warnings(a, MEMORY_TORCH_FRAGMENTS));
+	assert_false(warnings(a, MEMORY_GPU_FULL));
 	end(&s);
 }
 
@@ -189,7 +189,7 @@ static void pieces_of_a_small_cache_are_no_worry(void **state)
 			     "series 1 torch_reserved_bytes/0 7000@0\n"
 			     "series 1 torch_split_bytes/0 6000@0\n");
 	a = analysed(&s);
-	assert_int_equal(a->memory.worry_count, 0);
+	assert_int_equal(a->memory.warning_count, 0);
 	end(&s);
 }
 
@@ -226,7 +226,7 @@ static void allocations_on_the_gpu(void **state)
 	assert_int_equal(m->cuda.calls[CUDA_MEMORY_HOST_ALLOC].bytes, 640);
 	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].count, 11);
 	assert_int_equal(a->memory.processes[0].cuda.calls[CUDA_MEMORY_ALLOC].bytes, 15000);
-	assert_true(worries(a, MEMORY_CUDA_CHURN));
+	assert_true(warnings(a, MEMORY_CUDA_CHURN));
 	end(&s);
 }
 
@@ -261,8 +261,8 @@ static void pytorch_knows_more_of_a_device_than_nvml_saw(void **state)
 	assert_int_equal(a->memory.gpus[0].peak_bytes, 16000 * MB);
 	assert_int_equal(a->memory.gpus[0].unseen_ns, 9700 * MS);
 	assert_meaning(a,
-		       "nothing points to memory as a limit: at the worst 64.0 GB of the 80.0 GB "
-		       "of GPU 0 were left");
+		       "no sign of a memory limit: at the lowest point, 64.0 GB of the 80.0 GB of "
+		       "GPU 0 were left");
 	end(&s);
 
 	/* Of several devices nobody knows which of them is PyTorch's. */
@@ -275,8 +275,8 @@ static void pytorch_knows_more_of_a_device_than_nvml_saw(void **state)
 	a = analysed(&s);
 	assert_int_equal(a->memory.gpus[0].peak_bytes, 1500 * MB);
 	assert_meaning(a,
-		       "nothing points to memory as a limit: at the worst 9.00 GB of the 16.0 GB "
-		       "of the machine were left, and 78.0 GB of the 80.0 GB of GPU 1");
+		       "no sign of a memory limit: at the lowest point, 9.00 GB of the 16.0 GB of "
+		       "the machine were left, and 78.0 GB of the 80.0 GB of GPU 1");
 	end(&s);
 }
 
@@ -301,7 +301,7 @@ static void memory_of_a_device_that_grows(void **state)
 static const char *note_of_cost(const struct analysis *a)
 {
 	for (size_t i = 0; i < a->trust.note_count; i++) {
-		if (strstr(a->trust.notes[i], "more than the 1 %"))
+		if (strstr(a->trust.notes[i], "above the limit of 1 %"))
 			return a->trust.notes[i];
 	}
 	return NULL;
@@ -316,15 +316,14 @@ static void what_looking_took_is_told(void **state)
 	} cases[] = {
 		{ "info memory.cpu_share 0.0099\ninfo memory.gpu_start_ms 55\n", NULL, 8000 * MS },
 		{ "info memory.cpu_share 0.03\ninfo memory.gpu_start_ms 55.4\n",
-		  "looking at memory and system took 3.00 % of a core, more than the 1 % that it "
-		  "is "
-		  "held to: the start of NVML, which tells about GPUs, took 55 ms of CPU time, and "
-		  "the recording was too short to make up for it",
+		  "sampling memory and system figures took 3.00 % of a core, above the limit of "
+		  "1 %: starting NVML, which provides the GPU figures, took 55 ms of CPU time, and "
+		  "the "
+		  "recording was too short to amortize it",
 		  2000 * MS },
 		{ "info memory.cpu_share 0.03\ninfo memory.gpu_start_ms 5\n",
-		  "looking at memory and system took 3.00 % of a core, more than the 1 % that it "
-		  "is "
-		  "held to",
+		  "sampling memory and system figures took 3.00 % of a core, above the limit of "
+		  "1 %",
 		  2000 * MS },
 		{ "info memory.cpu_share 0.03\n", NULL, 500 * MS }, /* the start of anything */
 	};
@@ -362,7 +361,7 @@ static void levels_of_the_kernel(void **state)
 	a = analysed(&s);
 	assert_int_equal(a->memory.processes[0].rss_peak_bytes, 900000);
 	assert_near(a->memory.processes[0].rss.mean, 150000, 1e-9);
-	assert_true(worries(a, MEMORY_SWAPPED));
+	assert_true(warnings(a, MEMORY_SWAPPED));
 	assert_true(a->memory.cost_known && a->memory.held_back);
 	assert_near(a->memory.cost_share, 0.0042, 1e-9);
 	assert_int_equal(a->memory.missing_count, 2);
@@ -381,23 +380,24 @@ static void levels_of_the_kernel(void **state)
 /* By the looks around them: 60 faults in f, 40 in g, of which the library's h is a part. */
 static void faults_by_line(void **state)
 {
-	struct told told;
-	const struct analysis *a = tell(&told, "process 1 100 app.py 0 9000000\n"
-					       "thread 1 1 100 MainThread 0 9000000 0\n"
-					       "thread 2 1 101 pool 0 9000000 0\n"
-					       "code f app.py 10\ncode g app.py 20\n"
-					       "code h /usr/lib/python3.12/site-packages/x/y.py 5\n"
-					       "stack 1 f:12\nstack 2 h:6 g:24\nstack 3 g:24\n"
-					       "look 1 1 1000000 2900000 20 1\n"
-					       "look 1 2 3000000 4900000 20 1\n"
-					       "look 1 3 5000000 6900000 20 1\n"
-					       "fault 1 1500000 30 memset libc.so\n"
-					       "fault 1 2500000 30 memset libc.so\n"
-					       "fault 1 3500000 20 memset libc.so\n"
-					       "fault 1 5500000 20 memset libc.so\n"
-					       "majorfault 1 6000000 2 read libc.so\n"
-					       "fault 2 6000000 25 memset libc.so\n"
-					       "end 9000000 0\n");
+	struct story_analysis reported;
+	const struct analysis *a =
+		analyze_story(&reported, "process 1 100 app.py 0 9000000\n"
+					 "thread 1 1 100 MainThread 0 9000000 0\n"
+					 "thread 2 1 101 pool 0 9000000 0\n"
+					 "code f app.py 10\ncode g app.py 20\n"
+					 "code h /usr/lib/python3.12/site-packages/x/y.py 5\n"
+					 "stack 1 f:12\nstack 2 h:6 g:24\nstack 3 g:24\n"
+					 "look 1 1 1000000 2900000 20 1\n"
+					 "look 1 2 3000000 4900000 20 1\n"
+					 "look 1 3 5000000 6900000 20 1\n"
+					 "fault 1 1500000 30 memset libc.so\n"
+					 "fault 1 2500000 30 memset libc.so\n"
+					 "fault 1 3500000 20 memset libc.so\n"
+					 "fault 1 5500000 20 memset libc.so\n"
+					 "majorfault 1 6000000 2 read libc.so\n"
+					 "fault 2 6000000 25 memset libc.so\n"
+					 "end 9000000 0\n");
 	const struct memory_line *l = a->memory.lines;
 
 	(void)state;
@@ -415,7 +415,7 @@ static void faults_by_line(void **state)
 	assert_int_equal(l[2].minor, 25);
 	/* None of this is CPU time. */
 	assert_int_equal(a->native.samples, 0);
-	forget(&told);
+	forget(&reported);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 #define MODULE "/usr/lib/python3/dist-packages/torch/nn/modules/module.py"
 
@@ -63,16 +63,17 @@ static void add_launches(struct buf *story, const char *stacks)
 	}
 }
 
-static const struct step_use *tell_launches(struct told *t, const char *stacks, const char *more)
+static const struct step_gpu_usage *story_of_launches(struct story_analysis *t, const char *stacks,
+						      const char *more)
 {
-	const struct step_use *u;
+	const struct step_gpu_usage *u;
 	struct buf story;
 
 	buf_init(&story);
 	buf_add_str(&story, HEAD);
 	add_launches(&story, stacks);
 	buf_printf(&story, "%s" END, more);
-	u = &tell(t, buf_string(&story))->use;
+	u = &analyze_story(t, buf_string(&story))->use;
 	buf_release(&story);
 	return u;
 }
@@ -86,12 +87,12 @@ static void check(const struct analysis_place *p, const char *name, uint32_t lin
 
 static void a_forward_that_does_it_all_is_the_place(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
 	/* Most of it in a comprehension, which is a function of its own but part of forward(). */
-	u = tell_launches(&t, "12222122221222212222", "");
+	u = story_of_launches(&t, "12222122221222212222", "");
 	assert_int_equal(u->short_late.count, 19);
 	check(&u->short_late.top.where, "Net.forward", 31);
 	check(&u->plain_top.where, "Net.forward", 31);
@@ -103,11 +104,11 @@ static void a_forward_that_does_it_all_is_the_place(void **state)
 
 static void a_model_of_models_is_placed_where_it_is_called(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
-	u = tell_launches(&t, "13333133331333313333", "");
+	u = story_of_launches(&t, "13333133331333313333", "");
 	check(&u->short_late.top.where, "main", 12);
 	check(&u->plain_top.where, "main", 12);
 	/* However deep they are. */
@@ -117,11 +118,11 @@ static void a_model_of_models_is_placed_where_it_is_called(void **state)
 
 static void what_is_outside_of_a_model_stays_where_it_is(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
-	u = tell_launches(&t, "4444444444", "");
+	u = story_of_launches(&t, "4444444444", "");
 	check(&u->short_late.top.where, "main", 14);
 	check(&u->plain_top.where, "main", 14);
 	check(&u->model_top.where, "main", 14);
@@ -130,38 +131,40 @@ static void what_is_outside_of_a_model_stays_where_it_is(void **state)
 
 static void a_line_of_the_function_with_most_launches(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
 	/* No line of Block.forward has as many as line 33 of Net.forward, all of them have more. */
-	u = tell_launches(&t, "1111155556666663", "");
+	u = story_of_launches(&t, "1111155556666663", "");
 	check(&u->late_inside.where, "Block.forward", 54);
 	forget(&t);
 }
 
 static void waits_inside_of_the_model_are_told_from_those_behind_it(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
-	u = tell_launches(&t, "3333",
-			  "1: {cudaStreamSynchronize#40:6.7/5@5000000 }40@5010000\n"
-			  "1: {cudaStreamSynchronize#41:6.7/4@6000000 }41@8000000\n");
+	u = story_of_launches(&t, "3333",
+			      "1: {cudaStreamSynchronize#40:6.7/5@5000000 }40@5010000\n"
+			      "1: {cudaStreamSynchronize#41:6.7/4@6000000 }41@8000000\n");
 	assert_int_equal(u->waits.count, 2);
 	check(&u->model_waits.where, "Block.forward", 53);
 	assert_int_equal(u->model_waits.sum.count, 1);
 	forget(&t);
-	u = tell_launches(&t, "3333", "1: {cudaStreamSynchronize#41:6.7/4@6000000 }41@8000000\n");
+	u = story_of_launches(&t, "3333",
+			      "1: {cudaStreamSynchronize#41:6.7/4@6000000 }41@8000000\n");
 	assert_null(u->model_waits.where.name);
 	forget(&t);
 }
 
 /* Replays of a graph with one node; as many calls of the function that replays it. */
-static const struct step_use *tell_replays(struct told *t, int count, int stack, const char *loop)
+static const struct step_gpu_usage *story_of_replays(struct story_analysis *t, int count, int stack,
+						     const char *loop)
 {
-	const struct step_use *u;
+	const struct step_gpu_usage *u;
 	struct buf story;
 
 	buf_init(&story);
@@ -181,24 +184,24 @@ static const struct step_use *tell_replays(struct told *t, int count, int stack,
 	if (loop)
 		buf_printf(&story, "1: -%s@10000000\n", loop);
 	buf_add_str(&story, END);
-	u = &tell(t, buf_string(&story))->use;
+	u = &analyze_story(t, buf_string(&story))->use;
 	buf_release(&story);
 	return u;
 }
 
 static void a_captured_model_is_placed_in_the_loop_that_replays_it(void **state)
 {
-	const struct step_use *u;
-	struct told t;
+	const struct step_gpu_usage *u;
+	struct story_analysis t;
 
 	(void)state;
-	u = tell_replays(&t, 16, 7, "each");
+	u = story_of_replays(&t, 16, 7, "each");
 	assert_int_equal(u->calls[CUDA_CALL_GRAPH_LAUNCH].count, 16);
 	check(&u->launch_top.where, "Net.forward", 33); /* what its kernels are of */
 	check(&u->model_top.where, "each", 61);
 	forget(&t);
 	/* Once in a step: where it is replayed, not where it was captured. */
-	u = tell_replays(&t, 1, 9, NULL);
+	u = story_of_replays(&t, 1, 9, NULL);
 	check(&u->model_top.where, "Graph.__call__", 72);
 	forget(&t);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/native_kind.h"
+#include "analyze/classes/code_kind.h"
 
 #define TORCH "/opt/venv/lib/python3.12/site-packages/torch/lib/"
 

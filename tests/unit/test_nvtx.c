@@ -13,11 +13,9 @@
 
 #include <cmocka.h>
 
-#include "agent/budget.h"
-#include "agent/nvtx_calls.h"
-#include "agent/nvtx_left_out.h"
-#include "agent/nvtx_names.h"
-#include "agent/nvtx_ranges.h"
+#include "agent/nvtx/nvtx.h"
+#include "agent/overhead/budget.h"
+#include "fake_clock.h"
 #include "joined.h"
 
 #define FIVE_PERCENT 50000u
@@ -150,14 +148,14 @@ static void what_is_too_short_for_the_budget_goes(void **state)
 	(void)state;
 	push_a("long");
 	budget_spend_ns(10000000000ull); /* for a quarter of an hour it is overdrawn */
-	for (unsigned i = 0; i < 8 * NVTX_LOOK_EVENTS; i++) {
+	for (unsigned i = 0; i < 8 * NVTX_BUDGET_CHECK_EVENTS; i++) {
 		push_a("short");
 		pop();
 		mark_a("often");
 		end_a(start_a("short request"));
 	}
 	before = r->produced;
-	for (unsigned i = 0; i < NVTX_LOOK_EVENTS; i++) {
+	for (unsigned i = 0; i < NVTX_BUDGET_CHECK_EVENTS; i++) {
 		assert_int_equal(push_a("short"), 1);
 		assert_int_equal(pop(), 1);
 		mark_a("often");

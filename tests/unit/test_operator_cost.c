@@ -220,7 +220,7 @@ static struct made *calls_of_a_model(unsigned calls, uint64_t kernel, uint64_t d
 						.sum = { .calls = calls * (uint64_t)STEPS } };
 	m->a->layers.items = m->layers;
 	m->a->layers.count = 1;
-	m->a->use.model_top = (struct use_top){ .where = launch, .sum = { 1, 0, 1 } };
+	m->a->use.model_top = (struct gpu_top_line){ .where = launch, .sum = { 1, 0, 1 } };
 	return m;
 }
 

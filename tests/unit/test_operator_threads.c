@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "breakdown_kit.h"
-#include "told.h"
+#include "story_analysis.h"
 
 #define HEAD                                        \
 	"process 1 100 app.py 0 100000000\n"        \
@@ -26,7 +26,7 @@ static void operators_that_wait_for_their_threads_compute(void **state)
 
 	for (size_t gpu = 0; gpu < 2; gpu++) {
 		const struct analysis_step *s;
-		struct told t;
+		struct story_analysis t;
 		struct buf b;
 
 		(void)state;
@@ -39,7 +39,7 @@ static void operators_that_wait_for_their_threads_compute(void **state)
 			   "1: [step#1/0@1000000 ]#1@9000000\n"
 			   "look 1 1 1500000 4500000 4 3\nlook 1 2 5500000 8500000 4 3\n%s" END,
 			   devices[gpu]);
-		s = tell(&t, buf_string(&b))->steps;
+		s = analyze_story(&t, buf_string(&b))->steps;
 		check_sum(&s->breakdown);
 		assert_int_equal(part(s, TIME_CPU_COMPUTE), gpu ? 0 : 3500000);
 		assert_int_equal(part(s, TIME_LOCK_WAIT), gpu ? 7000000 : 3500000);

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "capture/probe_room.h"
-#include "capture/probe_system.h"
+#include "capture/doctor/probe.h"
 #include "fake_root.h"
 
 static struct probe_result ask(void (*probe)(const struct probe_context *, struct probe_result *))
@@ -70,12 +69,13 @@ static void what_is_missing_of_the_system_is_told(void **state)
 	(void)state;
 	r = ask(probe_system);
 	assert_int_equal(r.level, PROBE_ABSENT);
-	assert_non_null(strstr(r.found, "nothing is to be read"));
+	assert_non_null(strstr(r.found, "no system figures can be read"));
 	put("/proc/meminfo", "MemTotal: 16000000 kB\n");
 	put("/sys/devices/system/node/online", "0\n");
 	r = ask(probe_system);
 	assert_int_equal(r.level, PROBE_ABSENT);
-	assert_non_null(strstr(r.found, "1 files are read; not: psi: /proc/pressure/cpu: No such"));
+	assert_non_null(strstr(r.found, "1 files are read; not readable: psi: "
+					"/proc/pressure/cpu: No such"));
 	assert_non_null(strstr(r.found, "numa: this machine has one node"));
 }
 

@@ -200,7 +200,7 @@ int main(void)
 		GOLDEN("plain_script"), GOLDEN("paused"),         GOLDEN("waiting"),
 		GOLDEN("contention"),   GOLDEN("asyncio_server"), GOLDEN("warm_up"),
 		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
-		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("left_out"),
+		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("throttled"),
 		GOLDEN("decoder"),      GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
 		GOLDEN("unmarked"),     GOLDEN("memory"),         GOLDEN_PAGE("hostile_names"),
 		GOLDEN_PAGE("memory"),

@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/session.h"
-#include "capture/recording.h"
+#include "agent/core/session.h"
+#include "capture/session/recording.h"
 #include "format/trace.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -271,11 +271,11 @@ static void two_parts_make_one_definition(void **state)
 	}
 	t = bench_end(&b);
 	for (uint32_t i = 0; i < 18 * 9; i++) {
-		const char *told = trace_string(t, 1 + i);
+		const char *reported = trace_string(t, 1 + i);
 		size_t bytes = i / 9 + i % 9;
 
-		assert_int_equal(strlen(told), bytes);
-		assert_memory_equal(told, text, bytes);
+		assert_int_equal(strlen(reported), bytes);
+		assert_memory_equal(reported, text, bytes);
 	}
 	trace_close(t);
 	free(session_my_ring); /* it belongs to a session that is gone */

@@ -88,9 +88,9 @@ static void mistakes_name_rule_line_and_character(void **state)
 	refused("bottleneck_rules:\n- name: a\n", "r.yaml:2: rule 'a': the condition is missing");
 	refused("bottleneck_rules:\n- condition: '1'\n", "r.yaml:2: a rule without a name");
 	refused("bottleneck_rules:\n- name: a\n  condition: '1'\n- name: a\n  condition: '1'\n",
-		"r.yaml:4: name: there is another rule of this name");
+		"r.yaml:4: name: another rule has this name");
 	refused("bottleneck_rules:\n- name: gpu-idle\n",
-		"r.yaml:2: name: there is a built-in rule of this name");
+		"r.yaml:2: name: a built-in rule has this name");
 	refused("bottleneck_rules:\n- name: a\n  confidence_weight: -1\n",
 		"r.yaml:3: rule 'a': confidence_weight: expected a number above 0, 100 at most");
 	refused("bottleneck_rules:\n- name: a\n  confidence_weight: 1.5x\n",
@@ -98,15 +98,14 @@ static void mistakes_name_rule_line_and_character(void **state)
 	refused("bottleneck_rules:\n- name: a\n  name: b\n",
 		"r.yaml:3: rule 'a': name: given twice");
 	refused("bottleneck_rules:\n- name: a\n  saving: 1 +\n",
-		"r.yaml:3: rule 'a': saving: it is not complete");
+		"r.yaml:3: rule 'a': saving: it is incomplete");
 	refused("bottleneck_rules:\n- name: a\n  suggestion: {a: b}\n",
 		"r.yaml:3: rule 'a': suggestion: expected a text");
 	refused("bottleneck_rules:\n- name: a\n  severity: high\n",
-		"r.yaml:3: rule 'a': unknown key 'severity'; there are name, condition, "
-		"suggestion, "
-		"confidence_weight, title and saving");
+		"r.yaml:3: rule 'a': unknown key 'severity'; use name, condition, suggestion, "
+		"confidence_weight, title or saving");
 	refused("bottleneck_rules:\n- name: 'a,b'\n",
-		"r.yaml:2: name: a comma or the end of a line in it");
+		"r.yaml:2: name: it contains a comma or a line break");
 	refused("bottleneck_rules:\n- name: ''\n", "r.yaml:2: name: the text is missing");
 }
 

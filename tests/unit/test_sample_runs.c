@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "capture/sample_runs.h"
+#include "capture/sampler/sampler_parts.h"
 
 #define RUNS 300000u /* more than wait */
 #define EQUAL 3u     /* looks in a run */
@@ -20,14 +20,14 @@ static void looks_that_find_no_room_are_counted_one_by_one(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < RUNS * EQUAL; i++) {
-		const struct sample look = { .stack = 1 + i / EQUAL, .first_ns = i };
+		const struct sample sample = { .stack = 1 + i / EQUAL, .first_ns = i };
 
-		sample_run_add(&run, &out, &look, 0, &dropped);
+		sample_run_add(&run, &out, &sample, 0, &dropped);
 	}
 	sample_run_end(&run, &out, RUNS, &dropped);
 	assert_int_equal(dropped, 0);
 	sampler_taken_append(&ready, &out, &dropped);
-	assert_int_equal(ready.look_count, 0);
+	assert_int_equal(ready.sample_count, 0);
 	assert_int_equal(dropped, RUNS * EQUAL);
 	sampler_taken_release(&out);
 	sampler_taken_release(&ready);

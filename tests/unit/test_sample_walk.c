@@ -67,7 +67,7 @@ static struct trace *file_end(struct file *f)
 	return t;
 }
 
-struct told {
+struct story_analysis {
 	size_t count;
 	struct {
 		size_t thread;
@@ -76,20 +76,20 @@ struct told {
 	} items[16];
 };
 
-static void tell(void *ctx, const struct timed_sample *s)
+static void analyze_story(void *ctx, const struct timed_sample *s)
 {
-	struct told *told = ctx;
+	struct story_analysis *reported = ctx;
 
-	told->items[told->count].thread = s->thread;
-	told->items[told->count].stack = s->sample->stack;
-	told->items[told->count].start_ms = s->start_ns / MS;
-	told->items[told->count++].end_ms = s->end_ns / MS;
+	reported->items[reported->count].thread = s->thread;
+	reported->items[reported->count].stack = s->sample->stack;
+	reported->items[reported->count].start_ms = s->start_ns / MS;
+	reported->items[reported->count++].end_ms = s->end_ns / MS;
 }
 
 static void a_sample_lasts_from_halfway_to_halfway(void **state)
 {
-	struct told told = { 0 };
-	const struct sample_visitor v = { .ctx = &told, .sample = tell };
+	struct story_analysis reported = { 0 };
+	const struct sample_visitor v = { .ctx = &reported, .sample = analyze_story };
 	struct sample_walk w;
 	struct trace *t;
 	struct file f;
@@ -105,17 +105,17 @@ static void a_sample_lasts_from_halfway_to_halfway(void **state)
 	t = file_end(&f);
 	assert_int_equal(sample_walk(&w, t, &v, &f.err), 0);
 	assert_int_equal(w.unreadable, 0);
-	assert_int_equal(told.count, 5);
-	assert_int_equal(told.items[0].start_ms, 10);
-	assert_int_equal(told.items[0].end_ms, 22);
-	assert_int_equal(told.items[1].start_ms, 22);
-	assert_int_equal(told.items[1].end_ms, 27);
-	assert_int_equal(told.items[2].end_ms, 34 + 125);
-	assert_int_equal(told.items[3].thread, 0);
-	assert_int_equal(told.items[3].start_ms, 734 - 125);
-	assert_int_equal(told.items[3].end_ms, 734);
-	assert_int_equal(told.items[4].thread, 1);
-	assert_int_equal(told.items[4].stack, 7);
+	assert_int_equal(reported.count, 5);
+	assert_int_equal(reported.items[0].start_ms, 10);
+	assert_int_equal(reported.items[0].end_ms, 22);
+	assert_int_equal(reported.items[1].start_ms, 22);
+	assert_int_equal(reported.items[1].end_ms, 27);
+	assert_int_equal(reported.items[2].end_ms, 34 + 125);
+	assert_int_equal(reported.items[3].thread, 0);
+	assert_int_equal(reported.items[3].start_ms, 734 - 125);
+	assert_int_equal(reported.items[3].end_ms, 734);
+	assert_int_equal(reported.items[4].thread, 1);
+	assert_int_equal(reported.items[4].stack, 7);
 	trace_close(t);
 }
 
@@ -224,7 +224,7 @@ static void what_is_left_out_of_the_trace_is_told_by_samples(void **state)
 	fn = find(a, "inner");
 	assert_true(fn->sampled);
 	assert_int_equal(fn->self_ns / 100000, 295);
-	assert_in_range((uint64_t)(1000 * a->trust.left_out_share), 750, 760); /* 29.5 of 39 ms */
+	assert_in_range((uint64_t)(1000 * a->trust.untraced_share), 750, 760); /* 29.5 of 39 ms */
 	analysis_free(a);
 	trace_close(t);
 }

@@ -146,7 +146,7 @@ static void memory_that_the_recorder_has_emptied_is_given_back(void **state)
 
 	(void)state;
 	assert_int_equal(recording_new(&r, fd, &options, &err), 0);
-	s = session_map_ahead(recording_where(r));
+	s = session_map_delayed(recording_where(r));
 	assert_non_null(s);
 	memory = (char *)s->header;
 	bytes = s->header->total_bytes;

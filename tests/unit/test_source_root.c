@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/source_root.h"
+#include "analyze/analysis.h"
 #include "report/plain_text.h"
 
 static void expect_root(const char *script, const char *cwd, const char *root)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/stats.h"
+#include "analyze/figures/stats.h"
 
 static void percentiles_are_the_nearest_rank(void **state)
 {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/report.h"
-#include "told.h"
+#include "story_analysis.h"
 
 #define HEAD                                                              \
 	"process 1 100 app.py 0 10000\n"                                  \
@@ -59,18 +59,18 @@ static void expect_steps(const char *story, const char *steps)
 {
 	static const char *const sources[] = { "scope", "nvtx", "loop", "module", "run" };
 	const struct analysis *a;
-	struct told told;
+	struct story_analysis reported;
 	struct buf b;
 
 	buf_init(&b);
-	a = tell(&told, story);
+	a = analyze_story(&reported, story);
 	for (size_t i = 0; i < a->step_count; i++)
 		buf_printf(&b, "%s: %s %zu %" PRId64 " %" PRId64 " %u\n", a->steps[i].name,
 			   sources[a->steps[i].source], a->steps[i].count, a->steps[i].total_ns,
 			   a->steps[i].p50_ns, a->steps[i].depth);
 	assert_string_equal(buf_string(&b), steps);
 	buf_release(&b);
-	forget(&told);
+	forget(&reported);
 }
 
 static void what_is_done_once_is_no_step_beside_what_repeats(void **state)

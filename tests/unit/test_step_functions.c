@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 /* Imports for 40 ms, then steps from 50 ms on: the first one is warm-up, the last ends at 90. */
 #define PROGRAM                                                                     \
@@ -21,7 +21,7 @@
 	"1: [s#1/0@50000000 ]#1@58000000 [s#2/0@58000000 ]#2@66000000 "              \
 	"[s#3/0@66000000 ]#3@74000000 [s#4/0@74000000 ]#4@82000000 [s#5/0@82000000 " \
 	"]#5@90000000\n"
-#define LOOKS                                                                            \
+#define SAMPLES                                                                          \
 	"stack 1 load:6 _find_and_load:4\nstack 2 step:11\nstack 3 prepare:21 step:12\n" \
 	"stack 4 Condition.wait:301\n"                                                   \
 	"look 1 1 500000 39500000 40 1\nlook 1 3 40500000 49500000 10 1\n"               \
@@ -39,8 +39,8 @@ static const struct step_function *called(const struct analysis *a, const char *
 
 static void what_came_before_and_after_is_left_out(void **state)
 {
-	struct told t;
-	const struct analysis *a = tell(&t, PROGRAM STEPS LOOKS "end 100000000 0\n");
+	struct story_analysis t;
+	const struct analysis *a = analyze_story(&t, PROGRAM STEPS SAMPLES "end 100000000 0\n");
 	const struct step_functions *s = &a->in_steps;
 	int64_t until_ms, from_ms;
 
@@ -67,17 +67,19 @@ static void what_came_before_and_after_is_left_out(void **state)
 
 static void nothing_is_known_without_steps_or_without_looks(void **state)
 {
-	struct told t;
+	struct story_analysis t;
 
 	(void)state;
-	assert_false(tell(&t, PROGRAM LOOKS "1: +step@1000 -step@90000000\nend 100000000 0\n")
-			     ->in_steps.known);
+	assert_false(
+		analyze_story(&t, PROGRAM SAMPLES "1: +step@1000 -step@90000000\nend 100000000 0\n")
+			->in_steps.known);
 	forget(&t);
-	assert_false(tell(&t, PROGRAM STEPS "end 100000000 0\n")->in_steps.known);
+	assert_false(analyze_story(&t, PROGRAM STEPS "end 100000000 0\n")->in_steps.known);
 	forget(&t);
 	/* Looks, but none while steps lasted. */
-	assert_false(tell(&t, PROGRAM STEPS "stack 1 load:6\nlook 1 1 500000 39500000 40 1\n"
-					    "end 100000000 0\n")
+	assert_false(analyze_story(&t,
+				   PROGRAM STEPS "stack 1 load:6\nlook 1 1 500000 39500000 40 1\n"
+						 "end 100000000 0\n")
 			     ->in_steps.known);
 	forget(&t);
 }

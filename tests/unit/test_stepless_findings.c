@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
-#include "looks_kit.h"
+#include "samples_kit.h"
 #include "rules/judge.h"
 
 static struct buf story;
-static struct told told;
+static struct story_analysis reported;
 
 static int begin(void **state)
 {
@@ -22,7 +22,7 @@ static int begin(void **state)
 	buf_init(&story);
 	/* Of 10 s the thread has a CPU for 8. */
 	buf_add_str(&story, "info gpu on\nprocess 1 7 app.py 0 10000000000\n"
-			    "thread 1 1 7 MainThread 0 10000000000 0 8000000000 0\n" LOOKED_AT);
+			    "thread 1 1 7 MainThread 0 10000000000 0 8000000000 0\n" SAMPLED);
 	see(&story, IMPORTS, 0, 3000, RUNS);
 	return 0;
 }
@@ -31,7 +31,7 @@ static int end(void **state)
 {
 	(void)state;
 	buf_release(&story);
-	forget(&told);
+	forget(&reported);
 	return 0;
 }
 
@@ -40,9 +40,9 @@ static const struct analysis *judged(void)
 	struct err err;
 
 	buf_add_str(&story, "end 10000000000 0\n");
-	tell(&told, buf_string(&story));
-	assert_int_equal(judge(told.analysis, NULL, &err), 0);
-	return told.analysis;
+	analyze_story(&reported, buf_string(&story));
+	assert_int_equal(judge(reported.analysis, NULL, &err), 0);
+	return reported.analysis;
 }
 
 static const struct analysis_finding *first(const struct analysis *a, const char *id, uint32_t line)
@@ -56,7 +56,7 @@ static const struct analysis_finding *first(const struct analysis *a, const char
 	assert_true(f->suggestion_count >= 3);
 	/* There are no steps to speak of. */
 	for (size_t i = 0; i < f->evidence_count; i++) {
-		assert_null(strstr(f->evidence[i], "a step"));
+		assert_null(strstr(f->evidence[i], "per step"));
 		assert_null(strstr(f->evidence[i], "the steps"));
 	}
 	assert_non_null(strstr(f->evidence[0], " of the run's "));
@@ -147,7 +147,7 @@ static void a_program_that_mostly_computes_has_no_finding(void **state)
 		see(&story, FORWARDS, at + 1, at + 20, RUNS);
 	}
 	assert_int_equal(judged()->findings.count, 0);
-	assert_string_equal(told.analysis->verdict.bound, "cpu");
+	assert_string_equal(reported.analysis->verdict.bound, "cpu");
 }
 
 static void a_program_without_a_model_has_no_finding(void **state)
@@ -176,8 +176,8 @@ static void what_waits_is_not_bound_by_the_host(void **state)
 	use_cpu(1, 500000);
 	a = judged();
 	assert_string_equal(a->verdict.bound, "unknown");
-	assert_non_null(strstr(a->verdict.because, "is waiting, most of it I/O wait"));
-	assert_non_null(strstr(a->verdict.because, "(0.25 of one)"));
+	assert_non_null(strstr(a->verdict.because, "is waiting, mostly I/O wait"));
+	assert_non_null(strstr(a->verdict.because, "(0.25 cores busy)"));
 	assert_true(a->verdict.confidence > 0.5);
 }
 
@@ -208,9 +208,9 @@ static void what_a_loader_waits_for_is_its_worker(void **state)
 	use_cpu(1, 500000);
 	f = first(judged(), "input-starvation", 22);
 	assert_true(f->confidence >= FINDING_SURE);
-	assert_non_null(strstr(f->evidence[1], "draw (app.py:82) is at work on it"));
+	assert_non_null(strstr(f->evidence[1], "draw (app.py:82) prepares it"));
 	/* The worker is ready, whatever CPU it gets: it is the host that is slow. */
-	assert_string_equal(told.analysis->verdict.bound, "cpu");
+	assert_string_equal(reported.analysis->verdict.bound, "cpu");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/psi.h"
-#include "capture/system_source.h"
+#include "capture/system/system_source.h"
 
 #define ABSENT INT64_MIN
 
@@ -35,7 +34,7 @@ static struct system_points seen;
 
 static void see(const struct system_source *s, const char *text)
 {
-	struct look l = { &seen, 5000, 3, 0 };
+	struct reading l = { &seen, 5000, 3, 0 };
 
 	seen.count = 0;
 	source_parse(s, &l, text);

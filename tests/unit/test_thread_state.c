@@ -20,7 +20,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "capture/thread_state.h"
+#include "capture/sampler/thread_state.h"
+#include "patience.h"
 
 static const struct address_range no_gil = { 0, 0 };
 
@@ -68,15 +69,15 @@ static void fake_remove(const struct fake *f)
 	}
 }
 
-static struct thread_state look(const char *root, pid_t pid, pid_t tid, struct address_range gil)
+static struct thread_state sample(const char *root, pid_t pid, pid_t tid, struct address_range gil)
 {
-	struct thread_watches all = { 0 };
-	struct thread_watch w;
+	struct thread_state_readeres all = { 0 };
+	struct thread_state_reader w;
 	struct thread_state s;
 
-	thread_watch_open(&w, &all, root, pid, tid);
-	s = thread_watch_state(&w, gil);
-	thread_watch_close(&w, &all);
+	thread_state_reader_open(&w, &all, root, pid, tid);
+	s = thread_state_reader_state(&w, gil);
+	thread_state_reader_close(&w, &all);
 	assert_int_equal(all.open, 0);
 	return s;
 }
@@ -89,7 +90,7 @@ static void assert_call(const char *text, struct address_range gil, enum sample_
 
 	fake_init(&f);
 	fake_put(&f, "syscall", text);
-	s = look(f.root, 1, 2, gil);
+	s = sample(f.root, 1, 2, gil);
 	assert_int_equal(s.state, state);
 	assert_int_equal(s.lock, lock);
 	fake_remove(&f);
@@ -159,16 +160,16 @@ static void test_letter_where_calls_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct thread_watches all = { 0 };
-		struct thread_watch w;
+		struct thread_state_readeres all = { 0 };
+		struct thread_state_reader w;
 		struct fake f;
 
 		fake_init(&f);
 		fake_put(&f, "stat", cases[i].text); /* and no file "syscall" */
-		thread_watch_open(&w, &all, f.root, 1, 2);
+		thread_state_reader_open(&w, &all, f.root, 1, 2);
 		assert_true(w.refused);
-		assert_int_equal(thread_watch_state(&w, no_gil).state, cases[i].state);
-		thread_watch_close(&w, &all);
+		assert_int_equal(thread_state_reader_state(&w, no_gil).state, cases[i].state);
+		thread_state_reader_close(&w, &all);
 		fake_remove(&f);
 	}
 }
@@ -178,7 +179,7 @@ static void test_thread_that_is_gone_is_unknown(void **state)
 	struct thread_times times;
 
 	(void)state;
-	assert_int_equal(look("/nowhere", 1, 2, no_gil).state, SAMPLE_UNKNOWN);
+	assert_int_equal(sample("/nowhere", 1, 2, no_gil).state, SAMPLE_UNKNOWN);
 	assert_false(thread_times_read(&times, "/nowhere", 1, 2));
 }
 
@@ -220,17 +221,30 @@ static void *wait_sem(void *arg)
 	return NULL;
 }
 
+static bool is_asleep(pid_t tid)
+{
+	char path[64], text[256] = "", letter = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "r");
+	if (file && fgets(text, sizeof(text), file))
+		letter = strrchr(text, ')')[2];
+	if (file)
+		fclose(file);
+	return letter == 'S';
+}
+
+/* Returns when the thread is in its place: all but who spins sleep there. */
 static pid_t place_enter(struct place *p, void *(*run)(void *))
 {
-	const struct timespec moment = { 0, 20000000 };
-
 	memset(p, 0, sizeof(*p));
 	assert_int_equal(pipe(p->pipe), 0);
 	sem_init(&p->sem, 0, 0);
 	assert_int_equal(pthread_create(&p->thread, NULL, run, p), 0);
-	while (!atomic_load(&p->tid))
-		nanosleep(&moment, NULL);
-	nanosleep(&moment, NULL);
+	for (struct patience wait = { 0 };
+	     !atomic_load(&p->tid) || (run != spin && !is_asleep(atomic_load(&p->tid)));)
+		assert_true(patience_lasts(&wait));
 	return atomic_load(&p->tid);
 }
 
@@ -276,19 +290,19 @@ static void test_real_threads(void **state)
 		return;
 	}
 	tid = place_enter(&p, spin);
-	assert_int_equal(look("", getpid(), tid, no_gil).state, SAMPLE_RUNNING);
+	assert_int_equal(sample("", getpid(), tid, no_gil).state, SAMPLE_RUNNING);
 	place_leave(&p);
 
 	tid = place_enter(&p, read_pipe);
-	assert_int_equal(look("", getpid(), tid, no_gil).state, SAMPLE_IO_WAIT);
+	assert_int_equal(sample("", getpid(), tid, no_gil).state, SAMPLE_IO_WAIT);
 	place_leave(&p);
 
 	tid = place_enter(&p, wait_sem);
-	s = look("", getpid(), tid, no_gil);
+	s = sample("", getpid(), tid, no_gil);
 	assert_int_equal(s.state, SAMPLE_LOCK_WAIT);
 	assert_in_range(s.lock, (uintptr_t)&p.sem, (uintptr_t)(&p.sem + 1) - 1);
 	gil = (struct address_range){ (uintptr_t)&p.sem, (uintptr_t)(&p.sem + 1) };
-	assert_int_equal(look("", getpid(), tid, gil).state, SAMPLE_GIL_WAIT);
+	assert_int_equal(sample("", getpid(), tid, gil).state, SAMPLE_GIL_WAIT);
 	place_leave(&p);
 }
 
@@ -304,19 +318,20 @@ static int64_t thread_cpu_ns(pthread_t thread)
 
 static void test_times_are_those_of_the_cpu_clock(void **state)
 {
-	const struct timespec while_it_runs = { 0, 200000000 };
+	struct patience wait = { 0 };
 	struct thread_times times;
-	int64_t before, after;
+	int64_t before;
 	struct place p;
 	pid_t tid = place_enter(&p, spin);
 
 	(void)state;
-	nanosleep(&while_it_runs, NULL);
+	/* The kernel brings what it shows up to date at its ticks: what was used is shown soon. */
 	before = thread_cpu_ns(p.thread);
-	assert_true(thread_times_read(&times, "", getpid(), tid));
-	after = thread_cpu_ns(p.thread);
-	/* The kernel brings what it shows up to date at its ticks, 10 ms apart at most. */
-	assert_in_range((int64_t)times.on_cpu_ns, before - 10000000, after);
+	do {
+		assert_true(patience_lasts(&wait));
+		assert_true(thread_times_read(&times, "", getpid(), tid));
+		assert_true((int64_t)times.on_cpu_ns <= thread_cpu_ns(p.thread));
+	} while ((int64_t)times.on_cpu_ns < before);
 	place_leave(&p);
 }
 

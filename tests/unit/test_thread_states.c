@@ -22,7 +22,7 @@
 /* Functions: their code id is their letter. */
 #define CODE(letter) ((uint32_t)(unsigned char)(letter))
 
-struct looks {
+struct samples {
 	struct memory_file file;
 	struct trace_writer *writer;
 	uint32_t next_id;
@@ -30,14 +30,14 @@ struct looks {
 	struct analysis *analysis;
 };
 
-static void define(struct looks *l, uint8_t kind, uint32_t id, const void *payload, size_t bytes)
+static void define(struct samples *l, uint8_t kind, uint32_t id, const void *payload, size_t bytes)
 {
 	struct err err;
 
 	must(trace_write_def(l->writer, kind, id, payload, bytes, &err));
 }
 
-static void looks_begin(struct looks *l)
+static void looks_begin(struct samples *l)
 {
 	const struct trace_process process = { .id = 1, .pid = 100, .name = "app", .end_ns = -1 };
 	struct err err;
@@ -72,7 +72,7 @@ static void looks_begin(struct looks *l)
 }
 
 /* "abc": a called b, which called c. */
-static uint32_t stack_of(struct looks *l, const char *functions)
+static uint32_t stack_of(struct samples *l, const char *functions)
 {
 	struct buf payload;
 
@@ -89,8 +89,8 @@ static uint32_t stack_of(struct looks *l, const char *functions)
 }
 
 /* Looks at every millisecond from `from` up to and without `to`. */
-static void look(struct looks *l, uint32_t thread, int from_ms, int to_ms, const char *functions,
-		 uint32_t flags, uint64_t lock)
+static void sample(struct samples *l, uint32_t thread, int from_ms, int to_ms,
+		   const char *functions, uint32_t flags, uint64_t lock)
 {
 	const struct sample s = {
 		.thread = thread,
@@ -106,7 +106,7 @@ static void look(struct looks *l, uint32_t thread, int from_ms, int to_ms, const
 	must(trace_write_sample(l->writer, 1, &s, &err));
 }
 
-static const struct analysis *looks_end(struct looks *l)
+static const struct analysis *looks_end(struct samples *l)
 {
 	const struct trace_end end = { (int64_t)1000 * MS, 0 };
 	struct err err;
@@ -118,7 +118,7 @@ static const struct analysis *looks_end(struct looks *l)
 	return l->analysis;
 }
 
-static void looks_release(struct looks *l)
+static void looks_release(struct samples *l)
 {
 	analysis_free(l->analysis);
 	trace_close(l->trace);
@@ -148,16 +148,16 @@ static int64_t wait_ns(const struct analysis_waits *w, const char *waiter, const
 static void test_time_in_each_state(void **state)
 {
 	const struct analysis_states *s;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 100, "a", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
-	look(&l, 1, 100, 130, "a", SAMPLE_IO_WAIT, 0);
-	look(&l, 1, 130, 150, "a", SAMPLE_OFF_CPU, 0);
-	look(&l, 1, 150, 200, "", SAMPLE_UNKNOWN, 0);
+	sample(&l, 1, 0, 100, "a", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
+	sample(&l, 1, 100, 130, "a", SAMPLE_IO_WAIT, 0);
+	sample(&l, 1, 130, 150, "a", SAMPLE_OFF_CPU, 0);
+	sample(&l, 1, 150, 200, "", SAMPLE_UNKNOWN, 0);
 	/* Nobody looked for 400 ms: of that 125 ms are claimed on either side. */
-	look(&l, 1, 600, 700, "a", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 600, 700, "a", SAMPLE_RUNNING, 0);
 	s = &looks_end(&l)->threads[0].states;
 	assert_true(s->known);
 	assert_ms(s->ns[SAMPLE_RUNNING], 324);
@@ -172,15 +172,15 @@ static void test_time_in_each_state(void **state)
 static void test_who_waits_for_the_gil_and_who_has_it(void **state)
 {
 	const struct analysis_waits *gil;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 60, "ab", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
-	look(&l, 1, 60, 100, "ab", SAMPLE_GIL_WAIT, 0);
-	look(&l, 2, 0, 60, "c", SAMPLE_GIL_WAIT, 0);
-	look(&l, 2, 60, 90, "c", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
-	look(&l, 2, 90, 100, "c", SAMPLE_RUNNING, 0); /* it let go of it */
+	sample(&l, 1, 0, 60, "ab", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
+	sample(&l, 1, 60, 100, "ab", SAMPLE_GIL_WAIT, 0);
+	sample(&l, 2, 0, 60, "c", SAMPLE_GIL_WAIT, 0);
+	sample(&l, 2, 60, 90, "c", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
+	sample(&l, 2, 90, 100, "c", SAMPLE_RUNNING, 0); /* it let go of it */
 	gil = &looks_end(&l)->gil;
 	assert_ms(gil->total_ns, 100);
 	assert_ms(wait_ns(gil, "c", "b", WAIT_HOLDER_SEEN), 60);
@@ -194,13 +194,13 @@ static void test_who_waits_for_the_gil_and_who_has_it(void **state)
 static void test_no_wait_no_contention(void **state)
 {
 	const struct analysis *a;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 100, "a", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
-	look(&l, 2, 0, 100, "b", SAMPLE_RUNNING, 0);
-	look(&l, 3, 0, 100, "c", SAMPLE_IO_WAIT, 0);
+	sample(&l, 1, 0, 100, "a", SAMPLE_RUNNING | SAMPLE_HAS_GIL, 0);
+	sample(&l, 2, 0, 100, "b", SAMPLE_RUNNING, 0);
+	sample(&l, 3, 0, 100, "c", SAMPLE_IO_WAIT, 0);
 	a = looks_end(&l);
 	assert_int_equal(a->gil.count, 0);
 	assert_int_equal(a->gil.total_ns, 0);
@@ -212,18 +212,18 @@ static void test_no_wait_no_contention(void **state)
 static void test_holders_of_a_lock(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 50, "ah", SAMPLE_RUNNING, 0);
-	look(&l, 1, 50, 100, "ahb", SAMPLE_RUNNING, 0);
-	look(&l, 1, 100, 200, "a", SAMPLE_LOCK_WAIT, 0x99); /* of its own */
-	look(&l, 2, 0, 100, "c", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 2, 100, 160, "ci", SAMPLE_IO_WAIT, 0);
-	look(&l, 3, 0, 160, "d", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 3, 160, 200, "d", SAMPLE_RUNNING, 0);
-	look(&l, 4, 0, 200, "W", SAMPLE_LOCK_WAIT, 0x77); /* a condition: nobody holds it */
+	sample(&l, 1, 0, 50, "ah", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 50, 100, "ahb", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 100, 200, "a", SAMPLE_LOCK_WAIT, 0x99); /* of its own */
+	sample(&l, 2, 0, 100, "c", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 2, 100, 160, "ci", SAMPLE_IO_WAIT, 0);
+	sample(&l, 3, 0, 160, "d", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 3, 160, 200, "d", SAMPLE_RUNNING, 0);
+	sample(&l, 4, 0, 200, "W", SAMPLE_LOCK_WAIT, 0x77); /* a condition: nobody holds it */
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "c", "h", WAIT_HOLDER_LIKELY), 100);
 	assert_ms(wait_ns(locks, "d", "h", WAIT_HOLDER_LIKELY), 100);
@@ -236,14 +236,14 @@ static void test_holders_of_a_lock(void **state)
 static void test_a_holder_in_a_library_is_who_called_it(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 100, "ahN", SAMPLE_RUNNING, 0);
-	look(&l, 1, 100, 200, "a", SAMPLE_RUNNING, 0);
-	look(&l, 2, 0, 100, "c", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 3, 0, 100, "N", SAMPLE_LOCK_WAIT, 0x99);
+	sample(&l, 1, 0, 100, "ahN", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 100, 200, "a", SAMPLE_RUNNING, 0);
+	sample(&l, 2, 0, 100, "c", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 3, 0, 100, "N", SAMPLE_LOCK_WAIT, 0x99);
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "c", "h", WAIT_HOLDER_LIKELY), 100);
 	looks_release(&l);
@@ -253,16 +253,16 @@ static void test_a_holder_in_a_library_is_who_called_it(void **state)
 static void test_a_loop_that_both_are_in_holds_no_lock(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 60, "ab", SAMPLE_RUNNING, 0);
-	look(&l, 1, 60, 70, "ah", SAMPLE_RUNNING, 0);
-	look(&l, 1, 70, 100, "ab", SAMPLE_RUNNING, 0);
-	look(&l, 1, 100, 200, "c", SAMPLE_RUNNING, 0);
-	look(&l, 2, 0, 100, "ad", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 2, 100, 200, "ad", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 0, 60, "ab", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 60, 70, "ah", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 70, 100, "ab", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 100, 200, "c", SAMPLE_RUNNING, 0);
+	sample(&l, 2, 0, 100, "ad", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 2, 100, 200, "ad", SAMPLE_RUNNING, 0);
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "d", "b", WAIT_HOLDER_LIKELY), 100);
 	looks_release(&l);
@@ -272,15 +272,15 @@ static void test_a_loop_that_both_are_in_holds_no_lock(void **state)
 static void test_of_two_the_one_that_lets_go(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 200, "ab", SAMPLE_RUNNING, 0);
-	look(&l, 2, 0, 100, "ch", SAMPLE_RUNNING, 0);
-	look(&l, 2, 100, 200, "c", SAMPLE_RUNNING, 0);
-	look(&l, 3, 0, 100, "d", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 3, 100, 200, "d", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 0, 200, "ab", SAMPLE_RUNNING, 0);
+	sample(&l, 2, 0, 100, "ch", SAMPLE_RUNNING, 0);
+	sample(&l, 2, 100, 200, "c", SAMPLE_RUNNING, 0);
+	sample(&l, 3, 0, 100, "d", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 3, 100, 200, "d", SAMPLE_RUNNING, 0);
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "d", "h", WAIT_HOLDER_LIKELY), 100);
 	looks_release(&l);
@@ -289,15 +289,15 @@ static void test_of_two_the_one_that_lets_go(void **state)
 static void test_unknown_where_it_cannot_be_told(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 200, "ab", SAMPLE_RUNNING, 0); /* both go on as before */
-	look(&l, 2, 0, 200, "ch", SAMPLE_RUNNING, 0);
-	look(&l, 3, 0, 100, "d", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 3, 100, 200, "d", SAMPLE_RUNNING, 0);
-	look(&l, 4, 0, 100, "e", SAMPLE_LOCK_WAIT, 0); /* parked: which lock is not known */
+	sample(&l, 1, 0, 200, "ab", SAMPLE_RUNNING, 0); /* both go on as before */
+	sample(&l, 2, 0, 200, "ch", SAMPLE_RUNNING, 0);
+	sample(&l, 3, 0, 100, "d", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 3, 100, 200, "d", SAMPLE_RUNNING, 0);
+	sample(&l, 4, 0, 100, "e", SAMPLE_LOCK_WAIT, 0); /* parked: which lock is not known */
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "d", "?", WAIT_HOLDER_UNKNOWN), 100);
 	assert_ms(wait_ns(locks, "e", "?", WAIT_HOLDER_UNKNOWN), 100);
@@ -308,23 +308,23 @@ static void test_unknown_where_it_cannot_be_told(void **state)
 static void test_an_owner_that_has_left_is_not_blamed(void **state)
 {
 	const struct analysis_waits *locks;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 50, "ab", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 1, 50, 100, "ab", SAMPLE_RUNNING, 0);
-	look(&l, 1, 100, 300, "ax", SAMPLE_RUNNING, 0);
-	look(&l, 2, 0, 300, "y", SAMPLE_RUNNING, 0);
-	look(&l, 3, 50, 200, "d", SAMPLE_LOCK_WAIT, 0x10);
-	look(&l, 3, 200, 300, "d", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 0, 50, "ab", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 1, 50, 100, "ab", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 100, 300, "ax", SAMPLE_RUNNING, 0);
+	sample(&l, 2, 0, 300, "y", SAMPLE_RUNNING, 0);
+	sample(&l, 3, 50, 200, "d", SAMPLE_LOCK_WAIT, 0x10);
+	sample(&l, 3, 200, 300, "d", SAMPLE_RUNNING, 0);
 	locks = &looks_end(&l)->locks;
 	assert_ms(wait_ns(locks, "d", "b", WAIT_HOLDER_SEEN), 50);
 	assert_ms(wait_ns(locks, "d", "?", WAIT_HOLDER_UNKNOWN), 100);
 	looks_release(&l);
 }
 
-static void native(struct looks *l, uint32_t thread, int at_ms, uint32_t place)
+static void native(struct samples *l, uint32_t thread, int at_ms, uint32_t place)
 {
 	const struct sample s = {
 		.thread = thread,
@@ -342,12 +342,12 @@ static void native(struct looks *l, uint32_t thread, int at_ms, uint32_t place)
 static void test_native_code_belongs_to_a_python_function(void **state)
 {
 	const struct analysis_native *n;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 100, "a", SAMPLE_RUNNING, 0);
-	look(&l, 1, 100, 200, "ab", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 0, 100, "a", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 100, 200, "ab", SAMPLE_RUNNING, 0);
 	for (int i = 0; i < 10; i++)
 		native(&l, 1, 10 * i, i % 2 ? 501 : 502); /* two places of one function */
 	for (int i = 0; i < 5; i++)
@@ -377,11 +377,11 @@ static void test_native_code_belongs_to_a_python_function(void **state)
 static void test_native_code_is_summed_by_library(void **state)
 {
 	const struct analysis_native *n;
-	struct looks l;
+	struct samples l;
 
 	(void)state;
 	looks_begin(&l);
-	look(&l, 1, 0, 100, "a", SAMPLE_RUNNING, 0);
+	sample(&l, 1, 0, 100, "a", SAMPLE_RUNNING, 0);
 	for (int i = 0; i < 4; i++)
 		native(&l, 1, i, 501); /* of no name */
 	for (int i = 0; i < 3; i++) {

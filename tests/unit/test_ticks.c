@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "capture/ticks.h"
+#include "capture/drain/ticks.h"
 #include "fake_root.h"
 #include "format/shm.h"
 

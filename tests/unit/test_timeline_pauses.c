@@ -11,7 +11,7 @@
 
 static void nothing_is_known_while_another_tool_has_the_calls(void **state)
 {
-	const struct thread_tally *t;
+	const struct thread_counts *t;
 	struct recorded r;
 
 	(void)state;
@@ -42,7 +42,7 @@ static void nothing_is_known_while_another_tool_has_the_calls(void **state)
 
 static void a_pause_ends_what_is_open_and_is_no_damage(void **state)
 {
-	const struct thread_tally *t;
+	const struct thread_counts *t;
 	struct recorded r;
 
 	(void)state;
@@ -104,7 +104,7 @@ static void a_collection_that_a_pause_cuts_is_counted_once(void **state)
 
 static void another_tool_may_come_in_a_pause(void **state)
 {
-	const struct thread_tally *t;
+	const struct thread_counts *t;
 	struct recorded r;
 
 	(void)state;

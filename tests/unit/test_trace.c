@@ -58,7 +58,7 @@ static void everything_written_is_read_back(void **state)
 	assert_string_equal(trace_code(t, SAMPLE_CODE_ID)->file, "main.py");
 	assert_int_equal(trace_code(t, SAMPLE_CODE_ID)->line, 42);
 	assert_null(trace_code(t, 12345));
-	assert_int_equal(trace_max_id(t), SAMPLE_NAME_ID);
+	assert_false(trace_has_layers(t));
 
 	assert_int_equal(trace_end(t)->wall_ns, 12345);
 	assert_int_equal(trace_end(t)->exit_status, 3);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "format/trace_args.h"
+#include "format/trace.h"
 
 #define ARGS(bytes) (const uint8_t *)(bytes), sizeof(bytes) - 1
 

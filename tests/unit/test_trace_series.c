@@ -107,24 +107,24 @@ static void processes_without_an_agent_are_apart(void **state)
 	assert_int_equal(trace_writer_new(&w, fd, &err), 0);
 	assert_int_equal(trace_write_point(w, &point, &err), -1); /* nobody knows it yet */
 	assert_int_equal(trace_write_process(w, &own, &err), 0);
-	assert_int_equal(trace_write_watched(w, &watched, &err), 0);
+	assert_int_equal(trace_write_observed(w, &watched, &err), 0);
 	assert_int_equal(trace_write_point(w, &point, &err), 0);
 	watched.end_ns = 9000;
 	watched.name = "renamed";
-	assert_int_equal(trace_write_watched(w, &watched, &err), 0);
+	assert_int_equal(trace_write_observed(w, &watched, &err), 0);
 	assert_int_equal(trace_write_end(w, &end, &err), 0);
 	trace_writer_free(w);
 	close(fd);
 	assert_int_equal(trace_open(&t, path, &err), 0);
 	assert_null(trace_damage(t));
 	assert_int_equal(trace_process_count(t), 1);
-	assert_int_equal(trace_watched_count(t), 1);
-	assert_int_equal(trace_watched(t, 0)->id, UINT32_MAX);
-	assert_int_equal(trace_watched(t, 0)->pid, 101);
-	assert_int_equal(trace_watched(t, 0)->parent_pid, 100);
-	assert_int_equal(trace_watched(t, 0)->start_ns, 7000);
-	assert_int_equal(trace_watched(t, 0)->end_ns, 9000);
-	assert_string_equal(trace_watched(t, 0)->name, "renamed");
+	assert_int_equal(trace_observed_count(t), 1);
+	assert_int_equal(trace_observed(t, 0)->id, UINT32_MAX);
+	assert_int_equal(trace_observed(t, 0)->pid, 101);
+	assert_int_equal(trace_observed(t, 0)->parent_pid, 100);
+	assert_int_equal(trace_observed(t, 0)->start_ns, 7000);
+	assert_int_equal(trace_observed(t, 0)->end_ns, 9000);
+	assert_string_equal(trace_observed(t, 0)->name, "renamed");
 	trace_close(t);
 	unlink(path);
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "analyze/trend.h"
+#include "analyze/figures/trend.h"
 
 #define MOST TREND_VALUES_MAX
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "told.h"
+#include "story_analysis.h"
 
 static const char *note_with(const struct analysis *a, const char *part)
 {
@@ -21,18 +21,18 @@ static const char *note_with(const struct analysis *a, const char *part)
 
 static void expect_queued(const char *threads, const char *note)
 {
-	struct told told;
+	struct story_analysis reported;
 	struct buf story;
 	const char *found;
 
 	buf_init(&story);
 	buf_printf(&story, "process 1 100 app.py 0 1000000000\n%send 1000000000 0\n", threads);
-	found = note_with(tell(&told, buf_string(&story)), "had no CPU");
+	found = note_with(analyze_story(&reported, buf_string(&story)), "had no CPU");
 	if (note)
 		assert_string_equal(found, note);
 	else
 		assert_null(found);
-	forget(&told);
+	forget(&reported);
 	buf_release(&story);
 }
 
@@ -43,12 +43,14 @@ static void who_waits_for_a_cpu_is_told(void **state)
 	expect_queued(
 		"thread 1 1 100 MainThread 0 1000000000 0 300000000 700000000\n"
 		"thread 2 1 101 worker 0 1000000000 0 300000000 500000000\n",
-		"MainThread (thread 100) had no CPU for 70 % of the time in which it could have "
-		"run: others had them all, and times of code are longer by it");
+		"MainThread (thread 100) was ready to run but had no CPU for 70 % of its runnable "
+		"time: other threads occupied all CPUs, so measured times of code include "
+		"this wait");
 	expect_queued(
 		"thread 1 1 100 - 0 1000000000 0 200000000 50000000\n",
-		"a thread (thread 100) had no CPU for 20 % of the time in which it could have "
-		"run: others had them all, and times of code are longer by it");
+		"a thread (thread 100) was ready to run but had no CPU for 20 % of its runnable "
+		"time: other threads occupied all CPUs, so measured times of code include "
+		"this wait");
 }
 
 static void a_little_of_it_is_usual(void **state)

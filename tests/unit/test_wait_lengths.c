@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/wait_lengths.h"
+#include "analyze/gpu/step_gpu_usage.h"
 
 #define NEAR 1e-9
 

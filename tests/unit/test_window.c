@@ -16,13 +16,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/inside.h"
-#include "capture/area.h"
-#include "capture/remote.h"
-#include "capture/window.h"
+#include "agent/core/self_reader.h"
+#include "capture/drain/shm_owner.h"
+#include "capture/sampler/remote.h"
 #include "format/stamp.h"
 
-static struct area area;
+static struct shm_owner owner;
 static struct windows windows;
 
 static int set_up(void **state)
@@ -30,23 +29,23 @@ static int set_up(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(area_init(&area, 0, SHM_CLOCK_MONOTONIC, 0, &err), 0);
-	assert_int_equal(session_join(area.where, 0x030c0000), 0);
-	windows_init(&windows, area.windows);
-	inside_begin();
+	assert_int_equal(shm_owner_init(&owner, 0, SHM_CLOCK_MONOTONIC, 0, &err), 0);
+	assert_int_equal(session_join(owner.where, 0x030c0000), 0);
+	windows_init(&windows, owner.windows);
+	self_reader_start();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	inside_end();
+	self_reader_stop();
 	session_leave();
-	area_release(&area);
+	shm_owner_release(&owner);
 	return 0;
 }
 
-static void nap(void)
+static void batch_sleep(void)
 {
 	nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
@@ -54,7 +53,7 @@ static void nap(void)
 static void wait_until_idle(struct window *w)
 {
 	while (!window_is_idle(w))
-		nap();
+		batch_sleep();
 }
 
 /* On a busy machine an answer may take longer than the sampler waits: then it comes later. */
@@ -75,10 +74,10 @@ static struct window *lend(void)
 	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	assert_non_null(w);
-	windows_tell(&windows, area.header);
+	windows_tell(&windows, owner.header);
 	assert_non_null(session_on());
 	wait_until_idle(w);
-	windows_tell(&windows, area.header);
+	windows_tell(&windows, owner.header);
 	return w;
 }
 
@@ -86,7 +85,7 @@ static void nobody_reads_before_the_first_question(void **state)
 {
 	(void)state;
 	assert_int_equal(atomic_load(&session_process()->window), 0);
-	assert_int_equal(atomic_load(&area.header->active), SHM_ON);
+	assert_int_equal(atomic_load(&owner.header->active), SHM_ON);
 }
 
 static void the_agent_hears_at_its_next_event_and_never_again(void **state)
@@ -94,12 +93,12 @@ static void the_agent_hears_at_its_next_event_and_never_again(void **state)
 	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	(void)state;
-	windows_tell(&windows, area.header);
-	assert_int_equal(atomic_load(&area.header->active), SHM_ASKING);
+	windows_tell(&windows, owner.header);
+	assert_int_equal(atomic_load(&owner.header->active), SHM_ASKING);
 	assert_non_null(session_on());
 	wait_until_idle(w);
-	windows_tell(&windows, area.header);
-	assert_int_equal(atomic_load(&area.header->active), SHM_ON);
+	windows_tell(&windows, owner.header);
+	assert_int_equal(atomic_load(&owner.header->active), SHM_ON);
 	window_close(w);
 }
 
@@ -108,12 +107,12 @@ static void a_recording_that_is_over_stays_so(void **state)
 	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	(void)state;
-	atomic_store(&area.header->active, SHM_OVER);
-	windows_tell(&windows, area.header);
-	assert_int_equal(atomic_load(&area.header->active), SHM_OVER);
+	atomic_store(&owner.header->active, SHM_OVER);
+	windows_tell(&windows, owner.header);
+	assert_int_equal(atomic_load(&owner.header->active), SHM_OVER);
 	assert_null(session_on());
 	window_close(w);
-	atomic_store(&area.header->active, SHM_ON);
+	atomic_store(&owner.header->active, SHM_ON);
 }
 
 /* An entry that was another process' when it was told of the window. */
@@ -122,10 +121,10 @@ static void a_window_of_another_process_is_not_answered(void **state)
 	struct window *w = window_open(&windows, session_process(), getpid() + 1, 1);
 
 	(void)state;
-	windows_tell(&windows, area.header);
+	windows_tell(&windows, owner.header);
 	assert_non_null(session_on());
 	for (int i = 0; i < 100; i++)
-		nap();
+		batch_sleep();
 	assert_false(window_is_idle(w));
 	window_close(w);
 	w = lend();
@@ -207,16 +206,16 @@ static void a_question_during_a_pause_is_answered_after_it(void **state)
 	char copy[4] = "";
 
 	(void)state;
-	inside_pause();
-	inside_pause();
+	self_reader_pause();
+	self_reader_pause();
 	assert_non_null(session_on());
 	assert_int_equal(remote_copy(&memory, copy, (uintptr_t) "abc", 4), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_false(window_is_idle(memory.window));
 	assert_int_equal(remote_copy(&memory, copy, (uintptr_t) "abc", 4), -1);
 	assert_int_equal(errno, ETIMEDOUT); /* at once: the window is the agent's */
-	inside_resume();
-	inside_resume();
+	self_reader_resume();
+	self_reader_resume();
 	wait_until_idle(memory.window);
 	assert_string_equal(copy, "");
 	assert_int_equal(copy_patiently(&memory, copy, (uintptr_t) "def", 4), 0);
@@ -232,8 +231,8 @@ static void pauses_between_questions_lose_none(void **state)
 	(void)state;
 	for (int i = 0; i < 200; i++) {
 		assert_int_equal(copy_patiently(&memory, copy, (uintptr_t) "abc", 4), 0);
-		inside_pause();
-		inside_resume();
+		self_reader_pause();
+		self_reader_resume();
 	}
 	window_close(memory.window);
 }
@@ -241,8 +240,8 @@ static void pauses_between_questions_lose_none(void **state)
 static void *pause_and_resume(void *stop)
 {
 	while (!atomic_load((_Atomic bool *)stop)) {
-		inside_pause();
-		inside_resume();
+		self_reader_pause();
+		self_reader_resume();
 	}
 	return NULL;
 }

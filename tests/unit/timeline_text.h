@@ -71,7 +71,7 @@ static void on_pause(void *ctx, const struct pause *p)
 	buf_printf(&r->text, "paused %" PRId64 "-%" PRId64 "\n", p->start_ns, p->end_ns);
 }
 
-static void on_left_out(void *ctx, const struct left_out *l)
+static void on_left_out(void *ctx, const struct throttled *l)
 {
 	struct recorded *r = ctx;
 
@@ -123,11 +123,11 @@ static void record(struct recorded *r, const char *story)
 		.gc = on_gc,
 		.gap = on_gap,
 		.pause = on_pause,
-		.left_out = on_left_out,
+		.throttled = on_left_out,
 		.annotation = on_annotation,
 		.layer = on_layer,
 		.layer_dropped = on_layer_dropped,
-		.layer_folded = on_layer_folded,
+		.layer_throttled = on_layer_folded,
 	};
 	struct err err;
 

@@ -3,36 +3,36 @@
 #include "rules/findings/host_code.h"
 
 /* A healthy step handles its results on the host too: a tenth of it is no reason to act. */
-static bool look(struct draft *d)
+static bool evaluate(struct finding_builder *d)
 {
 	const struct time_cause *c = host_top(d, HOST_CODE);
-	double ms = host_ms(d, HOST_CODE), top_ms = fmin(ms, draft_cause_ms(d, c));
+	double ms = host_ms(d, HOST_CODE), top_ms = fmin(ms, finding_cause_ms(d, c));
 	const char *name;
 
-	if (!c || draft_share(d, ms) <= 0.10)
+	if (!c || finding_share(d, ms) <= 0.10)
 		return false;
-	draft_where(d, &c->where);
-	name = draft_name(d, &c->where);
-	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
-		       "Python code and libraries take %s %s (%s)%s; most of it, %s, in %s",
-		       draft_ms(d, ms), draft_of_step(d), draft_percent(d, ms), draft_meanwhile(d),
-		       draft_ms(d, top_ms), name);
-	draft_evidence_idle(d);
-	draft_evidence_samples(d, &c->where);
+	finding_where(d, &c->where);
+	name = finding_place_name(d, &c->where);
+	finding_evidence(d, FROM_TIMES, finding_strength(finding_share(d, ms), 0.10),
+			 "Python code and libraries take %s %s (%s)%s; most of it, %s, in %s",
+			 finding_ms(d, ms), finding_of_step(d), finding_percent(d, ms),
+			 finding_meanwhile(d), finding_ms(d, top_ms), name);
+	finding_evidence_idle(d);
+	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_CODE);
-	draft_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
-	draft_suggest(d,
-		      "Prepare the next batch in another process or thread while the model works "
-		      "on this one: %s takes %s %s",
-		      name, draft_ms(d, top_ms), draft_of_step(d));
-	draft_suggest(d,
-		      "Replace the Python loop in %s by one tensor or array operation, or by a "
-		      "library that does it in native code",
-		      name);
-	draft_suggest(d, "%s %s%s", d->use->gpu ? "Move the work of" : "Cache the result of", name,
-		      d->use->gpu
-			      ? " to the GPU, or cache its result where inputs repeat"
-			      : " where inputs repeat, or prepare them before they are asked for");
+	finding_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
+	finding_suggest(d,
+			"Prepare the next batch in another process or thread while the model "
+			"computes the current one: %s takes %s %s",
+			name, finding_ms(d, top_ms), finding_of_step(d));
+	finding_suggest(d,
+			"Replace the Python loop in %s with one tensor or array operation, or with "
+			"a library that runs in native code",
+			name);
+	finding_suggest(
+		d, "%s %s%s", d->use->gpu ? "Move the work of" : "Cache the result of", name,
+		d->use->gpu ? " to the GPU, or cache its result where inputs repeat"
+			    : " where inputs repeat, or prepare inputs before they are requested");
 	return true;
 }
 
@@ -42,5 +42,5 @@ const struct rule rule_cpu_preprocessing = {
 	.title_without_gpu = "Preparing data takes much of the step",
 	.condition =
 		"(cpu_preprocessing_time + cpu_compute_time + framework_time) / total_time > 0.10",
-	.look = look,
+	.evaluate = evaluate,
 };

@@ -1,51 +1,53 @@
 #include "rules/findings/host_code.h"
 
 /* Its results are new arrays: what mapping them takes goes where the work goes. */
-static bool look(struct draft *d)
+static bool evaluate(struct finding_builder *d)
 {
 	const struct time_cause *c = host_top(d, HOST_NUMPY);
 	double faults_ms = host_faults_ms(d, HOST_NUMPY), ms = host_ms(d, HOST_NUMPY) + faults_ms;
 	const char *name;
 
-	if (!c || draft_share(d, ms) <= 0.10)
+	if (!c || finding_share(d, ms) <= 0.10)
 		return false;
-	draft_where(d, &c->where);
-	name = draft_name(d, &c->where);
-	draft_evidence(d, FROM_TIMES, draft_strength(draft_share(d, ms), 0.10),
-		       "array code on the host takes %s %s (%s)%s, most of it called from %s",
-		       draft_ms(d, ms), draft_of_step(d), draft_percent(d, ms), draft_meanwhile(d),
-		       name);
-	draft_evidence(d, FROM_NATIVE, 0.5, "samples of native code in %s are numpy's", name);
-	if (draft_share(d, faults_ms) > 0.05)
-		draft_evidence(d, FROM_SERIES, draft_strength(draft_share(d, faults_ms), 0.05),
-			       "%s of it (%s) are page faults: the results are new memory each "
-			       "time",
-			       draft_ms(d, faults_ms), draft_percent(d, faults_ms));
-	draft_evidence_idle(d);
-	draft_evidence_samples(d, &c->where);
+	finding_where(d, &c->where);
+	name = finding_place_name(d, &c->where);
+	finding_evidence(d, FROM_TIMES, finding_strength(finding_share(d, ms), 0.10),
+			 "array code on the host takes %s %s (%s)%s, mostly called from %s",
+			 finding_ms(d, ms), finding_of_step(d), finding_percent(d, ms),
+			 finding_meanwhile(d), name);
+	finding_evidence(d, FROM_NATIVE, 0.5, "native samples in %s are in numpy", name);
+	if (finding_share(d, faults_ms) > 0.05)
+		finding_evidence(d, FROM_SERIES,
+				 finding_strength(finding_share(d, faults_ms), 0.05),
+				 "%s of it (%s) are page faults: each result is newly allocated "
+				 "memory",
+				 finding_ms(d, faults_ms), finding_percent(d, faults_ms));
+	finding_evidence_idle(d);
+	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_NUMPY);
-	draft_claim(d, TIME_PAGE_FAULTS, faults_ms);
-	draft_saving(d, 0.8 * ms, ms / 3, ms);
-	draft_suggest(d,
-		      d->use->gpu
-			      ? "Hand the raw data to the GPU and do what %s does with torch "
-				"operations there"
-			      : "Let %s work on whole batches, in place (out=): each array less "
-				"is memory that is not written",
-		      name);
-	if (draft_share(d, faults_ms) > 0.05)
-		draft_suggest(d,
-			      "Keep the arrays of %s and fill them again (out=, fill(), copyto()): "
-			      "that alone saves the %s of page faults",
-			      name, draft_ms(d, faults_ms));
-	draft_suggest(d,
-		      "Copy the data before its type grows: uint8 is a quarter of float32 "
-		      "(%s %s are at stake)",
-		      draft_ms(d, ms), draft_of_step(d));
-	draft_suggest(d,
-		      "Do it for the next batch in a worker while the %s computes; numpy lets "
-		      "other threads run meanwhile",
-		      d->use->gpu ? "GPU" : "model");
+	finding_claim(d, TIME_PAGE_FAULTS, faults_ms);
+	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	finding_suggest(d,
+			d->use->gpu
+				? "Copy the raw data to the GPU and do the work of %s there with "
+				  "torch operations"
+				: "Let %s process whole batches in place (out=): each array "
+				  "avoided saves memory writes",
+			name);
+	if (finding_share(d, faults_ms) > 0.05)
+		finding_suggest(
+			d,
+			"Reuse the arrays of %s (out=, fill(), copyto()): that alone saves the %s "
+			"of page faults",
+			name, finding_ms(d, faults_ms));
+	finding_suggest(d,
+			"Copy the data before converting it to a larger type: uint8 is a quarter "
+			"of float32 (%s %s could be saved)",
+			finding_ms(d, ms), finding_of_step(d));
+	finding_suggest(d,
+			"Do it for the next batch in a worker while the %s computes; numpy "
+			"releases the GIL during its work",
+			d->use->gpu ? "GPU" : "model");
 	return true;
 }
 
@@ -55,5 +57,5 @@ const struct rule rule_host_numpy = {
 	.title_without_gpu = "Array operations around the model take much of the step",
 	.condition =
 		"(cpu_preprocessing_time + cpu_compute_time + framework_time) / total_time > 0.10",
-	.look = look,
+	.evaluate = evaluate,
 };

@@ -1,41 +1,42 @@
-#include "rules/draft.h"
+#include "rules/finding_builder.h"
 
-static bool look(struct draft *d)
+static bool evaluate(struct finding_builder *d)
 {
-	const struct use_copies *down = &d->use->d2h;
-	const struct time_cause *c = draft_cause(d, TIME_D2H);
+	const struct gpu_usage_copies *down = &d->use->d2h;
+	const struct time_cause *c = finding_cause(d, TIME_D2H);
 	double n = (double)d->use->steps, ms = d->m->d2h_time;
 	const struct analysis_place *where = down->top.where.name ? &down->top.where
 					     : c                  ? &c->where
 								  : NULL;
 	const char *name;
 
-	draft_where(d, where);
-	name = draft_name(d, where);
-	draft_evidence(d, FROM_ACTIVITIES, draft_strength(draft_share(d, ms), 0.05),
-		       "%s a step are copied back to the host in %s (%s), while the GPU computes "
-		       "nothing",
-		       draft_bytes(d, (double)down->all.bytes / n), draft_ms(d, ms),
-		       draft_percent(d, ms));
-	draft_evidence(d, FROM_CUDA_CALLS,
-		       draft_strength((double)down->call_ns + (double)d->use->waits.ns,
-				      (double)down->all.ns / 2),
-		       "the host waits for them: %s of a step in copying and synchronising calls",
-		       draft_ms(d, ((double)down->call_ns + (double)d->use->waits.ns) / 1e6 / n));
-	draft_claim(d, TIME_D2H, ms);
-	draft_saving(d, 0.8 * ms, 0.4 * ms, ms);
-	draft_suggest(d,
-		      "Reduce on the GPU before %s copies (argmax, topk, the last row): %s a "
-		      "step come back now",
-		      name, draft_bytes(d, (double)down->all.bytes / n));
-	draft_suggest(d,
-		      "Copy in %s to a pinned buffer with non_blocking=True and read it one step "
-		      "later",
-		      name);
-	draft_suggest(d,
-		      "If all of it is needed, copy it as float16 or int32 instead of what it is "
-		      "now in %s",
-		      name);
+	finding_where(d, where);
+	name = finding_place_name(d, where);
+	finding_evidence(d, FROM_ACTIVITIES, finding_strength(finding_share(d, ms), 0.05),
+			 "%s per step is copied back to the host in %s (%s), while the GPU "
+			 "computes nothing",
+			 finding_bytes(d, (double)down->all.bytes / n), finding_ms(d, ms),
+			 finding_percent(d, ms));
+	finding_evidence(
+		d, FROM_CUDA_CALLS,
+		finding_strength((double)down->call_ns + (double)d->use->waits.ns,
+				 (double)down->all.ns / 2),
+		"the host waits for these copies: %s per step in copying and synchronising calls",
+		finding_ms(d, ((double)down->call_ns + (double)d->use->waits.ns) / 1e6 / n));
+	finding_claim(d, TIME_D2H, ms);
+	finding_saving(d, 0.8 * ms, 0.4 * ms, ms);
+	finding_suggest(d,
+			"Reduce on the GPU before %s copies (argmax, topk, the last row): %s per "
+			"step is copied back now",
+			name, finding_bytes(d, (double)down->all.bytes / n));
+	finding_suggest(d,
+			"Copy in %s to a pinned buffer with non_blocking=True and read it one step "
+			"later",
+			name);
+	finding_suggest(d,
+			"If all of it is needed, copy it as float16 or int32 instead of the "
+			"current type in %s",
+			name);
 	return true;
 }
 
@@ -43,5 +44,5 @@ const struct rule rule_readback = {
 	.id = "readback",
 	.title = "Much data is copied back from the GPU",
 	.condition = "d2h_time / total_time > 0.05",
-	.look = look,
+	.evaluate = evaluate,
 };

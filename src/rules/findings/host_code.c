@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "analyze/code_kind.h"
-#include "timeline/user_code.h"
+#include "analyze/classes/code_kind.h"
+#include "timeline/functions.h"
 
 /* Of fewer nothing is concluded: chance, and looks that came late, decide about them. */
 #define FEW_SAMPLES 20
@@ -13,7 +13,8 @@ static bool is_of_numpy(const char *file)
 	return file && strstr(file, "/numpy/");
 }
 
-void native_sums_add(struct native_sums *n, const struct draft *d, const struct analysis_place *p)
+void native_sums_add(struct native_sums *n, const struct finding_builder *d,
+		     const struct analysis_place *p)
 {
 	const struct analysis_native *native = &d->a->native;
 
@@ -30,7 +31,7 @@ void native_sums_add(struct native_sums *n, const struct draft *d, const struct 
 	}
 }
 
-static struct native_sums native_of(const struct draft *d, const struct analysis_place *p)
+static struct native_sums native_of(const struct finding_builder *d, const struct analysis_place *p)
 {
 	struct native_sums n = { 0 };
 
@@ -49,7 +50,7 @@ bool native_is_enough(const struct native_sums *n)
 }
 
 /* A third of the time on a line is enough: what it runs for is the same call. */
-static bool waits(const struct draft *d, const struct time_cause *c, enum time_class wait)
+static bool waits(const struct finding_builder *d, const struct time_cause *c, enum time_class wait)
 {
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *w = &d->parts->causes[i];
@@ -65,7 +66,7 @@ static bool waits(const struct draft *d, const struct time_cause *c, enum time_c
  * Operators that the user's code calls by themselves have no function of the framework's.
  * Without a GPU they are what the program is there for; with one they prepare for it.
  */
-static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
+static enum host_kind kind_of(const struct finding_builder *d, const struct time_cause *c)
 {
 	struct native_sums n;
 
@@ -85,7 +86,7 @@ static enum host_kind kind_of(const struct draft *d, const struct time_cause *c)
  * What the user's code does inside of a model is the framework's by its place.  Where the
  * interpreter is at work, or numpy, instead of operators, it is the host's like any other.
  */
-bool host_is_inside(const struct draft *d, const struct time_cause *c)
+bool host_is_inside(const struct finding_builder *d, const struct time_cause *c)
 {
 	const struct analysis_place *p = c->inner.name ? &c->inner : &c->where;
 	enum code_kind kind;
@@ -102,22 +103,22 @@ bool host_is_inside(const struct draft *d, const struct time_cause *c)
 	       (is_most(&n, n.samples[NATIVE_PYTHON]) || is_most(&n, n.samples[NATIVE_ARRAYS]));
 }
 
-double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_class wait)
+double waiting_lines_ms(const struct finding_builder *d, enum time_class what, enum time_class wait)
 {
 	double ms = 0;
 
 	for (size_t i = 0; i < d->parts->cause_count; i++)
 		if (d->parts->causes[i].what == what && waits(d, &d->parts->causes[i], wait))
-			ms += draft_cause_ms(d, &d->parts->causes[i]);
+			ms += finding_cause_ms(d, &d->parts->causes[i]);
 	return ms;
 }
 
-static bool is_host(const struct draft *d, const struct time_cause *c)
+static bool is_host(const struct finding_builder *d, const struct time_cause *c)
 {
 	return c->what == TIME_CPU_PREPROCESSING || host_is_inside(d, c);
 }
 
-bool host_is_model(const struct draft *d, const struct time_cause *c)
+bool host_is_model(const struct finding_builder *d, const struct time_cause *c)
 {
 	if (d->use->gpu || !c->where.name)
 		return false;
@@ -126,7 +127,7 @@ bool host_is_model(const struct draft *d, const struct time_cause *c)
 		       : c->what == TIME_CPU_PREPROCESSING && kind_of(d, c) == HOST_COMPUTE;
 }
 
-double host_ms(const struct draft *d, enum host_kind kind)
+double host_ms(const struct finding_builder *d, enum host_kind kind)
 {
 	double ms = 0;
 
@@ -134,12 +135,12 @@ double host_ms(const struct draft *d, enum host_kind kind)
 		const struct time_cause *c = &d->parts->causes[i];
 
 		if (is_host(d, c) && kind_of(d, c) == kind)
-			ms += draft_cause_ms(d, c);
+			ms += finding_cause_ms(d, c);
 	}
 	return ms;
 }
 
-double host_faults_ms(const struct draft *d, enum host_kind kind)
+double host_faults_ms(const struct finding_builder *d, enum host_kind kind)
 {
 	double ms = 0;
 
@@ -147,22 +148,22 @@ double host_faults_ms(const struct draft *d, enum host_kind kind)
 		const struct time_cause *c = &d->parts->causes[i];
 
 		if (c->what == TIME_PAGE_FAULTS && kind_of(d, c) == kind)
-			ms += draft_cause_ms(d, c);
+			ms += finding_cause_ms(d, c);
 	}
 	return ms;
 }
 
-void host_claim(struct draft *d, enum host_kind kind)
+void host_claim(struct finding_builder *d, enum host_kind kind)
 {
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
 
 		if (is_host(d, c) && kind_of(d, c) == kind)
-			draft_claim(d, c->what, draft_cause_ms(d, c));
+			finding_claim(d, c->what, finding_cause_ms(d, c));
 	}
 }
 
-static int64_t function_ns(const struct draft *d, const struct analysis_place *p,
+static int64_t function_ns(const struct finding_builder *d, const struct analysis_place *p,
 			   enum host_kind kind)
 {
 	int64_t ns = 0;
@@ -176,7 +177,7 @@ static int64_t function_ns(const struct draft *d, const struct analysis_place *p
 	return ns;
 }
 
-const struct time_cause *host_top(const struct draft *d, enum host_kind kind)
+const struct time_cause *host_top(const struct finding_builder *d, enum host_kind kind)
 {
 	const struct time_cause *best = NULL;
 	int64_t best_ns = 0;

@@ -6,8 +6,8 @@
 #ifndef RULES_FINDINGS_HOST_CODE_H
 #define RULES_FINDINGS_HOST_CODE_H
 
-#include "analyze/native_kind.h"
-#include "rules/draft.h"
+#include "analyze/classes/code_kind.h"
+#include "rules/finding_builder.h"
 
 /* Whose a function's time is. */
 enum host_kind {
@@ -19,22 +19,23 @@ enum host_kind {
 };
 
 /* Per step, in ms; and the page faults of the same code. */
-double host_ms(const struct draft *d, enum host_kind kind);
-double host_faults_ms(const struct draft *d, enum host_kind kind);
+double host_ms(const struct finding_builder *d, enum host_kind kind);
+double host_faults_ms(const struct finding_builder *d, enum host_kind kind);
 /* Claims the former, of the classes that it is in. */
-void host_claim(struct draft *d, enum host_kind kind);
+void host_claim(struct finding_builder *d, enum host_kind kind);
 
 /* Time of a class on lines that also wait, for at least half as long. */
-double waiting_lines_ms(const struct draft *d, enum time_class what, enum time_class wait);
+double waiting_lines_ms(const struct finding_builder *d, enum time_class what,
+			enum time_class wait);
 
 /* The line with most time in the function with most; NULL: none. */
-const struct time_cause *host_top(const struct draft *d, enum host_kind kind);
+const struct time_cause *host_top(const struct finding_builder *d, enum host_kind kind);
 
 /* Is it the host's although it is inside of a model? */
-bool host_is_inside(const struct draft *d, const struct time_cause *c);
+bool host_is_inside(const struct finding_builder *d, const struct time_cause *c);
 
 /* Without a GPU: is it time in a model, or in operators that the user's code calls by itself? */
-bool host_is_model(const struct draft *d, const struct time_cause *c);
+bool host_is_model(const struct finding_builder *d, const struct time_cause *c);
 
 /* The kernel's samples of native code while the steps lasted, by what they are at. */
 struct native_sums {
@@ -43,7 +44,41 @@ struct native_sums {
 };
 
 /* Those with this innermost function of Python's. */
-void native_sums_add(struct native_sums *n, const struct draft *d, const struct analysis_place *p);
+void native_sums_add(struct native_sums *n, const struct finding_builder *d,
+		     const struct analysis_place *p);
 bool native_is_enough(const struct native_sums *n); /* to conclude anything */
+
+/* Which waits are for input: a queue or a loader that somebody fills. */
+
+bool wait_is_for_input(const struct finding_builder *d, const struct time_cause *c);
+
+/* The time of the causes of a class that are, or are not, for input; per step. */
+double wait_ms(const struct finding_builder *d, enum time_class what, bool for_input);
+/* The largest of them; NULL: none. */
+const struct time_cause *wait_cause(const struct finding_builder *d, enum time_class what,
+				    bool for_input);
+
+/* What a step waits for PyTorch's DataLoader, by the agent's scopes of it; 0: not at all. */
+double loader_wait_ms(const struct finding_builder *d);
+
+/*
+ * What operators cost beside their work, in a process without a GPU: there nothing waits for a
+ * launch, but each operator takes the host some microseconds whatever its size, and a program of
+ * small ones spends its time on the way to them.
+ */
+
+struct operator_cost {
+	double ms;                    /* of a step */
+	double compute_ms;            /* of it: TIME_CPU_COMPUTE; the rest is in the user's code */
+	double dispatch_ms;           /* of it, outside of kernels */
+	struct native_sums native;    /* by which that is known; of the heaviest function */
+	const struct time_cause *top; /* the user's line with most of it; NULL: there is none */
+};
+
+/* The user's functions whose operators take longer to be called than to compute. */
+void operator_cost_find(struct operator_cost *out, const struct finding_builder *d);
+
+/* All that is inside of models; nothing is known of dispatch_ms where samples are few: 0. */
+void operator_cost_of_models(struct operator_cost *out, const struct finding_builder *d);
 
 #endif

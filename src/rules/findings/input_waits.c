@@ -1,4 +1,4 @@
-#include "rules/findings/input_waits.h"
+#include "rules/findings/host_code.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const struct {
 	{ "/multiprocessing/queues.py", NULL },
 	{ "/multiprocessing/connection.py", NULL },
 	{ "/asyncio/queues.py", NULL },
-	/* A step that begins with a nap (async_naps.h), by a look on its way there. */
+	/* A step that begins with a sleep (batching_sleeps.h), by a look on its way there. */
 	{ "/asyncio/tasks.py", "sleep" },
 	{ "/asyncio/base_events.py", NULL },
 	{ "/asyncio/events.py", NULL },
@@ -28,7 +28,7 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-double loader_wait_ms(const struct draft *d)
+double loader_wait_ms(const struct finding_builder *d)
 {
 	return d->step->count ? (double)d->a->torch.waits.total_ns / 1e6 / (double)d->step->count
 			      : 0;
@@ -38,7 +38,7 @@ double loader_wait_ms(const struct draft *d)
  * In a loader's wait the innermost function is the one that polls; where it is not known, the
  * loader's own account tells.
  */
-static bool is_loader_wait(const struct draft *d, const struct time_cause *c)
+static bool is_loader_wait(const struct finding_builder *d, const struct time_cause *c)
 {
 	if (c->what != TIME_IO_WAIT)
 		return false;
@@ -48,10 +48,10 @@ static bool is_loader_wait(const struct draft *d, const struct time_cause *c)
 	if (!d->a->torch.waits.count)
 		return false;
 	return c->inner.file ? ends_with(c->inner.file, "/selectors.py")
-			     : loader_wait_ms(d) > draft_cause_ms(d, c) / 2;
+			     : loader_wait_ms(d) > finding_cause_ms(d, c) / 2;
 }
 
-bool wait_is_for_input(const struct draft *d, const struct time_cause *c)
+bool wait_is_for_input(const struct finding_builder *d, const struct time_cause *c)
 {
 	if (is_loader_wait(d, c))
 		return true;
@@ -63,18 +63,19 @@ bool wait_is_for_input(const struct draft *d, const struct time_cause *c)
 	return false;
 }
 
-double wait_ms(const struct draft *d, enum time_class what, bool for_input)
+double wait_ms(const struct finding_builder *d, enum time_class what, bool for_input)
 {
 	double ms = 0;
 
 	for (size_t i = 0; i < d->parts->cause_count; i++)
 		if (d->parts->causes[i].what == what &&
 		    wait_is_for_input(d, &d->parts->causes[i]) == for_input)
-			ms += draft_cause_ms(d, &d->parts->causes[i]);
+			ms += finding_cause_ms(d, &d->parts->causes[i]);
 	return ms;
 }
 
-const struct time_cause *wait_cause(const struct draft *d, enum time_class what, bool for_input)
+const struct time_cause *wait_cause(const struct finding_builder *d, enum time_class what,
+				    bool for_input)
 {
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];

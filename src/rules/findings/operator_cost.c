@@ -1,10 +1,10 @@
-#include "rules/findings/operator_cost.h"
+#include "rules/findings/host_code.h"
 
 #include <string.h>
 
 /* Operators that one function of the user's calls, or (NULL) all those inside of models. */
 struct group {
-	const struct draft *draft;
+	const struct finding_builder *builder;
 	const struct analysis_place *where;
 };
 
@@ -12,7 +12,7 @@ static bool is_in(const struct group *g, const struct time_cause *c)
 {
 	if (g->where ? !place_same_function(&c->where, g->where) : c->what != TIME_CPU_COMPUTE)
 		return false;
-	return host_is_model(g->draft, c);
+	return host_is_model(g->builder, c);
 }
 
 /* What native code was called from: samples have the innermost function. */
@@ -24,7 +24,7 @@ static const struct analysis_place *innermost(const struct time_cause *c)
 /* Has a cause of the group before this one the same innermost function? */
 static bool is_counted(const struct group *g, size_t at)
 {
-	const struct time_cause *causes = g->draft->parts->causes;
+	const struct time_cause *causes = g->builder->parts->causes;
 
 	for (size_t i = 0; i < at; i++)
 		if (place_same_function(innermost(&causes[i]), innermost(&causes[at])) &&
@@ -35,7 +35,7 @@ static bool is_counted(const struct group *g, size_t at)
 
 static struct operator_cost sum_group(const struct group *g)
 {
-	const struct step_breakdown *parts = g->draft->parts;
+	const struct step_breakdown *parts = g->builder->parts;
 	struct operator_cost o = { 0 };
 	uint64_t away;
 
@@ -46,11 +46,11 @@ static struct operator_cost sum_group(const struct group *g)
 			continue;
 		if (!o.top)
 			o.top = c;
-		o.ms += draft_cause_ms(g->draft, c);
+		o.ms += finding_cause_ms(g->builder, c);
 		if (c->what == TIME_CPU_COMPUTE)
-			o.compute_ms += draft_cause_ms(g->draft, c);
+			o.compute_ms += finding_cause_ms(g->builder, c);
 		if (!is_counted(g, i))
-			native_sums_add(&o.native, g->draft, innermost(c));
+			native_sums_add(&o.native, g->builder, innermost(c));
 	}
 	away = o.native.samples[NATIVE_DISPATCH] + o.native.samples[NATIVE_PYTHON];
 	if (native_is_enough(&o.native))
@@ -59,13 +59,13 @@ static struct operator_cost sum_group(const struct group *g)
 }
 
 /* Without steps it is not known when a program begins: what it imports runs at its own lines. */
-static bool may_import(const struct draft *d, const struct time_cause *c)
+static bool may_import(const struct finding_builder *d, const struct time_cause *c)
 {
 	return d->step->source == STEP_WHOLE_RUN && c->where.name &&
 	       !strcmp(c->where.name, "<module>");
 }
 
-void operator_cost_find(struct operator_cost *out, const struct draft *d)
+void operator_cost_find(struct operator_cost *out, const struct finding_builder *d)
 {
 	double top_ms = 0;
 
@@ -91,7 +91,7 @@ void operator_cost_find(struct operator_cost *out, const struct draft *d)
 	}
 }
 
-void operator_cost_of_models(struct operator_cost *out, const struct draft *d)
+void operator_cost_of_models(struct operator_cost *out, const struct finding_builder *d)
 {
 	*out = sum_group(&(struct group){ d, NULL });
 }

@@ -4,6 +4,7 @@ torch.compile makes of it."""
 
 import argparse
 import threading
+import time
 
 import torch
 
@@ -73,16 +74,33 @@ def compiled(model, inputs, replays):
     return [out]
 
 
+def serve(model, x, replays):
+    with torch.inference_mode():
+        graph = capture(model, x, torch.empty_like(x))
+
+    def block():
+        start = time.perf_counter()
+        replay(graph, replays)
+        return time.perf_counter() - start
+
+    truth.serve(lambda: replay(graph, 1 + replays // 8), block)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replays", type=int, default=40)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--blocks", type=int, default=BLOCKS)
+    parser.add_argument("--serve", action="store_true", help="measure on demand")
     args = parser.parse_args()
 
     torch.manual_seed(0)
     with torch.device("cuda"):
-        model = torch.nn.Sequential(*[Block() for _ in range(BLOCKS)]).eval()
+        model = torch.nn.Sequential(*[Block() for _ in range(args.blocks)]).eval()
         inputs = [torch.rand(size, 16, WIDTH) for size in SIZES]
+    if args.serve:
+        serve(model, inputs[0], args.replays)
+        return
     with torch.inference_mode():
         outs = (compiled if args.compiled else by_hand)(model, inputs, args.replays)
     result = torch.cat([out.flatten() for out in outs])
@@ -92,7 +110,7 @@ def main():
                # Each graph begins with a fill and ends with a copy; of a compiled model the
                # compiler's own module is the one layer.
                nodes_outside=0 if args.compiled else 2 * args.replays * len(SIZES),
-               layers_in_graph=1 if args.compiled else 3 * BLOCKS,
+               layers_in_graph=1 if args.compiled else 3 * args.blocks,
                captured=["Attention.forward", "Block.forward", "capture"])
 
 

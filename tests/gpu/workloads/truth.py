@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import sys
 import time
 
@@ -81,54 +80,9 @@ def tell(workload, **facts):
     print(json.dumps(facts), flush=True)
 
 
-class AgentSwitch:
-    """The GPU recording of this process."""
-
-    def __init__(self):
-        from inferscope import _agent
-
-        self.on, self.off = _agent.gpu_resume, _agent.gpu_pause
-
-
-class ProfilerSwitch:
-    """torch.profiler; what it recorded is thrown away."""
-
-    profiler = None
-
-    def on(self):
-        from torch.profiler import ProfilerActivity, profile
-
-        self.profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
-        self.profiler.start()
-
-    def off(self):
-        if self.profiler:
-            self.profiler.stop()
-        self.profiler = None
-
-
-SWITCHES = {"agent": AgentSwitch, "profiler": ProfilerSwitch}
-
-
-def on_off_pairs(switch, count, warm_up, block):
-    """[[seconds off, seconds on], ...], each time in another order."""
-    pairs = []
-    for _ in range(count):
-        times = {}
-        for state in random.sample(["off", "on"], 2):
-            getattr(switch, state)()
-            warm_up()
-            times[state] = block()
-        switch.off()
-        pairs.append([times["off"], times["on"]])
-    return pairs
-
-
 def serve(warm_up, block):
-    """For benchmarks, commands on standard input, an answer in JSON to each:
-
-    go                  warms up and runs a block: its seconds
-    pairs SWITCH COUNT  blocks with recording off and on: the seconds of each pair
+    """For benchmarks: for each line "go" on standard input it warms up, runs a block, and answers
+    with its seconds, and those of all work so far, in JSON.
 
     So one start-up serves many measurements, and several processes can take turns; this thread
     does, but none of those that it has started, on the core WORKLOAD_CORE, if that is set.
@@ -136,16 +90,12 @@ def serve(warm_up, block):
     if os.environ.get("WORKLOAD_CORE"):
         os.sched_setaffinity(0, {int(os.environ["WORKLOAD_CORE"])})
     print(json.dumps({"ready": True}), flush=True)
-    switch = None
+    worked = 0
     for line in sys.stdin:
-        command, *words = line.split()
-        if command == "go":
-            warm_up()
-            answer = {"seconds": block()}
-        elif command == "pairs":
-            switch = switch or SWITCHES[words[0]]()
-            switch.off()
-            answer = {"pairs": on_off_pairs(switch, int(words[1]), warm_up, block)}
-        else:
+        if line.strip() != "go":
             break
-        print(json.dumps(answer), flush=True)
+        began = time.perf_counter()
+        warm_up()
+        seconds = block()
+        worked += time.perf_counter() - began
+        print(json.dumps({"seconds": seconds, "worked": worked}), flush=True)

@@ -1,0 +1,18 @@
+/*
+ * What every event or CUDA call reads or runs, side by side.
+ *
+ * Between two launches of a model its framework runs through megabytes of code
+ * and data, so that nothing of ours is left in the nearest caches: what a callback
+ * costs is the number of cache lines and pages that it touches (bench_launch.py).
+ */
+#ifndef AGENT_CORE_HOT_H
+#define AGENT_CORE_HOT_H
+
+/* A variable that is read often and written seldom. */
+#define HOT_DATA __attribute__((section("inferscope_hot")))
+
+/* Functions that run at every call, and parts of them that seldom do. */
+#define HOT __attribute__((hot))
+#define COLD __attribute__((cold, noinline))
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * Runs through the time of one thread after the other and gives every moment to one
+ * class (breakdown.h says which), for the steps that lasted then, and for the gaps of
+ * the GPU that the thread ended.
+ *
+ * Tracks and Python calls are all in order of time: one cursor runs through each, and
+ * between two changes of any of them nothing changes.  Steps take the difference of
+ * running sums, so that memory grows with those that last at the same time.
+ */
+#ifndef ANALYZE_BREAKDOWN_STEP_SWEEP_H
+#define ANALYZE_BREAKDOWN_STEP_SWEEP_H
+
+#include "analyze/analysis.h"
+#include "analyze/breakdown/thread_tracks.h"
+#include "analyze/breakdown/timed_waits.h"
+#include "analyze/classes/stack_class.h"
+#include "analyze/figures/breakdown.h"
+#include "analyze/figures/track.h"
+#include "analyze/gpu/gpu_sections.h"
+#include "timeline/pair_map.h"
+#include "timeline/timeline.h"
+
+/*
+ * Places in the code that time was spent at, numbered as they come; what was spent
+ * there is counted by whoever asked for the number.
+ */
+
+struct time_place {
+	enum time_class what : 8;
+	uint32_t stack;       /* id; 0: only functions are known */
+	uint32_t user, inner; /* indices of functions; NO_FUNCTION */
+	uint32_t waited_for;  /* stack id of another thread; 0: unknown */
+};
+
+#define PLACES_RECENT 256u /* a power of two */
+
+struct time_places {
+	struct time_place *items;
+	size_t count, cap;
+	struct pair_map at;
+	size_t recent[PLACES_RECENT]; /* number + 1 of one that was asked for; 0: none */
+};
+
+void time_places_init(struct time_places *p);
+void time_places_release(struct time_places *p);
+
+/* SIZE_MAX: no memory. */
+size_t time_places_find(struct time_places *p, const struct time_place *wanted);
+
+/* The place by its names; the analysis has its waits. */
+struct time_cause time_place_name(const struct time_place *p, const struct analysis *a,
+				  const struct timeline *tl);
+
+/* By class, then by where; 0: they are the same cause. */
+int time_cause_compare(const struct time_cause *x, const struct time_cause *y);
+/* By what was called then, whatever its line; 0: the same cause by the same function. */
+int time_cause_compare_called(const struct time_cause *x, const struct time_cause *y);
+/*
+ * For qsort(), total orders: by what was called, or by the cause, the most time first among equals;
+ * the most time first.
+ */
+int time_cause_called(const void *a, const void *b);
+int time_cause_identity(const void *a, const void *b);
+int time_cause_order(const void *a, const void *b);
+
+/*
+ * The gaps in a GPU's work with the threads that ended them, and the sums of what those
+ * did meanwhile.
+ */
+
+/* What a place has to do with the gaps of a section. */
+struct idle_totals {
+	size_t place; /* of the time_places */
+	struct idle_cause sum;
+	int64_t last_gap_ns; /* when the gap began that was counted last, */
+	int64_t last_ns;     /* and what of it is this place's */
+};
+
+struct idle_section {
+	struct idle_totals *items;
+	size_t count, cap;
+	struct pair_map at; /* (place, latency) */
+	int64_t no_load_ns;
+	struct track steps; /* when one of the most important kind lasted */
+	bool marked;        /* by the user: they are requests, and not found by us */
+};
+
+struct idle_gaps {
+	/*
+	 * By the position of the thread that launched: from the end of the work before a gap until
+	 * the call returned that launched the next.  id: index of the section, one for all of a
+	 * thread; more: their number, so that those that touch stay two.
+	 */
+	struct track *threads;
+	size_t thread_count;
+	struct idle_section *sections; /* as the analysis has them */
+	size_t section_count;
+};
+
+/* -1: no memory; release it nevertheless. */
+int idle_gaps_init(struct idle_gaps *g, size_t sections, size_t threads);
+void idle_gaps_release(struct idle_gaps *g);
+
+/*
+ * Finds the gaps, and blames what the device itself took to begin.  The sections' steps are
+ * known.  -1: no memory.
+ */
+int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct time_places *places);
+
+/* A part of a gap that a place is to blame for.  -1: no memory. */
+int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,
+		     int64_t ns, int64_t in_steps_ns);
+
+/* As much as a sum says, which is no part of a gap of its own.  -1: no memory. */
+int idle_section_put(struct idle_section *s, size_t place, const struct idle_cause *sum);
+
+/* Names and orders it all: fills in the sections' blame.  -1: no memory. */
+int idle_gaps_finish(struct idle_gaps *g, struct analysis *a, const struct time_places *places,
+		     const struct timeline *tl);
+
+/*
+ * What the device did, as tracks: for a process, which many of its threads read, or for one
+ * of its threads.  Taking the first of these from all activities for each thread anew would
+ * cost a server with a thread for each request its whole trace for each of them.
+ */
+
+/* Kernels hide copies: that is the order in which the device's tracks are asked. */
+enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
+
+struct device_tracks {
+	struct track tracks[DEVICE_TRACKS]; /* id: stack; more: enum time_class */
+};
+
+void device_tracks_release(struct device_tracks *d);
+
+struct device_process {
+	bool filled;
+	struct device_tracks all;
+	size_t *strays; /* activities whose starter is unknown: they are everybody's
+			 */
+	size_t stray_count, stray_cap;
+};
+
+struct device_work {
+	const struct analysis_gpu *gpu;
+	struct device_process *processes; /* as the sections */
+};
+
+int device_work_init(struct device_work *d, const struct analysis_gpu *gpu); /* -1: no memory */
+void device_work_release(struct device_work *d);
+
+/*
+ * All that was done for a process, collected when first asked for.  NULL: no memory; borrowed: copy
+ * a track to move its cursor.
+ */
+const struct device_tracks *device_work_all(struct device_work *d, uint32_t process);
+
+/* Only what one of its threads started; the caller's own.  -1: no memory; release it nevertheless.
+ */
+int device_work_of_thread(struct device_work *d, uint32_t process, size_t thread,
+			  struct device_tracks *out);
+
+/* Time at a place, in the steps of one kind. */
+struct place_sum {
+	int64_t ns[STEP_GROUPS];      /* of the steps of each group */
+	uint64_t faults[FAULT_KINDS]; /* that were seen there */
+};
+
+struct kind_sum {
+	struct time_part parts[TIME_CLASSES];
+	int64_t alone_ns; /* step_breakdown */
+	size_t open[STEP_GROUPS];
+	struct place_sum *places; /* by number */
+	size_t place_cap;
+	uint64_t faults[FAULT_KINDS]; /* of the process, that were seen while they lasted */
+};
+
+struct step_sweep {
+	const struct trace *trace;
+	struct timeline *timeline;
+	const struct analysis *analysis;
+	const struct step_items *items; /* by thread, then by start */
+	struct sample_tracks *samples;
+	struct timed_waits *timed_waits;
+	struct device_work *device;
+	struct idle_gaps *gaps;
+	struct time_places *places;
+	struct stack_classes *classes;
+	struct kind_sum *kinds;
+	size_t kind_count, placed_count; /* the places of the first ones are counted */
+};
+
+/*
+ * The items [first, last) are the thread's, perhaps none.  `own` leaves out what other threads
+ * launched.  -1: no memory.
+ */
+int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t last, bool own,
+		      struct err *err);
+
+/*
+ * Page faults as a part of steps, and as a cause of idle time.
+ *
+ * The kernel counts the faults of a process; how long one takes follows from its CPU time in the
+ * kernel.  That much of the host's running time is theirs: at the places where they were seen, in
+ * the proportion in which they were; where none was seen, of all such time alike.  A fault that
+ * waits for a disk is taken from waits for data first.  No place has more of them than
+ * time was spent there, so that the parts still add up.
+ */
+
+/*
+ * Of a kind of step whose places are counted: `step` knows its faults, `alone` is the share of
+ * them that its thread can have had where none was seen, `idle` the section of its process whose
+ * steps these are (NULL: none).  -1: no memory.
+ */
+int fault_parts_move(struct kind_sum *kind, const struct analysis_step *step, double alone,
+		     struct idle_section *idle, struct time_places *places);
+
+#endif

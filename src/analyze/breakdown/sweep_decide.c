@@ -1,0 +1,271 @@
+/* What a moment of a thread is given to: the precedence of breakdown.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/breakdown/sweep_state.h"
+#include "base/array.h"
+
+void open_steps_release(struct open_steps *o)
+{
+	free(o->items);
+	memset(o, 0, sizeof(*o));
+}
+
+static int64_t end_of(const struct open_steps *o, size_t at)
+{
+	return o->items[at].item->end_ns;
+}
+
+static void swap(struct open_steps *o, size_t a, size_t b)
+{
+	struct open_step t = o->items[a];
+
+	o->items[a] = o->items[b];
+	o->items[b] = t;
+}
+
+int open_steps_push(struct open_steps *o, const struct step_item *item,
+		    const struct class_sums *sums)
+{
+	struct open_step *grown = array_grow(o->items, &o->cap, o->count + 1, sizeof(*grown));
+	size_t at = o->count;
+
+	if (!grown)
+		return -1;
+	o->items = grown;
+	grown[o->count++] = (struct open_step){ item, *sums };
+	for (; at && end_of(o, (at - 1) / 2) > end_of(o, at); at = (at - 1) / 2)
+		swap(o, at, (at - 1) / 2);
+	return 0;
+}
+
+void open_steps_pop(struct open_steps *o)
+{
+	o->items[0] = o->items[--o->count];
+	for (size_t at = 0, least;; at = least) {
+		least = at;
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
+			if (child < o->count && end_of(o, child) < end_of(o, least))
+				least = child;
+		}
+		if (least == at)
+			break;
+		swap(o, at, least);
+	}
+}
+
+static const struct stack_class *top_frame(const struct sweep *w)
+{
+	return w->depth && !w->lost ? &w->frames[w->depth - 1] : &stack_class_empty;
+}
+
+/* Somebody else who is at work: the stack, 0 where there is nobody. */
+static uint32_t others_stack(const struct sweep *w, const struct piece *p)
+{
+	return p && (p->more & BUSY_THREAD) != w->thread ? p->id : 0;
+}
+
+uint32_t sweep_busy_stack(const struct sweep *w)
+{
+	uint32_t stack = others_stack(w, w->holder);
+
+	return stack ? stack : others_stack(w, w->runs);
+}
+
+static uint32_t gil_holder(const struct sweep *w)
+{
+	const struct trace *t = w->s->trace;
+	size_t thread = w->holder ? w->holder->more & BUSY_THREAD : 0;
+
+	if (!others_stack(w, w->holder) || thread >= trace_thread_count(t))
+		return 0;
+	return trace_thread(t, thread)->process == w->process ? w->holder->id : 0;
+}
+
+static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
+		       const struct stack_class *at, uint32_t waited_for)
+{
+	const struct time_place wanted = { what, stack, stack ? NO_FUNCTION : at->user,
+					   stack ? NO_FUNCTION : at->inner, waited_for };
+	size_t place = time_places_find(w->s->places, &wanted);
+
+	w->failed |= place == SIZE_MAX;
+	return place;
+}
+
+/*
+ * Is the thread in the call that a found step begins with?  Then there is a request, and what it
+ * waits for is part of it; behind that call, until the next, it may wait for one to come.
+ */
+static bool is_in_flight(const struct sweep *w)
+{
+	size_t count = 0;
+	const struct trace_frame *frames = trace_stack(w->s->trace, w->sample->id, &count);
+
+	for (size_t i = 0; i < w->open.count; i++) {
+		uint32_t call_of = w->s->analysis->steps[w->open.items[i].item->kind].call_of;
+
+		for (size_t k = 0; call_of && k < count; k++) {
+			if (timeline_function_of(w->s->timeline, frames[k].code) == call_of - 1)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A loop of steps that sleeps itself, behind the call that they begin with, lets time pass. */
+static bool is_pause(const struct sweep *w)
+{
+	for (size_t i = 0; i < w->open.count; i++) {
+		uint32_t loop = w->s->analysis->steps[w->open.items[i].item->kind].loop_of;
+
+		if (loop && loop - 1 == w->sample_class.user)
+			return !sweep_busy_stack(w);
+	}
+	return false;
+}
+
+/*
+ * An operator on a CPU is done by several threads, and the one that called it waits for the others
+ * to finish: a lock for the kernel, none that anybody holds.  Locks of Python's that a framework
+ * takes are known by their functions.
+ */
+static bool waits_for_own_threads(const struct sweep *w)
+{
+	return !w->has_gpu && w->sample_class.what == TIME_FRAMEWORK;
+}
+
+/* It waits, by the look at it; false: it does not. */
+static bool decide_wait(struct sweep *w, struct moment *m)
+{
+	const struct stack_class *in = &w->sample_class;
+	struct stack_class slept = stack_class_empty;
+	uint32_t waited_for = 0;
+
+	m->sampled = true;
+	switch ((enum sample_state)(w->sample->more & SAMPLE_STATE)) {
+	case SAMPLE_GIL_WAIT:
+		m->what = TIME_GIL_WAIT;
+		waited_for = gil_holder(w);
+		break;
+	case SAMPLE_LOCK_WAIT:
+		m->what = waits_for_own_threads(w) ? TIME_CPU_COMPUTE : TIME_LOCK_WAIT;
+		break;
+	case SAMPLE_IO_WAIT:
+	case SAMPLE_OFF_CPU:
+		m->what = TIME_IO_WAIT;
+		break;
+	case SAMPLE_SLEEP:
+		m->what = is_pause(w) ? TIME_IDLE : TIME_SLEEP;
+		break;
+	default:
+		return false;
+	}
+	/* For something to happen: by somebody's work, or from outside; or for a time to pass. */
+	if (in->waits && m->what != TIME_GIL_WAIT && w->timed_wait) {
+		m->what = TIME_SLEEP;
+		if (w->timed_wait->id) {
+			/* A coroutine sleeps: it is not on the stack. */
+			slept.user = w->timed_wait->id - 1;
+			slept.inner = w->s->timed_waits->sleep;
+			m->place = place_of(w, m->what, w->timed_wait->more, &slept, 0);
+			return true;
+		}
+	} else if (in->waits && m->what != TIME_GIL_WAIT) {
+		waited_for = sweep_busy_stack(w);
+		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
+	} else if (in->whole && m->what != TIME_GIL_WAIT) {
+		m->what = in->what; /* a compilation or a DataLoader waits for its workers */
+		waited_for = sweep_busy_stack(w);
+	}
+	m->alone = time_class_is_wait(m->what) && !waited_for;
+	m->place = place_of(w, m->what, w->sample->id, in, waited_for);
+	return true;
+}
+
+static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at, bool runs)
+{
+	enum time_class what = at->what;
+
+	if (what == TIME_UNATTRIBUTED && w->native)
+		return TIME_CPU_PREPROCESSING;
+	if (at->waits && runs) /* just before it waits, or after */
+		what = TIME_CPU_PREPROCESSING;
+	/* Layers that are folded are seen on the stack still, unless calls are left out as well. */
+	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
+		what = TIME_FRAMEWORK;
+	if (w->way && at->users && at->user == w->way_class.user)
+		what = TIME_FRAMEWORK;
+	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
+}
+
+/* The stack of the look, which knows the line, if it is one at the same function; else 0. */
+static uint32_t line_of_sample(const struct sweep *w, const struct stack_class *at)
+{
+	return w->sample && w->sample_class.user != NO_FUNCTION &&
+			       (at->user == NO_FUNCTION || at->user == w->sample_class.user)
+		       ? w->sample->id
+		       : 0;
+}
+
+/* Where calls and samples know nothing, it is on the way to its next CUDA call. */
+static bool decide_by_next_call(struct sweep *w, struct moment *m)
+{
+	uint32_t stack = w->calls.at < w->calls.count ? w->calls.items[w->calls.at].id : 0;
+	const struct stack_class next = *stack_classes_of(w->s->classes, stack);
+
+	if (next.what == TIME_UNATTRIBUTED)
+		return false;
+	m->what = class_of_code(w, &next, true);
+	m->place = place_of(w, m->what, stack, &next, 0);
+	return true;
+}
+
+static void decide_code(struct sweep *w, struct moment *m)
+{
+	const struct stack_class *calls = top_frame(w), *at = calls;
+	bool sampled = w->sample && w->sample_class.what != TIME_UNATTRIBUTED;
+	bool runs = w->sample && (w->sample->more & SAMPLE_STATE) == SAMPLE_RUNNING;
+
+	m->sampled = sampled && (calls->what == TIME_UNATTRIBUTED || w->throttled);
+	if (m->sampled)
+		at = &w->sample_class;
+	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
+		return;
+	m->what = class_of_code(w, at, runs);
+	m->place = place_of(w, m->what, line_of_sample(w, at), at, 0);
+}
+
+static void decide_host(struct sweep *w)
+{
+	struct moment *m = &w->host;
+	const struct stack_class *calls = top_frame(w);
+
+	*m = (struct moment){ .what = TIME_UNATTRIBUTED, .place = SIZE_MAX };
+	if (calls->what == TIME_GC && !(w->at_work && w->at_work->more == TIME_COMPILE)) {
+		m->what = TIME_GC;
+		m->place = place_of(w, m->what, line_of_sample(w, calls), calls, 0);
+	} else if (w->call) {
+		m->what = (enum time_class)w->call->more;
+		m->place = place_of(w, m->what, w->call->id, &stack_class_empty, 0);
+	} else if (w->at_work) {
+		m->what = (enum time_class)w->at_work->more;
+		m->alone = time_class_is_wait(m->what) && !sweep_busy_stack(w);
+		m->place = place_of(w, m->what, line_of_sample(w, calls), calls, 0);
+	} else if (!w->sample || !decide_wait(w, m)) {
+		decide_code(w, m);
+	}
+}
+
+void sweep_decide(struct sweep *w)
+{
+	w->known = true;
+	w->moment = w->on_device ? &w->gpu : &w->host;
+	if (w->on_device) {
+		w->gpu.what = (enum time_class)w->on_device->more;
+		w->gpu.place = place_of(w, w->gpu.what, w->on_device->id, &stack_class_empty, 0);
+		if (!w->gap)
+			return;
+	}
+	decide_host(w);
+}

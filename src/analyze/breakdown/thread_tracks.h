@@ -1,0 +1,77 @@
+/*
+ * What is known about a thread's time but for its Python calls and the device (step_sweep.h):
+ * the CUDA calls, the looks of the sampler, and who else was at work.
+ */
+#ifndef ANALYZE_BREAKDOWN_THREAD_TRACKS_H
+#define ANALYZE_BREAKDOWN_THREAD_TRACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/figures/track.h"
+#include "analyze/gpu/gpu_sections.h"
+#include "base/err.h"
+#include "format/trace.h"
+#include "timeline/sample_walk.h"
+#include "timeline/timeline.h"
+
+/*
+ * Page faults that were seen when they happened, of each process in order of time.  The kernel
+ * tells a part of them: how they are spread over threads and moments is known, not how many
+ * there were.
+ */
+
+enum fault_kind { FAULT_MINOR, FAULT_MAJOR, FAULT_KINDS };
+
+struct fault_mark {
+	int64_t time_ns;
+	uint32_t process; /* id */
+	uint32_t thread;  /* position; trace_thread_count(): one without Python */
+	uint32_t count;   /* of faults that it stands for */
+	enum fault_kind kind;
+};
+
+struct fault_marks {
+	struct fault_mark *items; /* by process, then by time, once sorted */
+	size_t count, cap;
+};
+
+/* Those of a process; *count: how many follow each other. */
+const struct fault_mark *fault_marks_of(const struct fault_marks *m, uint32_t process,
+					size_t *count);
+
+/*
+ * A thread's CUDA calls, and the way to those that start work: what an operator takes from
+ * Python to its launch, or less where the call before it ended later.  Both with id: stack, more:
+ * enum time_class.  -1: no memory.
+ */
+int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_timeline *g,
+		     size_t thread);
+
+/*
+ * When a thread was compiling, or waiting for a DataLoader's workers, as the agent was told by
+ * PyTorch; more: enum time_class.  -1: no memory.
+ */
+int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread);
+
+#define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
+#define BUSY_GIL 0x80000000u    /* it had the GIL */
+
+struct sample_tracks {
+	struct track *threads; /* by position; id: stack, more: enum sample_flag */
+	/* By position: from the first to the last look in a row that found it waiting; more: the
+	 * time between two of them, us. */
+	struct track *waiting;
+	size_t thread_count;
+	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
+	struct track running; /* somebody, anywhere, ran Python code; likewise */
+	struct fault_marks faults;
+};
+
+/* Looks are kept of wanted[] threads.  -1: no memory; release it nevertheless. */
+int sample_tracks_fill(struct sample_tracks *l, const struct trace *t, const bool *wanted,
+		       struct err *err);
+void sample_tracks_release(struct sample_tracks *l);
+
+#endif

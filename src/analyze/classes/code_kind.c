@@ -1,0 +1,352 @@
+#include "analyze/classes/code_kind.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "timeline/functions.h"
+
+/* The first that is a part of the library's path. */
+static const struct {
+	const char *library;
+	enum native_kind kind;
+} libraries[] = {
+	{ "/numpy/", NATIVE_ARRAYS },
+	{ "/numpy.libs/", NATIVE_ARRAYS },
+	/* Nothing but what is between Python and the operators. */
+	{ "/libtorch_python", NATIVE_DISPATCH },
+	{ "/libc10.so", NATIVE_DISPATCH },
+	{ "/libtorch", NATIVE_KERNEL },
+	{ "/torch/lib/", NATIVE_KERNEL },
+	{ "/libpython", NATIVE_PYTHON },
+	{ "/bin/python", NATIVE_PYTHON },
+	{ "/libc.so", NATIVE_ANYBODYS },
+	{ "/libm.so", NATIVE_ANYBODYS },
+	{ "/ld-linux", NATIVE_ANYBODYS },
+	{ "/libstdc++", NATIVE_ANYBODYS },
+};
+
+/* Kernels are compiled for several kinds of CPUs, each in a namespace of its own. */
+static const char *const kernels[] = { "::AVX2::", "::AVX512::", "::DEFAULT::", "::SVE256::" };
+
+/* How the names begin of what PyTorch does around them. */
+static const char *const dispatches[] = {
+	"c10::",
+	"torch::",
+	"pybind11::",
+	"THP",
+	"at::_ops::",
+	"at::Tensor", /* also TensorIteratorBase, TensorImpl */
+	"at::OperandInfo",
+	"at::RecordFunction",
+	"at::getStepCallbacks",
+	"at::globalContext",
+	"at::detail::",
+	"at::impl::",
+	"at::meta::",
+	"at::redispatch::",
+	"at::namedinference::",
+	"at::(anonymous namespace)::", /* the generated wrappers of each operator */
+	"at::native::DispatchStub",
+	"at::native::result_type",
+	"at::native::update_result_type_state",
+	"at::native::as_strided",
+	"at::native::select",
+};
+
+#define NATIVE_KINDS(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool is_on_its_way(const char *symbol)
+{
+	static const char returns[] = "void "; /* templates are told with what they return */
+
+	for (size_t i = 0; i < NATIVE_KINDS(kernels); i++)
+		if (strstr(symbol, kernels[i]))
+			return false;
+	if (!strncmp(symbol, returns, sizeof(returns) - 1))
+		symbol += sizeof(returns) - 1;
+	for (size_t i = 0; i < NATIVE_KINDS(dispatches); i++)
+		if (!strncmp(symbol, dispatches[i], strlen(dispatches[i])))
+			return true;
+	return false;
+}
+
+enum native_kind native_kind(const char *symbol, const char *library)
+{
+	for (size_t i = 0; library && i < NATIVE_KINDS(libraries); i++) {
+		enum native_kind kind = libraries[i].kind;
+
+		if (!strstr(library, libraries[i].library))
+			continue;
+		return kind == NATIVE_KERNEL && symbol && is_on_its_way(symbol) ? NATIVE_DISPATCH
+										: kind;
+	}
+	return NATIVE_OTHER;
+}
+
+static const struct wait {
+	const char *file; /* how it ends */
+	const char *name; /* qualified; before 3.11 a class may be missing from it */
+	bool works;       /* when there is something to do, inside of it */
+} waits[] = {
+	{ "/threading.py", "Condition.wait", false },
+	{ "/threading.py", "Thread._wait_for_tstate_lock", false },
+	{ "/threading.py", "Thread.join", false },
+	{ "/selectors.py", "EpollSelector.select", false },
+	{ "/selectors.py", "_PollLikeSelector.select", false },
+	{ "/selectors.py", "SelectSelector._select", false },
+	{ "/selectors.py", "SelectSelector.select", false },
+	{ "/concurrent/futures/thread.py", "_worker", true },
+	{ "/multiprocessing/connection.py", "Connection._recv", false },
+	{ "/multiprocessing/connection.py", "wait", false },
+	/* in SimpleQueue.get(), which is C */
+	{ "/multiprocessing/pool.py", "Pool._handle_tasks", true },
+	{ "/multiprocessing/popen_fork.py", "Popen.poll", false },
+	{ "/multiprocessing/resource_tracker.py", "main", true },
+	{ "/multiprocessing/synchronize.py", "SemLock.__enter__", false },
+	{ "/subprocess.py", "Popen._try_wait", false },
+	{ "/socket.py", "socket.accept", false },
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !memcmp(text + n - m, end, m);
+}
+
+/* Samples of a Python before 3.11 know no classes at all. */
+static bool is_called(const char *name, const char *qualified)
+{
+	const char *dot = strrchr(qualified, '.');
+
+	return !strcmp(name, qualified) || (dot && !strcmp(name, dot + 1));
+}
+
+static bool is(const char *name, const char *file, const char *qualified)
+{
+	return is_called(name, qualified) && ends_with(file, "/threading.py");
+}
+
+bool function_is_woken(const char *name, const char *file)
+{
+	return is(name, file, "Condition.wait");
+}
+
+bool function_wakes(const char *name, const char *file)
+{
+	return is(name, file, "Condition.notify");
+}
+
+/* NULL: it is none. */
+static const struct wait *find(const char *name, const char *file)
+{
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		if (is_called(name, waits[i].name) && ends_with(file, waits[i].file))
+			return &waits[i];
+	}
+	return NULL;
+}
+
+bool function_waits(const char *name, const char *file)
+{
+	return find(name, file) != NULL;
+}
+
+bool function_only_waits(const char *name, const char *file)
+{
+	const struct wait *w = find(name, file);
+
+	return w && !w->works;
+}
+
+/* Functions whose whole time has one purpose; samples before 3.11 know no classes. */
+static const struct {
+	const char *file; /* how it ends */
+	const char *name; /* the last part of the qualified name */
+	enum code_kind kind;
+} purposes[] = {
+	{ "/torch/_dynamo/convert_frame.py", "_compile", CODE_COMPILES },
+	{ "/torch/jit/_script.py", "script", CODE_COMPILES },
+	{ "/torch/jit/_trace.py", "trace", CODE_COMPILES },
+	{ "/torch/export/__init__.py", "export", CODE_COMPILES },
+	{ "/torch/utils/cpp_extension.py", "load", CODE_COMPILES },
+	{ "/torch/utils/cpp_extension.py", "load_inline", CODE_COMPILES },
+	{ "/triton/compiler/compiler.py", "compile", CODE_COMPILES },
+	{ "/torch/utils/data/dataloader.py", "_get_data", CODE_LOADS },
+	{ "<frozen importlib._bootstrap>", "_find_and_load", CODE_IMPORTS },
+};
+
+/* Functions around the work of every model, or of every layer of one. */
+static const struct {
+	const char *file; /* how it ends, in a build of one's own too */
+	const char *name; /* a part of the qualified name */
+	bool reported;    /* the agent records those layers */
+} callers[] = {
+	{ "/torch/nn/modules/module.py", "_call_impl", true },
+	{ "/onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run", false },
+	{ "/keras/src/layers/layer.py", "Layer.__call__", false },
+	{ "/tensorflow/python/eager/polymorphic_function/polymorphic_function.py",
+	  "Function.__call__", false },
+};
+
+/* Packages, as folders of the place where packages are installed. */
+static const char *const frameworks[] = {
+	"/torch/",
+	"/torchvision/models/",
+	"/torchvision/ops/",
+	"/transformers/",
+	"/diffusers/",
+	"/accelerate/",
+	"/timm/",
+	"/triton/",
+	"/vllm/",
+	"/sglang/",
+	"/tensorflow/",
+	"/keras/",
+	"/jax/",
+	"/jaxlib/",
+	"/flax/",
+	"/haiku/",
+	"/onnxruntime/",
+	"/tensorrt/",
+	"/tensorrt_llm/",
+	"/torch_tensorrt/",
+	"/xformers/",
+	"/flash_attn/",
+};
+
+/* What of them prepares inputs and is therefore no overhead of theirs. */
+static const char *const preparing[] = {
+	"/torch/utils/data/", "/tokenization_",       "/image_processing_", "/image_transforms",
+	"/image_utils",       "/feature_extraction_", "/audio_utils",       "/processing_",
+};
+
+/*
+ * Packages for arrays, images, sound, text and tables.  Outside of models every package counts as
+ * one of these; inside, one that is missing here counts as a part of the model.
+ */
+static const char *const for_data[] = {
+	"/numpy/",
+	"/scipy/",
+	"/pandas/",
+	"/polars/",
+	"/pyarrow/",
+	"/sklearn/",
+	"/PIL/",
+	"/cv2/",
+	"/skimage/",
+	"/imageio/",
+	"/torchvision/transforms/",
+	"/torchvision/io/",
+	"/albumentations/",
+	"/kornia/augmentation/",
+	"/av/",
+	"/decord/",
+	"/torchcodec/",
+	"/librosa/",
+	"/soundfile",
+	"/resampy/",
+	"/torchaudio/transforms/",
+	"/torchaudio/functional/",
+	"/tokenizers/",
+	"/sentencepiece/",
+	"/tiktoken/",
+	"/regex/",
+	"/ftfy/",
+	"/nltk/",
+	"/spacy/",
+	"/jieba/",
+	"/bs4/",
+	"/lxml/",
+	"/yaml/",
+	"/datasets/",
+};
+
+static const char *const installed[] = { "/site-packages", "/dist-packages" };
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The package's path from the slash before its name on; NULL: it is in none. */
+static const char *package_of(const char *file)
+{
+	for (size_t i = 0; i < COUNT(installed); i++) {
+		const char *at = strstr(file, installed[i]);
+
+		if (at)
+			return at + strlen(installed[i]);
+	}
+	return NULL;
+}
+
+static bool is_in(const char *package, const char *const *folders, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strncmp(package, folders[i], strlen(folders[i])))
+			return true;
+	}
+	return false;
+}
+
+static enum code_kind package_kind(const char *package)
+{
+	for (size_t i = 0; i < COUNT(preparing); i++) {
+		if (strstr(package, preparing[i]))
+			return CODE_PREPARES;
+	}
+	if (is_in(package, frameworks, COUNT(frameworks)))
+		return CODE_FRAMEWORK;
+	return is_in(package, for_data, COUNT(for_data)) ? CODE_PREPARES : CODE_LIBRARY;
+}
+
+/* COUNT(callers): it is none. */
+static size_t caller_of(const char *name, const char *file)
+{
+	size_t i = 0;
+
+	while (i < COUNT(callers) &&
+	       !(ends_with(file, callers[i].file) && strstr(name, callers[i].name)))
+		i++;
+	return i;
+}
+
+bool code_calls_module(const char *name, const char *file)
+{
+	return caller_of(name, file) < COUNT(callers);
+}
+
+bool code_calls_untold_module(const char *name, const char *file)
+{
+	size_t i = caller_of(name, file);
+
+	return i < COUNT(callers) && !callers[i].reported;
+}
+
+enum code_kind code_kind(const char *name, const char *file)
+{
+	const char *last = strrchr(name, '.'), *package;
+
+	last = last ? last + 1 : name;
+	for (size_t i = 0; i < COUNT(purposes); i++) {
+		if (!strcmp(last, purposes[i].name) && ends_with(file, purposes[i].file))
+			return purposes[i].kind;
+	}
+	if (code_calls_module(name, file))
+		return CODE_MODULE;
+	if (function_waits(name, file))
+		return CODE_WAITS;
+	if (!*file)
+		return CODE_STANDARD; /* it is known to be nobody's */
+	if (own_code(file))
+		return CODE_OWN;
+	if (user_code(file))
+		return CODE_USER;
+	package = package_of(file);
+	if (package)
+		return package_kind(package);
+	/* A build of one's own, and code that is generated while the program runs. */
+	return strstr(file, "/torch/") || strstr(file, "/torchinductor_") ||
+			       strstr(file, "<eval_with_key>")
+		       ? CODE_FRAMEWORK
+		       : CODE_STANDARD;
+}

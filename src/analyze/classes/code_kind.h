@@ -1,0 +1,68 @@
+/* Whose code a Python function is, and what its time is spent on. */
+#ifndef ANALYZE_CLASSES_CODE_KIND_H
+#define ANALYZE_CLASSES_CODE_KIND_H
+
+#include <stdbool.h>
+
+enum code_kind {
+	CODE_USER,      /* the user's own */
+	CODE_LIBRARY,   /* an installed package: it may hold models, or help with anything */
+	CODE_PREPARES,  /* a library, or a part of one, that is there for data: numpy, PIL */
+	CODE_STANDARD,  /* the standard library, which works for whoever calls it */
+	CODE_FRAMEWORK, /* of deep learning, and what it generates */
+	CODE_MODULE,    /* ... where it calls a model or a layer: what lies inside is that one's */
+	CODE_COMPILES,  /* it, and all that it calls, compiles or traces a model */
+	CODE_LOADS,     /* it waits for the workers of a DataLoader */
+	CODE_IMPORTS,   /* all imports of modules that are not there yet go through it */
+	CODE_WAITS,     /* for something else to happen: function_waits() */
+	CODE_OWN,       /* InferScope's own start-up: no part of the program */
+};
+
+enum code_kind code_kind(const char *name, const char *file);
+
+/* Is it what CODE_MODULE is? */
+bool code_calls_module(const char *name, const char *file);
+
+/* ... of a framework whose layers the agent does not record? */
+bool code_calls_untold_module(const char *name, const char *file);
+
+/*
+ * Functions of the standard library in which a thread waits for something else
+ * to happen.  Time in them is not work: a report that led with them would show
+ * idle threads as the hottest place of a program.
+ */
+
+bool function_waits(const char *name, const char *file);
+
+/*
+ * Of these, the one that goes on when another thread of the process calls the other function, or
+ * when its time is over: queues, events, futures and semaphores of Python's all wait in it.
+ */
+bool function_is_woken(const char *name, const char *file);
+bool function_wakes(const char *name, const char *file);
+
+/* Of those above, the ones that do nothing in between: some take up work when it comes. */
+bool function_only_waits(const char *name, const char *file);
+
+/*
+ * What native code is at, by its symbol and its library: the kernel's samples say no more.
+ *
+ * What a framework does for each operator, whatever its size (arguments are taken apart, a kernel
+ * is chosen, a result allocated), has names that are known.  All else of a framework's is taken
+ * for its kernels: who is not known to be on the way counts as having arrived.
+ */
+
+enum native_kind {
+	NATIVE_OTHER,
+	NATIVE_ARRAYS,   /* numpy's */
+	NATIVE_KERNEL,   /* a framework's, at work */
+	NATIVE_DISPATCH, /* a framework's, on the way to its kernels and back */
+	NATIVE_PYTHON,   /* the interpreter */
+	NATIVE_ANYBODYS, /* the C library's and the loader's: who calls it cannot be seen */
+	NATIVE_KINDS
+};
+
+/* Either may be NULL; the symbol is readable, not mangled. */
+enum native_kind native_kind(const char *symbol, const char *library);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Something that goes on in pieces of time, one after the other, and a cursor that
+ * runs through them beside others.
+ */
+#ifndef ANALYZE_FIGURES_TRACK_H
+#define ANALYZE_FIGURES_TRACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct piece {
+	int64_t start_ns, end_ns;
+	uint32_t id, more; /* what it is: the track's owner knows */
+};
+
+struct track {
+	struct piece *items; /* in order, disjoint, none empty */
+	size_t count, cap;
+	size_t at; /* the first that does not lie behind the cursor */
+};
+
+void track_release(struct track *t);
+
+/*
+ * Adds a piece that begins no earlier than the last one did; what of it the track has
+ * already stays as it is.  -1: no memory.
+ */
+int track_add(struct track *t, const struct piece *p);
+
+/* Pieces in any order, overlapping: put them in the list, then let them be sorted. */
+int track_put(struct track *t, const struct piece *p);
+void track_sort(struct track *t);
+
+/* Sets the cursor to a time, behind or before the one it has. */
+void track_seek(struct track *t, int64_t time_ns);
+
+/* How much of [start, end) there are pieces in; the cursor stays. */
+int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns);
+
+/*
+ * Moves the cursor forward to now: the piece there, or NULL.  *next becomes the time
+ * at which this changes, if that is earlier.
+ */
+static inline const struct piece *track_turn(struct track *t, int64_t now_ns, int64_t *next_ns)
+{
+	const struct piece *p;
+	int64_t change_ns;
+
+	while (t->at < t->count && t->items[t->at].end_ns <= now_ns)
+		t->at++;
+	if (t->at == t->count)
+		return NULL;
+	p = &t->items[t->at];
+	change_ns = p->start_ns > now_ns ? p->start_ns : p->end_ns;
+	if (change_ns < *next_ns)
+		*next_ns = change_ns;
+	return p->start_ns > now_ns ? NULL : p;
+}
+
+#endif

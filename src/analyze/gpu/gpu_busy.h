@@ -1,0 +1,27 @@
+/* When the GPU of a process was busy, and when that is unknown. */
+#ifndef ANALYZE_GPU_GPU_BUSY_H
+#define ANALYZE_GPU_GPU_BUSY_H
+
+#include "analyze/figures/gpu_figures.h"
+
+/*
+ * Fills in stretches, pauses, first_ns, last_ns, busy_ns and idle_ns of the
+ * section of activities [begin, end), all of one process; its changes in order
+ * of time.  -1: out of memory.
+ */
+int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
+		     const struct gpu_change_ref *changes, size_t change_count);
+
+/* Busy time between two moments. */
+int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns);
+
+/* How much of the time between two moments was not recorded. */
+int64_t gpu_paused_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns);
+
+/* 0 for an end before its start; no overflow. */
+int64_t gpu_length(int64_t start_ns, int64_t end_ns);
+
+/* The first call of a thread, or of a later one, that does not begin before a time. */
+size_t gpu_call_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * What the CPUs that we and the workload may use have done, by /proc/stat: whether
+ * somebody had to wait for us depends on whether one of them was idle.
+ */
+#ifndef CAPTURE_SYSTEM_CPU_USAGE_H
+#define CAPTURE_SYSTEM_CPU_USAGE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * How long the CPUs of the set have been idle since the system started, together, by the
+ * text of /proc/stat.  False: it does not tell of all of them.
+ */
+bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns);
+
+/* The same, of now.  Takes some 50 us, more on large machines. */
+bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns);
+
+/*
+ * Are they a virtual machine's?  Then two of them may be the two halves of one core, of which the
+ * kernel knows nothing, and the machine's host may change that at any time.  By the text of
+ * /proc/cpuinfo, as far as it tells of one CPU; false where it does not say.
+ */
+bool cpus_parse_virtual(const char *cpuinfo);
+bool cpus_virtual(void);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * The page: one file that asks nobody for anything.  Its text is the Markdown report's
+ * (html_put.h), plots are added behind the headings, style and script are inline.
+ *
+ * Should a name ever slip through the escaping, the policy still holds: no script runs but the one
+ * whose hash it names, and nothing is fetched or sent.
+ */
+#include "report/html/html_put.h"
+#include "report/report.h"
+
+/* cmake/Asset.cmake makes them of src/report/assets. */
+static const uint8_t style[] = {
+#include "report_css.inc"
+};
+static const uint8_t script[] = {
+#include "report_js.inc"
+};
+
+/* Of assets/report.js; tests/cli/test_html.py tells the new one when that changes. */
+#define SCRIPT_HASH "sha256-tjjRCIvKS+jDpeCWkcYhYQq+S3RY3lgIhPkGKnajZs4="
+
+static void add_title(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_run *run = &a->run;
+
+	buf_add_str(out, "<title>InferScope");
+	for (size_t i = 0; i < run->command_count && i < 4; i++) {
+		buf_add_str(out, i ? " " : ": ");
+		html_text(out, text_file_name(run->command[i]));
+	}
+	buf_add_str(out, "</title>\n");
+}
+
+static void add_head(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	buf_add_str(out,
+		    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		    "style-src 'unsafe-inline'; script-src '" SCRIPT_HASH
+		    "'; base-uri 'none'; form-action 'none'\">\n"
+		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+		    "<meta name=\"generator\" content=\"InferScope " INFERSCOPE_VERSION "\">\n");
+	add_title(out, a);
+	buf_add_str(out, "<style>\n");
+	buf_add(out, style, sizeof(style));
+	html_plots_key(out, a, detail);
+	buf_add_str(out, "</style>\n</head>\n");
+}
+
+static void render(struct buf *out, const struct analysis *a, enum report_detail detail)
+{
+	struct html_plots plots = { .analysis = a };
+	const struct html_hooks hooks = { html_plots_add, &plots };
+	struct buf text;
+
+	buf_init(&text);
+	report_markdown.render(&text, a, detail);
+	add_head(out, a, detail);
+	buf_add_str(out, "<body>\n");
+	html_contents(out, text.data, text.len);
+	buf_add_str(out, "<main>\n");
+	html_body(out, text.data, text.len, &hooks);
+	buf_add_str(out, "</main>\n<script>");
+	buf_add(out, script, sizeof(script));
+	buf_add_str(out, "</script>\n</body>\n</html>\n");
+	out->failed |= text.failed;
+	buf_release(&text);
+}
+
+const struct report_backend report_html = {
+	.name = "HTML",
+	.extension = ".html",
+	.render = render,
+};
