@@ -92,7 +92,7 @@ static bool is_plain(char c)
 static void add_escaped(struct buf *out, char c)
 {
 	static const char letters[] = "\b\f\n\r\t\"\\", names[] = "bfnrt\"\\";
-	const char *letter = strchr(letters, c);
+	const char *letter = c ? strchr(letters, c) : NULL;
 	char text[8];
 
 	if (letter)
@@ -130,7 +130,7 @@ static void add_quoted(struct buf *out, const char *s, size_t n)
 		len = utf8_sequence(s + i, n - i);
 		if (len > 1)
 			add_sequence(out, s + i, len);
-		else if (len && s[i])
+		else if (len)
 			add_escaped(out, s[i]);
 		else
 			buf_add_str(out, UTF8_REPLACEMENT);

@@ -43,7 +43,7 @@ void json_object_end(struct json *j);
 void json_array_begin(struct json *j);
 void json_array_end(struct json *j);
 
-/* Text is any bytes: what is not UTF-8, and each NUL, becomes U+FFFD. */
+/* Text is any bytes: what is not UTF-8 becomes U+FFFD. */
 void json_key(struct json *j, const char *key);
 void json_key_text(struct json *j, const char *key, size_t bytes);
 void json_string(struct json *j, const char *s); /* NULL is written as null */

@@ -18,7 +18,11 @@ codecs.register_error("inferscope", _per_byte)
 
 
 def to_text(data):
-    return bytes(data).decode("utf-8", "inferscope").replace("\0", "\ufffd")
+    return to_metadata(data).replace("\0", "\ufffd")
+
+
+def to_metadata(data):
+    return bytes(data).decode("utf-8", "inferscope")
 
 
 class Cursor:
@@ -68,6 +72,9 @@ class Cursor:
 
     def text(self):
         return to_text(self.take(self.varint()))
+
+    def metadata(self):
+        return to_metadata(self.take(self.varint()))
 
     def end(self):
         if self.left():

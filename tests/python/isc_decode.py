@@ -97,8 +97,8 @@ class Args:
         2: lambda cursor: True,
         3: Cursor.zigzag,
         4: lambda cursor: struct.unpack("<d", cursor.take(8))[0],
-        5: Cursor.text,
-        6: lambda cursor: Object(cursor.text()),
+        5: Cursor.metadata,
+        6: lambda cursor: Object(cursor.metadata()),
     }
     CUT = 7
 
@@ -108,7 +108,7 @@ class Args:
         try:
             while cursor.left():
                 arg_type = cursor.byte()
-                key = cursor.text()
+                key = cursor.metadata()
                 if arg_type == self.CUT:
                     self.cut = True
                 elif arg_type in self.VALUES:

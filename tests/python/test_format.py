@@ -384,7 +384,8 @@ def test_the_worked_example_is_what_the_page_says(readers, page):
     assert trace.processes == {1: {"id": 1, "pid": 4711, "parent_pid": 4710,
                                    "python": 0x030c03f0, "start_ns": 0, "end_ns": 9000,
                                    "name": "main.py", "overhead_ns": None,
-                                   "event_cost_ps": None, "left_out_functions": None}}
+                                   "event_cost_ps": None, "left_out_functions": None,
+                                   "gpu_overhead_ns": None, "graph_overhead_ns": None}}
     thread = trace.threads[1]
     assert thread.fields == {"id": 1, "process": 1, "tid": 4711, "start_ns": 500, "end_ns": -1,
                              "produced": 0, "lost": 0, "name": "", "on_cpu_ns": None,

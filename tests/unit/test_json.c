@@ -153,7 +153,7 @@ static void strings_are_escaped_and_made_valid(void **state)
 		{ "plain", 5, "\"plain\"" },
 		{ "a\"b\\c", 5, "\"a\\\"b\\\\c\"" },
 		{ "\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"" },
-		{ "\0\1\x1f\x7f", 4, "\"\xef\xbf\xbd\\u0001\\u001f\\u007f\"" },
+		{ "\0\1\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\\u007f\"" },
 		/* What a terminal or an editor would obey: C1, direction marks, invisible tags. */
 		{ "\xc2\x9b|\xe2\x80\xae|\xd8\x9c|\xf3\xa0\x81\x81", 14,
 		  "\"\\u009b|\\u202e|\\u061c|\\udb40\\udc41\"" },
