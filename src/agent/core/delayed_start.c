@@ -16,7 +16,7 @@ enum phase {
 	IDLE,    /* no thread */
 	WAITING, /* it sleeps */
 	PAUSING, /* it is asked to end */
-	BEGUN,   /* it calls those who asked */
+	BEGUN,   /* it runs the callbacks */
 };
 
 typedef void (*begin_function)(void);
@@ -26,7 +26,7 @@ static void taken(void)
 }
 
 static _Atomic int phase;
-static _Atomic(begin_function) slots[DELAYED_START_SLOTS]; /* NULL: nobody; taken: it was called */
+static _Atomic(begin_function) slots[DELAYED_START_SLOTS]; /* NULL: free; taken: it was called */
 static _Atomic int served; /* of them, the first: they have returned */
 static _Atomic(struct session *) awaited;
 static _Atomic int thread_number; /* gettid(); 0: the kernel has none */
@@ -60,7 +60,7 @@ static void forget(void)
 		atomic_store(&slots[i], NULL);
 }
 
-/* False: it was asked to end.  True: it calls those who asked. */
+/* False: it was asked to end.  True: it may run the callbacks. */
 static bool wait_until_begun(const struct session *s)
 {
 	for (;;) {
@@ -137,7 +137,7 @@ bool delayed_start_wait(enum delayed_start_slot slot, const char *where, void (*
 			session_unmap(mapped); /* another thread was first */
 	}
 	if (!atomic_compare_exchange_strong(&slots[slot], &there, begin) && there != begin)
-		return false; /* it has begun meanwhile */
+		return false; /* it has just begun */
 	return start();
 }
 

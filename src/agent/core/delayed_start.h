@@ -1,17 +1,17 @@
 /*
- * A recording that lies ahead (--delay): until it begins the program runs as if we
- * were not there, but for one thread of ours that sleeps.
+ * A recording that begins later (--delay): until then nothing is hooked, and one thread of the
+ * agent sleeps.
  *
- * The thread waits for the recorder on a futex, then calls who asked for it, in
- * the order of the slots, and ends.  It takes no signals.  After a fork it is gone
- * in the child: who can asks again there.
+ * The thread waits for the recorder on a futex, then runs the registered callbacks in the order of
+ * their slots, and ends.  It takes no signals.  A fork does not copy it: code that runs in the
+ * child registers again.
  */
 #ifndef AGENT_CORE_DELAYED_START_H
 #define AGENT_CORE_DELAYED_START_H
 
 #include <stdbool.h>
 
-/* Python first: whoever joins before it would take its process for a native one. */
+/* Python first: a slot that joined before it would register the process as a native one. */
 enum delayed_start_slot {
 	DELAYED_START_PYTHON,
 	DELAYED_START_GPU,
@@ -21,9 +21,9 @@ enum delayed_start_slot {
 };
 
 /*
- * True: the recording that `where` names (see session_join()) lies ahead, and
- * `begin` will be called when it begins or is called off, from the thread.  False:
- * it is on, over, or not there.  Asking again for the same is a no-op.
+ * True: the recording that `where` names (see session_join()) has not begun, and
+ * the thread will call `begin` when it begins or is cancelled.  False: it is on, over, or does not
+ * exist.  Registering the same again is a no-op.
  */
 bool delayed_start_wait(enum delayed_start_slot slot, const char *where, void (*begin)(void));
 
@@ -34,15 +34,15 @@ bool delayed_start_wait(enum delayed_start_slot slot, const char *where, void (*
  */
 void delayed_start_pause(void);
 
-/* It has begun, and whoever asked in this slot has not yet returned from being called. */
+/* The recording has begun, and the callback of this slot has not returned yet. */
 bool delayed_start_is_starting(enum delayed_start_slot slot);
 
-/* The thread is there, if only for the kernel. */
+/* The thread exists, if only for the kernel. */
 bool delayed_start_is_counted(void);
 
 /*
- * After delayed_start_pause(): the recording that lies ahead is not waited for any more, nobody is
- * called. A no-op where the thread has begun, or could not be paused.
+ * After delayed_start_pause(): stops waiting for the recording; no callback is called.
+ * A no-op if the callbacks are running already, or the thread could not be paused.
  */
 void delayed_start_cancel(void);
 

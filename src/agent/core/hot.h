@@ -8,10 +8,10 @@
 #ifndef AGENT_CORE_HOT_H
 #define AGENT_CORE_HOT_H
 
-/* A variable that is read often and written seldom. */
+/* A variable that is read often and written rarely. */
 #define HOT_DATA __attribute__((section("inferscope_hot")))
 
-/* Functions that run at every call, and parts of them that seldom do. */
+/* Functions that run at every call, and rarely used parts of them. */
 #define HOT __attribute__((hot))
 #define COLD __attribute__((cold, noinline))
 

@@ -370,7 +370,7 @@ bool ring_define(struct ring *r, uint8_t kind, uint32_t id, const void *first, u
 		begin(r, c, index, SHM_BLOCK_DEFS);
 	}
 	w = &c->block->words[c->head / 8u];
-	/* Relaxed: nobody takes a block of definitions back from under its reader. */
+	/* Relaxed: a block of definitions is never taken back from its reader. */
 	atomic_store_explicit(&w[0], 0, memory_order_relaxed);
 	atomic_store_explicit(&w[1], ring_second_word(kind, id, bytes), memory_order_relaxed);
 	put_joined(w + 2, first, first_bytes, second, second_bytes);

@@ -64,7 +64,7 @@ struct ring {
 	struct layer_stack *layers;    /* of layers.c; likewise */
 	struct adapter_scopes *scopes; /* of adapter_torch.c; likewise */
 
-	/* Our sealed event blocks, oldest first; those drained meanwhile are stale. */
+	/* Our sealed event blocks, oldest first; those that were drained since are stale. */
 	uint64_t oldest_seq;
 	uint32_t oldest, sealed; /* position of the oldest, and how many */
 	uint32_t order_size;

@@ -37,7 +37,7 @@ static _Atomic(_Atomic uint32_t *) sleeps_on;
 static _Atomic int thread_number; /* gettid() */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Of the thread; those who start it set the first two. */
+/* Of the thread; its starter sets the first two. */
 static struct {
 	struct session *session;
 	struct shm_process *self;
@@ -68,8 +68,8 @@ static int by_vm_read(unsigned count, size_t bytes)
 }
 
 /*
- * Gives the thread a table of files of its own, an empty one: what is opened in it is
- * in nobody's way, and nobody else can close it.
+ * Gives the thread an empty file table of its own: files that it opens do not disturb the
+ * program, and the program cannot close them.
  */
 static bool unshare_files(void)
 {
@@ -320,7 +320,7 @@ static void start(void)
 
 	if (!s || !self || atomic_load(&paused) ||
 	    !atomic_compare_exchange_strong(&phase, &idle, RUNNING))
-		return; /* there is one, or nobody to work for */
+		return; /* it runs already, or there is no recording */
 	pthread_once(&once, set_up_once);
 	reader.session = s;
 	reader.self = self;
@@ -348,7 +348,7 @@ bool self_reader_is_needed(void)
 {
 	const struct session *s = session_on();
 
-	/* Whoever is not dumpable belongs to root, as far as the kernel's files tell. */
+	/* To the kernel's files a process that is not dumpable belongs to root. */
 	return s && (s->header->refused || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1);
 }
 

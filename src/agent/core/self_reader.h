@@ -2,11 +2,11 @@
  * Reading this process's memory for the recorder, where the kernel does not let it do so
  * itself (format/shm.h, "Windows").
  *
- * A thread of ours sleeps until it is asked, copies what is wanted, and sleeps again.
- * It knows nothing of Python and never takes the GIL; what it reads may change or go
- * away meanwhile: only the kernel touches it, for whom that is an error code.  It takes no signals,
- * is gone around each os.fork(), and nobody waits for it at the end.  What it costs is charged to
- * the budget.
+ * A thread of the agent sleeps until the recorder asks, copies the memory, and sleeps again.
+ * It does not use Python and never takes the GIL.  Memory that changes or is freed during the copy
+ * is no problem: the kernel reads it and returns an error code.  The thread takes no signals, is
+ * paused around each os.fork(), and nothing waits for it at the end.  Its cost is charged to the
+ * budget.
  */
 #ifndef AGENT_CORE_SELF_READER_H
 #define AGENT_CORE_SELF_READER_H
@@ -14,8 +14,8 @@
 #include "agent/core/session.h"
 
 /*
- * This process has joined, and tells where its Python is.  Starts the thread if it is
- * known already that the recorder will ask; else some event will, once it does.
+ * This process has joined and published where its Python keeps its state.  Starts the thread if
+ * it is known that the recorder will ask; otherwise an event starts it once the recorder asks.
  */
 void self_reader_start(void);
 

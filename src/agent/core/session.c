@@ -206,15 +206,15 @@ static void in_forked_child(void)
 
 /*
  * What is not recorded to any more gives back its blocks with its last ring: nothing else leads to
- * them.  The rest stays mapped: who has just found it on reads its header, and accounts are in its
- * tables.
+ * them.  The rest stays mapped: a thread that found the session on a moment ago may still read the
+ * header, and accounts are in its tables.
  */
 static void forsake(struct session *s)
 {
 	uintptr_t page, at, end;
 
-	/* Sequentially consistent, as all that counts rings and ends sessions: who comes last sees
-	 * that it is. */
+	/* Sequentially consistent, like all code that counts rings and ends sessions: the last
+	 * one detects that it is. */
 	if (atomic_load(&s->rings) || atomic_load(&session_current) == s ||
 	    atomic_exchange(&s->is_forsaken, true))
 		return;
@@ -438,8 +438,8 @@ static bool is_session_memory(const char *path)
 
 /*
  * A program with more rights than its caller has (AT_SECURE), or one that runs as
- * another user, does not join: who made the memory can change it under our feet,
- * the sizes in it too, and so write where we can.
+ * another user, does not join: the owner of the memory can change it at any time,
+ * the sizes in it too, and so make us write where it may not.
  */
 static struct session *session_map(const char *where)
 {

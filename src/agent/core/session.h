@@ -86,7 +86,7 @@ static inline struct session *session_on(void)
 }
 
 /*
- * Called at any event while the recorder asks, in any thread; NULL: nobody wants to know.
+ * Called at any event while the recorder asks, in any thread; NULL: not wanted.
  * It must not call session_on().
  */
 extern _Atomic(void (*)(void)) session_read_request;
@@ -112,8 +112,8 @@ static inline struct ring *session_ring(void)
 }
 
 /*
- * Called when a thread ends, in it, with its ring, which takes last records; NULL: nobody wants to
- * know.  Set once, with the GIL.
+ * Called when a thread ends, in it, with its ring, which takes last records; NULL: not
+ * wanted.  Set once, with the GIL.
  */
 extern _Atomic(void (*)(struct ring *)) session_thread_ends;
 

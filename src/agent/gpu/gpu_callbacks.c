@@ -26,9 +26,9 @@ static __thread struct {
 	bool works;            /* it gives the device something to do */
 
 	/*
-	 * A launch is over in microseconds, and meanwhile the driver has the nearest
-	 * cache to itself: its beginning waits here and is written with its end, so that
-	 * the ring is fetched once, not twice.
+	 * A launch takes microseconds, in which the driver fills the nearest cache.  So the
+	 * record of its beginning is kept here and written together with its end: the ring
+	 * is fetched into the cache once, not twice.
 	 */
 	struct cuda_call_entry *launch; /* NULL: none */
 	struct ring *ring;
@@ -253,8 +253,8 @@ static HOT void on_call(void *user, int domain, uint32_t id, const void *argumen
 }
 
 /*
- * The runtime starts kernels by a call of the driver, which tells the same a little later: to hear
- * both takes half a microsecond more of each (H200; the driver's alone 0.5 us).
+ * The runtime starts kernels by a call of the driver, which is reported as well: recording both
+ * costs half a microsecond more per launch (H200; the driver's alone 0.5 us).
  */
 static bool is_reported_by_driver(const struct cuda_call_row *row)
 {

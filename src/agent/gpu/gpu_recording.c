@@ -52,8 +52,8 @@ HOT void gpu_note(enum gpu_news news)
 }
 
 /*
- * CUPTI and the driver take themselves down with the process, and whoever calls them meanwhile may
- * crash.  So what our threads do with them is done in turns, and from the end on there are none.
+ * CUPTI and the driver tear themselves down at the end of the process, and a call during that may
+ * crash.  So our threads call them in turns only, and no turn begins after the end.
  */
 static _Atomic bool ends;
 static _Atomic int in_turn; /* threads of ours that are in one */
@@ -191,7 +191,7 @@ static int flush_until(uint64_t until_ns)
 /*
  * CUPTI keeps a buffer until it is full.  A process that is killed must not take
  * with it what its device finished long ago, so finished work is fetched now and
- * then: soon after a call, and seldom without one, because long work may end
+ * then: soon after a call, and rarely without one, because long work may end
  * after the last.
  */
 static void *flush_now_and_then(void *unused)

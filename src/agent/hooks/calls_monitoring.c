@@ -41,8 +41,8 @@ static bool rests(const struct code_note *note)
 }
 
 /*
- * A watched function that nobody wants to hear of for a while.  Its returns come by all the same,
- * if they can be afforded: maybe nothing else does, to see that it is time to listen again.
+ * An event of a watched function that no adapter needs at present.  Its returns stay enabled if the
+ * budget allows: they may be the only events at which to check whether to resume.
  */
 static PyObject *unheard(uint8_t kind, bool can_disable)
 {
@@ -52,7 +52,7 @@ static PyObject *unheard(uint8_t kind, bool can_disable)
 	return py_new_ref(disable);
 }
 
-/* To whom it may concern; false: to nobody. */
+/* False: no adapter watches the function. */
 static bool notify_watchers(struct ring *r, uint8_t kind, const struct code_note *note)
 {
 	if (note && note->watch)
@@ -307,12 +307,12 @@ static void obey(enum function_throttle_order order)
 	layer_throttle_resume();
 }
 
-/* What it takes to hear of all functions again that are switched off. */
+/* The cost of enabling all functions that are switched off. */
 static uint64_t restart_ns(void)
 {
 	size_t known = code_table_count(&codes_index);
 
-	/* Only those that run again are instrumented anew; a model runs some hundred. */
+	/* Only functions that run again are instrumented again; a model runs some hundred. */
 	return (known < RUN_AGAIN ? known : RUN_AGAIN) * (uint64_t)CODES_INSTRUMENT_NS;
 }
 
@@ -352,7 +352,7 @@ static void take_turn(void)
 		restart_disabled();
 		left_disabled = true;
 	} else {
-		layer_throttle_can_pause = false; /* nobody could be woken */
+		layer_throttle_can_pause = false; /* events could not be enabled again */
 		layer_throttle_resume();
 	}
 }

@@ -8,15 +8,15 @@
  * the API reaches only the calling thread and raises an audit event each time.
  * A slot that someone else uses is left alone.
  *
- * Whoever sets a profile function through the API displaces ours, and whoever
- * takes it away again leaves the slot empty.  An audit hook hears of both; what
- * the report is to say of it is in the trace (RECORD_DISPLACED), and the
- * interpreter is asked to call us as soon as the slot has its new value.
+ * Code that sets a profile function through the API displaces ours, and when it
+ * removes its own the slot is empty.  An audit hook detects both; the trace
+ * records it (RECORD_DISPLACED), and the interpreter is asked to call us as soon
+ * as the slot has its new value.
  *
- * A profile function that replaces ours would be the first to hear that the
- * call which installed it returns: profile.Profile() takes that for an error.
- * In the main thread, where the interpreter calls us before the next
- * instruction, it hears nothing until then.
+ * A profile function that replaces ours would first get the return of the call
+ * that installed it, which it would not get without us; profile.Profile() takes
+ * that for an error.  In the main thread, where the interpreter calls us before
+ * the next instruction, its events are suppressed until then.
  *
  * Under a budget the slots are empty most of the time in programs that call a lot:
  * profile_throttle.h decides when.
@@ -31,7 +31,7 @@
 
 #include <string.h>
 
-#define CHECK_EVERY 1024u /* events of one thread between looks at what no event tells */
+#define CHECK_EVERY 1024u /* events of one thread between checks for what no event reports */
 
 /* Where the interpreter keeps things; checked against the running one before use. */
 struct layout {
@@ -66,7 +66,7 @@ enum opcode {
 static const struct layout *layout;
 static PyObject *start_new_thread;
 static bool attached, audited;
-static char *deafened; /* the thread state whose new profile function hears nothing yet */
+static char *deafened; /* the thread state whose new profile function gets no events yet */
 
 static int on_event(PyObject *object, PyObject *frame, int what, PyObject *arg);
 
@@ -134,8 +134,8 @@ static void reattach_all_threads(void)
 static const struct profile_throttle_slots slots = { reattach_all_threads, detach_all_threads };
 
 /*
- * In a callback; the interpreter looks at the slot when it returns.  Not through the API: whoever
- * audits the program would hear of it.
+ * In a callback; the interpreter reads the slot when it returns.  Not through the API, which would
+ * raise an audit event.
  */
 static void empty_own_slot(void)
 {
@@ -152,7 +152,7 @@ static int pause_here(void)
 	return 0;
 }
 
-/* The instruction that a generator's frame is at; NULL where it cannot be told. */
+/* The instruction that a generator's frame is at; NULL if unknown. */
 static const uint8_t *instruction(const struct code_note *note, PyObject *frame)
 {
 	int64_t at = layout->frame_lasti ? *(int *)((char *)frame + layout->frame_lasti)
@@ -339,7 +339,7 @@ static int on_audit(const char *event, PyObject *args, void *data)
 	if (!ours && !resting)
 		return 0;
 	record_displaced();
-	/* What replaces nothing hears nothing of its installation. */
+	/* A function put into an empty slot gets no return of its installation anyway. */
 	if (ours && called && !deafened && is_first_thread()) {
 		deafened = t;
 		++*busy(t);

@@ -72,8 +72,8 @@ static void begin(void)
 	struct ring *r;
 	int gil;
 
-	/* Where nobody told on_exit(): who asks for the GIL of a Python that ends does not come
-	 * back. */
+	/* on_exit() may not have been called: a thread that asks for the GIL of an ending Python
+	 * does not return. */
 	if (py.IsFinalizing && py.IsFinalizing())
 		return;
 	gil = py.GILState_Ensure();
@@ -252,7 +252,7 @@ static PyObject *fork_ends(PyObject *module, PyObject *unused)
 
 /*
  * A child joins with its first event; where calls are not recorded it may have none, and
- * the recorder would not know whom to look at, or whom to ask.
+ * the recorder could neither sample it nor ask it for its memory.
  */
 static PyObject *forked(PyObject *module, PyObject *unused)
 {

@@ -92,7 +92,7 @@ enum nvtx_payload {
 
 #define NVTX_COLOUR_ARGB 1
 #define NVTX_RESOURCE_THREAD 0x10003 /* the number that gettid() gives */
-#define NVTX_NOT_TRACKED (-2)        /* what push and pop return when nobody listens */
+#define NVTX_NOT_TRACKED (-2)        /* what push and pop return without a tool */
 #define NVTX_VERSION_OURS 3u
 
 /* What a program holds of ours: numbers, never addresses.  NULL: the default domain. */

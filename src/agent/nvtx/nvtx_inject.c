@@ -1,9 +1,9 @@
 /*
  * How NVTX finds us: NVTX_INJECTION64_PATH names this library, and each copy of NVTX
  * in the program calls InitializeInjectionNvtx2() at its first use, in the thread that
- * makes the call.  Other threads of the program wait for it meanwhile; with the headers of
- * CUDA 11.8, whose compare-and-swap has its arguments the wrong way round, all that come
- * before the first is done call it too.
+ * makes the call.  Other threads of the program wait for it; with the headers of CUDA 11.8,
+ * whose compare-and-swap has its arguments the wrong way round, all threads that arrive before the
+ * first is done call it too.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void join_or_wait(void)
 		begin();
 }
 
-/* Threads that come meanwhile wait: going on, they would not be recorded until it is done. */
+/* Threads that arrive during this wait: otherwise they would not be recorded until it is done. */
 static void set_up_once(void)
 {
 	pthread_atfork(NULL, NULL, nvtx_ranges_forked);

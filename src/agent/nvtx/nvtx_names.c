@@ -44,7 +44,7 @@ static char *keep(_Atomic(char *) *place, const char *text, size_t bytes)
 		return NULL;
 	memcpy(copy, text, bytes);
 	copy[bytes] = '\0';
-	/* Pairs with the acquires in this file: who sees the name sees its text. */
+	/* Pairs with the acquires in this file: a reader of the name sees its text. */
 	if (atomic_compare_exchange_strong_explicit(place, &there, copy, memory_order_acq_rel,
 						    memory_order_acquire)) {
 		atomic_fetch_add_explicit(&name_count, 1, memory_order_relaxed);

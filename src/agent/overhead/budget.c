@@ -134,7 +134,7 @@ uint64_t budget_charge_gpu(uint64_t activities_ns, uint64_t nodes_ns)
 		return 0;
 	activities_ns = note(self, activities_ns);
 	atomic_fetch_add_explicit(&self->gpu_overhead_ns, activities_ns, memory_order_relaxed);
-	/* Time of the device: who has the CPUs makes no difference. */
+	/* Device time does not depend on the load of the CPUs. */
 	atomic_fetch_add_explicit(&self->graph_overhead_ns, nodes_ns, memory_order_relaxed);
 	atomic_fetch_add_explicit(&self->overhead_ns, nodes_ns, memory_order_relaxed);
 	return activities_ns + nodes_ns;
@@ -220,7 +220,7 @@ void budget_measure_work(uint64_t now_ns, uint64_t (*cpu_clock)(void))
 		return;
 	cpu_ns = cpu_clock();
 	before_ns = atomic_exchange_explicit(&bucket.measured_cpu_ns, cpu_ns, memory_order_relaxed);
-	if (before_ns > cpu_ns) /* a forked child's begins anew */
+	if (before_ns > cpu_ns) /* a forked child's starts at 0 */
 		before_ns = 0;
 	set_worked((double)with_waits(session_process(), cpu_ns - before_ns) /
 		   (double)(now_ns - then_ns));

@@ -5,17 +5,17 @@
  *
  * What the GPU costs is in the account, but no credit pays for it: it cannot be recorded in part
  * (gpu_cost.c).  Credit that is not used is kept up to a limit, so that a quiet hour does not buy
- * a slow minute.  Only the time counts in which the process works,
- * by its CPU time or its device's: one that waits for requests is not to pay for the wait with
- * each of them.  Events are paid by the lot: an event takes one decrement and one branch, the clock
- * is read at the end of a lot.  What to do when the bucket is overdrawn is for the hooks to know.
- * Where others have the CPUs as well, what recording takes costs the program more than that: the
- * recorder says how much (shm_process.contention_percent).  What it costs the program from outside
- * is paid from the same credit (shm_process.outside_ns).  The account is kept without a budget,
- * too: the recorder reads it in the process's entry.
+ * a slow minute.  Only time counts in which the process works,
+ * by its CPU time or its device's: otherwise a server would save up credit while it waits for
+ * requests, and the requests would pay.  Events are paid in lots: an event takes one decrement and
+ * one branch, the clock is read at the end of a lot.  The hooks decide what to do when the bucket
+ * is overdrawn.  Where other programs use the CPUs as well, recording costs the program more than
+ * its own CPU time: the recorder says how much (shm_process.contention_percent).  What the recorder
+ * costs the program from outside is paid from the same credit (shm_process.outside_ns).  The
+ * account is kept even without a budget: the recorder reads it in the process's entry.
  *
- * Any thread, with or without the GIL.  A forked child goes on with its parent's
- * credit, or a program that forks all day would have a fresh one all day.
+ * Any thread, with or without the GIL.  A forked child continues with its parent's
+ * credit; otherwise a program that forks often would always have fresh credit.
  */
 #ifndef AGENT_OVERHEAD_BUDGET_H
 #define AGENT_OVERHEAD_BUDGET_H
@@ -23,43 +23,44 @@
 #include "agent/core/session.h"
 
 #define BUDGET_SLACK_NS 10000000
-#define BUDGET_FIRST_NS 5000000   /* of it there is so much at the start: a look at a program */
-#define BUDGET_KEEP_NS 1000000000 /* unused credit beyond it: that of so much time */
+#define BUDGET_FIRST_NS \
+	5000000 /* credit at the start: enough for a first impression of the program */
+#define BUDGET_KEEP_NS 1000000000 /* unused credit that is kept: what this much time earns */
 /*
- * Of the budget, what may be spent by this account.  By whole runs it was 0 to 3 points below what
- * a program loses (docs/BENCHMARKS.md).  What of it was found since is charged (drain_costs.c:
- * cores that are shared, interrupts); the rest is kept for what was not.
+ * The part of the budget that this account may spend.  Compared over whole runs, the account was 0
+ * to 3 points below what a program loses (docs/BENCHMARKS.md).  The causes found since then are
+ * charged (drain_costs.c: shared cores, interrupts); the rest is reserved for unknown ones.
  */
 #define BUDGET_SHARE_PCT 40u
-/* Of it there is so much at least where recording the GPU costs as much as the share, or more. */
+/* The least that remains where recording the GPU costs as much as the share, or more. */
 #define BUDGET_BESIDE_GPU_PCT 20u
-#define BUDGET_LOT 256 /* events between two looks at the clock */
+#define BUDGET_LOT 256 /* events between two readings of the clock */
 
 /* What an event is taken to cost until it is measured. */
 #define BUDGET_UNKNOWN_PS 200000u
 
-/* Of a hook's events so many-th are timed; a power of two, and less than a lot. */
+/* One in BUDGET_TIMED_EACH of a hook's events is timed; a power of two, less than a lot. */
 #define BUDGET_TIMED_EACH 64
 
-/* A timed event that took so many times what it takes at best was interrupted. */
+/* A timed event that took this many times its best time was interrupted. */
 #define BUDGET_TIMED_MOST 24u
 
 /*
- * What an event costs, in percent of what it does at best, where none are timed.  Seen
- * on bench/workloads, events on and off in turns, on 3.12: 80 (nothing but calls) to 200 (parsing).
+ * What an event costs, in percent of its best time, where none are timed.  Measured on
+ * bench/workloads, events on and off in turns, on 3.12: 80 (nothing but calls) to 200 (parsing).
  */
 #define BUDGET_UNTIMED_PERCENT 150u
 
 /*
- * Likewise where some hundred microseconds of other code, as a framework's, lie between events, as
- * with layers: bench/model_turns.py layers.
+ * The same where some hundred microseconds of other code, such as a framework's, run between
+ * events, as with layers: bench/model_turns.py layers.
  */
 #define BUDGET_SPARSE_PERCENT 300u
 
 /* A recording was joined: opens the account.  Before the first event. */
 void budget_start(const struct shm_header *h);
 
-/* False: whatever recording costs is allowed. */
+/* False: recording may cost any amount. */
 bool budget_bounded(void);
 
 /*
@@ -87,8 +88,8 @@ static inline bool budget_times(const struct ring *r)
 
 /*
  * The hook is done with it: it began at `start`.  So the account knows what an event costs here
- * and now.  The more other code runs between two of them, the less of our memory and code is
- * still in the nearest caches; what the interpreter does to call the hook suffers alike.
+ * and now.  The more other code runs between two events, the less of our memory and code
+ * is still in the nearest caches; the same holds for the interpreter's way to the hook.
  */
 void budget_timed(struct ring *r, uint64_t start);
 
@@ -118,13 +119,12 @@ uint64_t budget_time_for_ns(uint64_t ns); /* in which so much is earned; not wit
  */
 uint64_t budget_charge_gpu(uint64_t activities_ns, uint64_t nodes_ns);
 
-/* Recording the GPU costs this share of the time: everything else has to do with less. */
+/* Recording the GPU costs this share of the time, which everything else has less. */
 void budget_set_gpu_share(double share);
 
 /*
- * How much of the time the process has worked of late: by the CPU time that it has taken, and
- * waited for, looked at now and then with the credit; or as it is given by who knows what its
- * device does.
+ * The share of time in which the process has worked lately: by the CPU time that it used and waited
+ * for, measured now and then with the credit; or set by the code that knows what its device does.
  */
 void budget_measure_work(uint64_t now_ns, uint64_t (*cpu_clock)(void));
 void budget_set_worked(double share);
@@ -133,26 +133,26 @@ uint64_t budget_worked_ns(uint64_t elapsed_ns); /* of it, by that */
 uint64_t budget_left_ns(uint64_t elapsed_ns); /* of it, if all costs from outside as of late */
 uint64_t budget_spent_ns(void);               /* by this process; 0 when not recording */
 
-/* A function is traced no longer; children are forked with what was left out before. */
+/* A function is throttled; forked children inherit the count. */
 void budget_count_throttled(void);
 uint64_t budget_throttled(void);
 
-/* What the recorder has cost since the last time; budget_settle() does it, too. */
+/* Charges what the recorder has cost since the last time; budget_settle() does it as well. */
 void budget_charge_recorder(void);
 
-/* Something else than events took so much of a CPU's time that was the workload's. */
+/* Charges CPU time of the workload that something other than events took. */
 void budget_spend_ns(uint64_t ns);
 
 /*
- * The same, of what comes once and cannot be avoided.  It is in the account and uses up credit, but
- * leaves no debt: to record less from now on would not bring it back.
+ * The same for a cost that comes once and cannot be avoided.  It is in the account and uses up
+ * credit, but leaves no debt: recording less afterwards would not bring it back.
  */
 void budget_spend_once_ns(uint64_t ns);
 
 /*
  * What there is to spend; negative when overdrawn, INT64_MAX without a bound.
- * The second form is for who has just looked at CLOCK_MONOTONIC; a time that
- * lies behind one given before adds nothing.
+ * The second form takes the present CLOCK_MONOTONIC; a time before an earlier call's adds
+ * nothing.
  */
 int64_t budget_credit_ns(void);
 int64_t budget_credit_at(uint64_t now_ns);

@@ -64,7 +64,7 @@ static uint64_t measure(const char *program, struct ring *scratch, struct shm_bl
 	for (; function && count && n < REPEATS; n++) {
 		PyObject *result;
 
-		/* One that is not in the cache: events seldom meet memory that is. */
+		/* A block that is not in the cache, as for most events of a program. */
 		if (scratch) {
 			scratch->events.block = &blocks[n];
 			scratch->events.head = 0;
@@ -96,7 +96,7 @@ void calibration_without_hook(unsigned count)
 		plain_ns[i] = measure(programs[i], NULL, NULL);
 }
 
-/* They get no definition: no trace has events of theirs. */
+/* These functions get no definition, and no trace has their events. */
 static bool keep_out_of_the_trace(const char *name)
 {
 	PyObject *function = of_package(name);
@@ -116,7 +116,7 @@ static void touch(struct shm_block *blocks)
 		((volatile char *)blocks)[at] = 0;
 }
 
-/* On a ring like the thread's own, but what is written to it is read by nobody. */
+/* On a ring like the thread's own, whose records are never read. */
 static void measure_with_hook(unsigned count)
 {
 	struct ring *own = session_ring(), *scratch = own ? malloc(ring_bytes(own->session)) : NULL;

@@ -11,15 +11,15 @@
 #define LEAST_EVENTS 4u      /* two calls */
 #define LONG_CALL_NS 5000000 /* functions that take so long are never left out */
 
-#define TRACE_ALL_CREDIT_NS 2000000 /* credit that must remain for what is seen then */
+#define TRACE_ALL_CREDIT_NS 2000000 /* credit that must remain for the events that come then */
 #define EXAMINE_LOT 32
 #define EXAMINE_FIRST_NS 2000000000ull
 #define EXAMINE_LAST_NS 64000000000ull
 
-/* Events that are looked at cost more: half of what one costs. */
+/* Examining an event adds 1/CHECK_PARTS of its cost. */
 #define CHECK_PARTS 2u
 
-#define DEBT_MORE_NS 500000 /* so much more than when all seemed well */
+#define DEBT_MORE_NS 500000 /* growth of the debt that starts another round */
 
 enum phase { CALM, COUNTING, PURGE };
 
@@ -27,7 +27,7 @@ static struct {
 	enum phase phase;
 	uint32_t number;             /* of the count */
 	uint32_t size;               /* events of a phase */
-	uint32_t share;              /* who has one part of so many is left out */
+	uint32_t share;              /* functions with 1/share of the events are throttled */
 	uint32_t least;              /* ... in events of the count that is over */
 	uint32_t excess;             /* events of the count that are still to go */
 	uint32_t seen;               /* events in this phase */
@@ -168,7 +168,7 @@ void function_throttle_all_traced(void)
 		add_decision(RECORD_UNWINDING, 1);
 	now.unwinding_off = false;
 	now.examine_at_ns = 0;
-	/* At once, not when the credit is gone: what was too much is too much again. */
+	/* Counting begins at once: what was too much before will be too much again. */
 	now.share = FIRST_SHARE;
 	now.size = COUNTING_FIRST;
 	begin_counting(stamp_monotonic());
@@ -179,7 +179,8 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Of the counted events so many are to go, and with them who has so many of them. */
+/* Decides how many of the counted events must go, and how many a function must have to be
+ * throttled. */
 static void begin_purge(uint64_t spent_ns, uint64_t may_cost_ns, uint64_t now_ns)
 {
 	uint64_t took_ns = now_ns - now.since_ns;
@@ -190,7 +191,7 @@ static void begin_purge(uint64_t spent_ns, uint64_t may_cost_ns, uint64_t now_ns
 	begin_phase(PURGE, now_ns);
 }
 
-/* All that had enough events had their turn, and still it is too much. */
+/* All functions with enough events are throttled, and it is still too much. */
 static void lower_the_bar(void)
 {
 	if (now.size / now.share > LEAST_EVENTS)
@@ -202,7 +203,7 @@ static void lower_the_bar(void)
 static void end_phase(struct ring *r)
 {
 	uint64_t now_ns = stamp_monotonic();
-	/* Costs that only keep pace with what time earns would never pay a debt. */
+	/* Three quarters: spending all that is earned would never pay the debt. */
 	uint64_t may_cost_ns = budget_left_ns(now_ns - now.since_ns) / 4 * 3, spent_ns;
 
 	budget_settle(r);
@@ -221,7 +222,7 @@ static void end_phase(struct ring *r)
 	}
 }
 
-/* What was found in the count is gone for good. */
+/* These events of the count will not come again. */
 static void remove_excess(uint32_t events)
 {
 	now.excess -= now.excess < events ? now.excess : events;
@@ -296,7 +297,7 @@ enum function_throttle_order function_throttle_evaluate(struct ring *r, struct c
 			now.debt_ns = 0;
 		if (!over && !now.examine_at_ns)
 			return FUNCTION_THROTTLE_NONE;
-		/* What is left may have few events: none of them is to wait for a whole lot. */
+		/* The functions that are left may have few events: check often. */
 		r->lot = r->allowance = EXAMINE_LOT;
 		now_ns = stamp_monotonic();
 		if (!over)
@@ -308,7 +309,7 @@ enum function_throttle_order function_throttle_evaluate(struct ring *r, struct c
 		begin_counting(now_ns);
 	}
 	order = evaluate(r, note, kind == RECORD_UNWIND || kind == RECORD_THROW);
-	/* No lot: the next event is looked at, too. */
+	/* No lot: the next event is examined as well. */
 	if (now.phase != CALM && r->lot == r->allowance)
 		r->lot = r->allowance = 0;
 	return order;

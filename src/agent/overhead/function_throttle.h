@@ -1,17 +1,16 @@
 /*
- * Which functions are traced no longer because the budget is overdrawn; for
- * CPython 3.12 and later, where the events of single functions can be switched off.
+ * Throttles functions when the budget is overdrawn: switches off the events of those with many
+ * short calls.  CPython 3.12 and later, where this is possible for single functions.
  *
- * Overdrawn, every event is looked at.  A count of some events tells which
- * functions cause most of them; in the purge after it each of these is left out
- * when its next event arrives.  Rounds follow for less and less frequent
- * functions until recording costs no more than time earns.  So the functions that go
- * are those of many short calls: one that takes milliseconds cannot have many
- * events in a count.
+ * While the budget is overdrawn every event is examined.  A counting phase finds the functions
+ * that cause most events; in the purge phase after it each of these is throttled when its next
+ * event arrives.  Further rounds take less and less frequent functions until recording costs no
+ * more than the budget earns.  A function that takes milliseconds cannot have many events in a
+ * count, so only functions with short calls are throttled.
  *
- * All threads must hear of it, because the ends of a left-out function's open
- * calls never come: a log of what was decided, of which every ring gets the part
- * that it does not have yet before its next event.
+ * The ends of a throttled function's open calls never arrive, so every thread's trace must have
+ * the decision: there is a log of decisions, and each ring gets its missing part before its next
+ * event.
  *
  * All functions need the GIL.
  */
@@ -23,35 +22,34 @@
 /* What the hook is to do. */
 enum function_throttle_order {
 	FUNCTION_THROTTLE_NONE,
-	FUNCTION_THROTTLE_UNWINDING, /* exceptions are what costs: leave their events off */
-	FUNCTION_THROTTLE_TRACE_ALL, /* everything may be traced again: see what it costs now */
+	FUNCTION_THROTTLE_UNWINDING, /* exceptions cost most: switch their events off */
+	FUNCTION_THROTTLE_TRACE_ALL, /* trace everything again, to measure what it costs now */
 };
 
-/* A recording begins: nothing is left out. */
+/* A recording begins: nothing is throttled. */
 void function_throttle_start(void);
 
 /*
- * Looks at an event, its kind and function (NULL: unknown), before it is recorded.
- * To be called when budget_due() says so.  May leave the function out:
- * note->throttled.
+ * Examines an event, its kind and function (NULL: unknown), before it is recorded.
+ * To be called when budget_due() says so.  May throttle the function: note->throttled.
  */
 enum function_throttle_order function_throttle_evaluate(struct ring *r, struct code_note *note,
 							uint8_t kind);
 
-/* Nobody wants to hear of this function for a while (watched_function_is_paused()): it is left out
- * like the others. */
+/* No adapter needs this function at present (watched_function_is_paused()): throttles it like the
+ * others. */
 void function_throttle_pause(struct code_note *note);
 
 /* The hook has done as ordered. */
 void function_throttle_unwinding_off(void);
 void function_throttle_all_traced(void);
 
-/* The hook cannot examine, now or ever: another tool's places would be switched on, too. */
+/* TRACE_ALL is not possible: it would enable another tool's events as well. */
 void function_throttle_never_trace_all(void);
 
 extern uint32_t function_throttle_decisions; /* entries of the log */
 
-/* Pushes what this ring has not heard yet; to be called when ring.heard differs from it. */
+/* Pushes the decisions that this ring lacks; to be called when ring.decisions_seen differs. */
 void function_throttle_push_decisions(struct ring *r);
 
 #endif

@@ -188,7 +188,7 @@ static int sleep_and_sample(const struct place *p, long ns, double *share)
 	return error;
 }
 
-/* In a C function by its latest event, or nobody has the GIL. */
+/* The GIL is free, or its holder is in a C function by its latest event. */
 static bool in_c_code(void)
 {
 	const char *locked = (const char *)gil_activity.switches - PY_GIL_SWITCHES + PY_GIL_LOCKED;

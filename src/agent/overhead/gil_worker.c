@@ -23,7 +23,8 @@ static _Atomic bool running;    /* there is one */
 static bool fork_hooks_are_set, exit_hook_is_set;
 static char *state; /* the thread's own thread state; NULL: there is none yet */
 
-/* At the end of the interpreter, with all of it gone: whoever sleeps must not ask for it. */
+/* At the end of the interpreter, when its state is gone: a sleeping worker must not ask for the
+ * GIL. */
 static void dismiss(void)
 {
 	atomic_fetch_add_explicit(&keeper, 1, memory_order_relaxed);
@@ -47,13 +48,13 @@ static void sleep_until(uint32_t seen, uint64_t when_ns)
 {
 	struct timespec until = { (time_t)(when_ns / 1000000000u), (long)(when_ns % 1000000000u) };
 
-	/* Woken early, interrupted, changed meanwhile: all the same, it looks again. */
+	/* The result does not matter: the caller checks again. */
 	syscall(SYS_futex, &wakes, FUTEX_WAIT_BITSET_PRIVATE, seen,
 		when_ns == GIL_WORKER_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* When to look again. */
-static uint64_t tend(char *own, uint32_t number)
+/* Does what is due; returns when to check again. */
+static uint64_t do_duties(char *own, uint32_t number)
 {
 	uint64_t next = GIL_WORKER_NEVER;
 
@@ -83,9 +84,9 @@ static void *run(void *argument)
 	char *own = state; /* written before the thread was started */
 
 	while (!dismissed(number)) {
-		/* Before the look: a wake that comes behind it is not slept over. */
+		/* Before do_duties(): a wake during it ends the sleep at once. */
 		uint32_t seen = atomic_load_explicit(&wakes, memory_order_acquire);
-		uint64_t next = tend(own, number);
+		uint64_t next = do_duties(own, number);
 
 		if (next != GIL_WORKER_NOW)
 			sleep_until(seen, next);
@@ -137,7 +138,7 @@ static void delete_state(char *s) /* NULL is a no-op */
  * thread, PyThreadState_SetAsyncExc() would take it for the caller's, whose ids it bears, and the
  * interpreter would free it at its end or after a fork.  It is never freed.
  *
- * Only threads without the GIL change the list meanwhile, and these only add in front of the
+ * During this only threads without the GIL change the list, and they only add in front of the
  * first: a second thread state, made after this one, is between it and them.
  */
 static char *make_state(void)
@@ -159,9 +160,10 @@ static char *make_state(void)
 }
 
 /*
- * The starter has the GIL and makes the thread state.  A new thread that made its own would have to
- * be waited for, so that the interpreter does not end meanwhile, and it may need the GIL for it:
- * PyThreadState_New() allocates, and tracemalloc takes the GIL at allocations.
+ * The starter has the GIL and makes the thread state.  If the new thread made its own,
+ * the starter would have to wait for it, so that the interpreter does not end before, and the new
+ * thread may need the GIL: PyThreadState_New() allocates, and tracemalloc takes the GIL at
+ * allocations.
  */
 static bool begin(void)
 {
@@ -195,7 +197,7 @@ static bool enlist(const struct gil_worker_duty *duty)
 		const struct gil_worker_duty *d =
 			atomic_load_explicit(&duties[i], memory_order_relaxed);
 
-		/* Pairs with the acquire in tend(); only who has the GIL comes here. */
+		/* Pairs with the acquire in do_duties(); the caller has the GIL. */
 		if (!d)
 			atomic_store_explicit(&duties[i], duty, memory_order_release);
 		if (!d || d == duty)

@@ -8,13 +8,13 @@
 #include "agent/python/calls.h"
 #include "agent/python/frames.h"
 
-#define LOT_PS 20000000                /* what events may cost between two looks at the clocks */
+#define LOT_PS 20000000                /* cost of events between two readings of the clocks */
 #define PROFILE_THROTTLE_ON_NS 4000000 /* credit that a burst is begun with */
 #define SWITCH_NS 30000u   /* what the program loses when the GIL worker takes the GIL, about */
-#define LONGEST_NS 500000u /* of all that we do at once */
-#define SAMPLE_LEAST_NS 5000000 /* between two looks of the GIL worker */
+#define LONGEST_NS 500000u /* of our work at one time */
+#define SAMPLE_LEAST_NS 5000000 /* between two samples of the GIL worker */
 #define SAMPLE_MOST_NS 20000000
-#define UNDECIDED_NS 10000000u /* after that time looks that find nothing out are no excuse */
+#define UNDECIDED_NS 10000000u /* undecided samples are accepted for no longer than this */
 #define SEEN_KEPT_NS 20000000.0
 /*
  * So many times what the calibration finds events cost, where they follow each other at once and
@@ -48,8 +48,8 @@ static bool taxed(void)
 }
 
 /*
- * Of so much time, that in which nobody waited for a CPU: time in the queue is no time in the
- * interpreter.  (What is lost counts all the more there: see budget.h.)
+ * The part of a time in which no thread waited for a CPU: time in the run queue is not time in the
+ * interpreter.  (Lost time weighs more there: see budget.h.)
  */
 static double unqueued_ns(double passed_ns, double used_ns)
 {
@@ -121,7 +121,7 @@ static bool settle(uint64_t now_ns)
 	return profile_throttle_bounded() && budget_credit_at(now_ns) < 0;
 }
 
-/* What earlier bursts were like tells of the next one, but the latest most. */
+/* Predicts the next interval from the earlier ones; the latest counts most. */
 static void begin_tax(uint64_t now_ns)
 {
 	double seen = (double)atomic_load_explicit(&seen_ns, memory_order_relaxed);
@@ -275,7 +275,7 @@ static uint64_t evaluate_due(uint64_t now_ns)
 
 static void cut(uint64_t now_ns)
 {
-	uint32_t number = profile_throttle.cuts; /* only who has the GIL changes it */
+	uint32_t number = profile_throttle.cuts; /* changed only with the GIL */
 
 	slots->clear();
 	/* A thread that ends has no GIL: it must not see the cut before its time. */
@@ -310,7 +310,7 @@ static void work(void)
 
 static const struct gil_worker_duty duty = { evaluate_due, work };
 
-/* In a forked child: nobody will switch on what is off, and its CPU time starts anew. */
+/* In a forked child: it has no GIL worker to resume tracing, and its CPU time starts at 0. */
 static PyObject *after_fork(PyObject *self, PyObject *unused)
 {
 	(void)self;

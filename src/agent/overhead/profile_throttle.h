@@ -1,23 +1,22 @@
 /*
- * The overhead budget on CPython 3.8 to 3.11: calls are traced in bursts.
+ * The overhead budget on CPython 3.8 to 3.11: calls are traced in intervals.
  *
- * A profile function cannot be switched off for single functions, so tracing as a
- * whole pauses when the budget is overdrawn and goes on when there is credit for a
- * burst that is worth having.  Each thread pauses itself, at its next event: it
- * alone may write its ring, and one that has no event until the recording goes on
- * has missed nothing.  The GIL worker (profile_throttle.h) switches on again.
+ * A profile function cannot be switched off for single functions.  So tracing as a whole pauses
+ * when the budget is overdrawn, and resumes when there is credit for an interval of useful length.
+ * Each thread pauses itself, at its next event, because only it may write its ring; a thread
+ * without an event before the recording resumes has missed nothing.  The GIL worker (below)
+ * resumes tracing.
  *
- * From 3.10 on a profile function slows down every instruction, not only calls: a
- * loop that calls nothing would pay without ever coming by here.  There the
- * account has a part for time, a tax on the time in which Python code is interpreted: the GIL
- * worker looks now and then whether it is, and charges the time since its last look if so.  That is
- * right on average whatever the program does, and C code, which loses nothing, pays nothing
- * (profile_throttle.h).  The GIL worker also switches
- * off ("cuts") all threads.  A thread that was cut says so, belatedly, at its first event
+ * From 3.10 on a profile function slows down every instruction, not only calls, so that a loop
+ * without calls would pay without ever having an event.  There the account also charges the time in
+ * which Python code is interpreted (the tax): the GIL worker samples now and then whether it is,
+ * and charges the time since its last sample if so.  This is right on average whatever the program
+ * does; C code, which is not slowed down, is not charged.  The GIL worker also clears the slots of
+ * all threads ("cuts" them).  A thread that was cut records that late, at its first event
  * afterwards.
  *
- * Everything needs the GIL unless it says otherwise; what is atomic is written with it and
- * read by the GIL worker, or by a thread that ends, without.
+ * Everything needs the GIL unless it says otherwise; atomic members are written with the GIL and
+ * read without it by the GIL worker, or by a thread that ends.
  */
 #ifndef AGENT_OVERHEAD_PROFILE_THROTTLE_H
 #define AGENT_OVERHEAD_PROFILE_THROTTLE_H
@@ -32,17 +31,17 @@
 /*
  * Is Python code being interpreted at this moment, or does C code run?
  *
- * For the GIL worker (profile_throttle.h), which has not got the GIL: only the thread that has it
- * interprets, or it is in a C function that its latest event called, or in an operator and the
- * like: then it stands at the same instruction of the same frame some time later.
+ * Sampled by the GIL worker without the GIL.  The thread that holds the GIL interprets Python code
+ * unless its latest event called a C function, or it is inside an operator or the like: then it is
+ * still at the same instruction of the same frame some time later.
  *
- * Memory that other threads change and free meanwhile is read through the kernel: what is gone is
- * an error there, not a crash.
+ * Memory that other threads may change and free during the sample is read through the kernel:
+ * freed memory is an error there, not a crash.
  */
 
 enum gil_activity_state {
 	GIL_ACTIVITY_KNOWN,
-	GIL_ACTIVITY_UNDECIDED, /* who has the GIL does not run */
+	GIL_ACTIVITY_UNDECIDED, /* the holder of the GIL does not run */
 	GIL_ACTIVITY_UNKNOWN,   /* not with this interpreter, or the kernel refuses */
 };
 
@@ -69,9 +68,9 @@ static inline void gil_activity_event(bool calls_c)
 
 /*
  * *share: of this moment, what is Python's; an estimate that is right on average.  It takes
- * microseconds.  If the thread does not run meanwhile, perhaps because it is we who have its CPU,
- * it is looked at again after a short sleep: an operator that is done by then counts as
- * Python's.  One thread at a time may ask.
+ * microseconds.  If the thread does not run, perhaps because we occupy its CPU, it is sampled
+ * again after a short sleep: an operator that is done by then counts as Python code.  One thread
+ * at a time may call this.
  */
 enum gil_activity_state gil_activity_sample(double *share);
 
@@ -86,17 +85,17 @@ struct profile_throttle_slots {
 struct profile_throttle {
 	_Atomic bool bounded; /* else none of this happens */
 	_Atomic bool paused;
-	_Atomic uint32_t cuts;                     /* so many times all threads were cut */
-	int64_t left_ps;                           /* of the present lot of events */
+	_Atomic uint32_t cuts;                     /* how often all threads were cut */
+	int64_t left_ps;                           /* left of the present lot of events */
 	uint32_t cost_ps[PROFILE_THROTTLE_EVENTS]; /* of an event, by enum py_trace_event */
 };
 
 extern struct profile_throttle profile_throttle;
 
 /*
- * When tracing starts: events cost nothing until profile_throttle_set_costs() says what, by
- * what calibration.h found, and nothing pauses.  Without a bound nothing ever does, but the
- * account is kept.
+ * When tracing starts.  Events cost nothing, and nothing pauses, until profile_throttle_set_costs()
+ * sets their costs from calibration.h.  Without a bound nothing ever pauses, but the account is
+ * kept.
  */
 void profile_throttle_start(const struct profile_throttle_slots *slots);
 void profile_throttle_set_costs(void);
@@ -128,18 +127,18 @@ static inline bool profile_throttle_bounded(void)
 	return atomic_load_explicit(&profile_throttle.bounded, memory_order_relaxed);
 }
 
-/* The calling thread gives up its slot: the trace is told. */
+/* Records that the calling thread gives up its slot. */
 void profile_throttle_clear_slot(struct ring *r);
 
 /*
- * A thread that was cut says so now, if it has not: when it ends, and before what would make it
- * seem to have been recorded up to here.  By the thread itself, with the GIL or without.
+ * Records that the calling thread was cut, if it has not done so: when it ends, and before a
+ * record that would make it look as if it was traced up to here.  With the GIL or without.
  */
 void profile_throttle_record_cut(struct ring *r);
 
 void profile_throttle_enter_slow(struct ring *r, int what);
 
-/* Before an event is recorded: the trace is told where the thread is, if it does not know. */
+/* Before an event: records which functions the thread is in, if the trace does not know. */
 static inline void profile_throttle_enter(struct ring *r, int what)
 {
 	if (__builtin_expect(!r->in_step || r->cuts != profile_throttle.cuts, 0))
@@ -147,17 +146,17 @@ static inline void profile_throttle_enter(struct ring *r, int what)
 }
 
 /*
- * CPython 3.8 to 3.11: a thread of ours that does, with the GIL, what no thread of the program
- * comes by to do.
+ * The GIL worker, CPython 3.8 to 3.11: a thread of the agent for work that needs the GIL at times
+ * when no thread of the program is in one of our hooks.
  *
- * It is there from the first gil_worker_wake() on and sleeps when nothing is due.  The
- * program does not notice: all signals are blocked in it, Python's threading
- * module does not know it, a fork leaves it behind (the next gil_worker_wake() in the
- * child makes another), and nobody waits for it at the end.
+ * It exists from the first gil_worker_wake() on and sleeps when nothing is due.  The program does
+ * not notice it: all signals are blocked in it, Python's threading module does not know it, a fork
+ * does not copy it (the next gil_worker_wake() in the child makes another), and nothing waits for
+ * it at the end.
  *
- * The end of the interpreter.  CPython makes a thread that wants the GIL exit from
- * then on; the thread checks before it asks, has a thread state that gil_worker_wake() made with
- * the GIL and that the interpreter does not know, and keeps nothing that would have to be released.
+ * The end of the interpreter.  From then on CPython makes a thread that asks for the GIL exit.  The
+ * worker checks before it asks; its thread state was made by gil_worker_wake() with the GIL and is
+ * in no list of the interpreter; it holds nothing that would have to be released.
  * Py_AtExit() ends it for good before another interpreter can begin.
  *
  * The thread state is not the one that PyGILState_Ensure() would find in this thread: work() must
@@ -169,8 +168,8 @@ static inline void profile_throttle_enter(struct ring *r, int what)
 
 struct gil_worker_duty {
 	/*
-	 * Without the GIL: when is there work?  GIL_WORKER_NOW; a time of CLOCK_MONOTONIC to look
-	 * again at; or GIL_WORKER_NEVER: not before somebody calls gil_worker_wake().
+	 * Without the GIL: when is there work?  GIL_WORKER_NOW; a time of CLOCK_MONOTONIC at which
+	 * to ask again; or GIL_WORKER_NEVER: not before the next gil_worker_wake().
 	 */
 	uint64_t (*due_at)(uint64_t now_ns);
 	/* With the GIL; calls nothing of Python's that allocates or frees. */

@@ -18,12 +18,12 @@ struct adapter_function {
 	const char *name; /* qualified */
 	/*
 	 * In the thread that calls it, with the GIL, while the function's frame is the newest;
-	 * either may be NULL.  No end may follow a begin: some exceptions are not told.
+	 * either may be NULL.  A begin may have no end: some exceptions are not reported.
 	 */
 	void (*begins)(struct ring *r);
 	void (*ends)(struct ring *r);
 	bool calls_modules; /* its first argument is a module, which it calls */
-	/* While this is true nobody listens, so that calls cost nothing; NULL: never so. */
+	/* While this is true its events are disabled, so that calls cost nothing; NULL: never. */
 	const bool *rests;
 };
 

@@ -15,8 +15,8 @@
 uint32_t stacks_current(struct ring *r);
 
 /*
- * Line tables of 3.11 and later say columns too, which nobody here needs and
- * which make those of large functions too long for a definition.
+ * Line tables of 3.11 and later contain columns too.  They are not needed, and they make the
+ * tables of large functions too long for a definition.
  */
 
 #define LINE_PACK_MINOR 10u /* the CPython 3 whose format the result has */

@@ -9,7 +9,7 @@ static void put(struct code_table *t, uintptr_t code, uintptr_t note)
 	size_t at = code_table_slot(t, code);
 	uintptr_t there;
 
-	/* The place of one that is gone will do: nobody looks for that one any more. */
+	/* The place of a freed one can be used: it is never searched for again. */
 	while ((there = atomic_load_explicit(&t->entries[at].code, memory_order_relaxed)) >
 	       CODE_GONE)
 		at = (at + 1) & t->mask;

@@ -3,8 +3,8 @@
  * every event, and without the GIL where a CUDA call wants its stack; of a module of a
  * model.
  *
- * Changed only with the GIL, read at any time by anybody, but only for code that
- * cannot go away meanwhile.  A table that is outgrown stays, because a reader may
+ * Changed only with the GIL, read at any time by any thread, but only for code that
+ * cannot be freed during the call.  A table that is outgrown stays, because a reader may
  * still be in it; together they take at most twice the memory of the newest.
  */
 #ifndef AGENT_PYTHON_CODE_TABLE_H

@@ -27,7 +27,7 @@ enum code_flags {
 HOT_DATA struct code_index codes_index;
 HOT_DATA _Atomic uint64_t codes_freed;
 
-static bool watching;           /* 3.12 and later: the interpreter tells of every code object */
+static bool watching;           /* 3.12 and later: the interpreter reports every code object */
 static ssize_t death_slot = -1; /* else: it frees what is in this extra slot of ours */
 
 /* Before the memory can be another function's. */
@@ -125,7 +125,7 @@ int codes_init(void)
 	return death_slot >= 0 && free_hook_works() ? 0 : -1;
 }
 
-/* Before 3.12: what tells a resumption from a call, and a yield from a return. */
+/* Before 3.12: to distinguish a resumption from a call, and a yield from a return. */
 static void keep_bytecode(struct code_note *note, PyObject *code)
 {
 	PyObject *bytes;

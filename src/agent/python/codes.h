@@ -3,7 +3,7 @@
  * into the definitions the first time a code object is seen.
  *
  * The id is found by the code object's address (code_table.h).  The interpreter
- * tells when one is freed, so an address that comes back as another function
+ * reports when one is freed, so an address that comes back as another function
  * never inherits a name.
  * All functions need the GIL.
  */
@@ -31,7 +31,7 @@ void codes_name_loaded(void);
 
 /*
  * What we keep of a code object.  Before 3.12 the profile callback also needs
- * to tell a generator's first entry from a resumption, and a yield from a
+ * to distinguish a generator's first entry from a resumption, and a yield from a
  * return: `bytecode` is a copy then, NULL for plain functions.
  */
 struct code_note {

@@ -1,15 +1,15 @@
 /*
- * The functions that modules run (`forward`), where layers are heard of at less cost.
+ * The functions that modules run (`forward`): a cheaper place to detect layers.
  *
- * All modules are called through one function of the framework.  To hear of some of them there is
- * to hear of all: what is folded costs as much as what is recorded but for the record.  What they
- * run are functions of their own, one for each class of modules, and each can be switched off by
- * itself, for nothing.  But there modules that run no Python function are missed, and what hooks
- * of the program do before and after: so it is the second choice.
+ * All modules are called through one function of the framework, whose events are on or off for all
+ * of them: a folded layer costs nearly as much as a recorded one.  The functions that modules run
+ * differ by class, and each can be switched off by itself, at no cost.  But modules that run no
+ * Python function are missed there, and so is what the program's hooks do before and after: this
+ * is the second choice.
  *
- * Known by the first time that they run: called by what calls modules, with the same first
- * argument, and nothing but the framework's own functions, or such as hand all arguments on,
- * between. From 3.12 on; all with the GIL.
+ * A function is recognised when it first runs: it is called by the function that calls modules,
+ * with the same first argument, and between the two are only functions of the framework, or ones
+ * that pass all arguments on.  From 3.12 on; all functions need the GIL.
  */
 #ifndef AGENT_PYTHON_FORWARD_HOOKS_H
 #define AGENT_PYTHON_FORWARD_HOOKS_H
@@ -21,7 +21,7 @@
 
 #define FORWARD_HOOKS_MAX 2048u
 
-/* For layer_throttle.c: in that count so many calls and their lengths, each as a power of two. */
+/* For layer_throttle.c: calls in that count, and the sum of their lengths as powers of two. */
 struct layer_lengths {
 	uint32_t function_totals, calls, powers;
 };

@@ -180,7 +180,7 @@ static void prefetch_frames(const struct py_layout *l, const struct frames_path 
 	}
 }
 
-/* What a frame runs and where it is in it; an instruction's address tells both. */
+/* What a frame runs and where it is in it; an instruction's address says both. */
 static inline uint64_t place_in(const char *frame, const struct py_layout *l)
 {
 	int index;

@@ -1,7 +1,7 @@
 /*
  * The Python frames of the calling thread, read without the GIL.
  *
- * A thread inside C code may read its own frames: nobody else changes them.
+ * A thread inside C code may read its own frames: no other thread changes them.
  * The layouts are a table, one row for each minor version, checked against
  * what Python itself says when the agent starts; on any difference nothing is
  * read at all.
@@ -42,7 +42,7 @@ size_t frames_read(struct frame_ref out[FRAMES_MAX]);
  */
 uint64_t frames_fingerprint(struct frames_path *last);
 
-/* A frame, to be told from another one in its place by what it runs. */
+/* A frame; what it runs distinguishes it from another one at the same address. */
 struct frame_mark {
 	const void *frame; /* NULL: none, or unknown */
 	const void *code;
@@ -52,7 +52,7 @@ struct frame_mark frames_newest(void); /* of the calling thread */
 
 /*
  * Is the newest frame, or (if `outer`) the one that called it, this one, or was it called by it?
- * True, too, where too many lie between to tell.
+ * Also true if too many frames lie between to decide.
  */
 bool frames_is_inside(const struct frame_mark *mark, bool outer);
 

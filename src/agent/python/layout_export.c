@@ -197,7 +197,7 @@ void layout_export_check(void)
 	}
 }
 
-/* 0 where that cannot be told. */
+/* 0 if unknown. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[32], text[512] = "", *name_end;

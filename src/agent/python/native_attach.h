@@ -5,7 +5,8 @@
 #ifndef AGENT_PYTHON_NATIVE_ATTACH_H
 #define AGENT_PYTHON_NATIVE_ATTACH_H
 
-/* 0, or -1: there is none (session_join()).  A Python is told to have left the agent out. */
+/* 0, or -1: there is none (session_join()).  In a Python process it records that the agent was not
+ * loaded. */
 int native_attach(void);
 
 #endif

@@ -24,13 +24,12 @@ void watched_function_event(struct ring *r, uint8_t watch, uint8_t kind);
 /* Likewise a function that a module runs, by its number (forward_hooks.h). */
 void watched_forward_event(struct ring *r, uint16_t forward, uint8_t kind);
 
-/* Is there nobody who wants to hear of it now?  Then its places may be switched off.  With the GIL.
- */
+/* Does no adapter need it at present?  Then its events may be switched off.  With the GIL. */
 bool watched_function_is_paused(uint8_t watch);
 
 /*
- * What a call of watched_function_event() takes that leaves something in the trace, or nothing: by
- * those that were timed, the latest count most; 0: none was.  With the GIL.
+ * Duration of a call of watched_function_event() that writes a record, or that writes none: from
+ * timed calls, of which the latest count most; 0: none was timed.  With the GIL.
  */
 uint32_t watched_function_cost_ns(bool recorded);
 

@@ -3,7 +3,7 @@
  *
  * From 3.12 on modules are seen by the function that calls them, and PyTorch has nothing of
  * ours in it: torch.compile, torch.export, torch.fx, torch.jit, pickle and copy find what
- * they always find.  Before, torch_hooks.h is what tells, until torch.compile is used.
+ * they always find.  Before 3.12 torch_hooks.h reports them, until torch.compile is used.
  */
 #include "agent/torch/torch_hooks.h"
 
@@ -52,7 +52,7 @@ const struct adapter adapter_torch_profiler = {
  * which begin and end with a watched function.
  *
  * In the thread that calls the function, with the GIL, while its frame is the newest.  The end
- * of a function that was left by an exception may not be told: it is found by its frame, which is
+ * of a function that an exception leaves may not be reported: it is detected by its frame, which is
  * gone, at the latest when adapter_scopes_close_stale() is called.  Before 3.12, where
  * calls are recorded in bursts, ends would be missed for good: nothing is recorded there.
  */

@@ -50,7 +50,7 @@ static struct layer_note *note_attach(PyObject *module)
 	PyObject *address = py.Long_FromPointer(module);
 	PyObject *gone = address ? py.CFunction(&gone_method, address, NULL) : NULL;
 	PyObject *weak = gone ? py.Weakref_New(module, gone) : NULL;
-	/* Before 3.12 memory may have been collected meanwhile, and so any code have run. */
+	/* Before 3.12 the calls above may have run the garbage collector, and so any code. */
 	struct layer_note *note = code_table_find(&layer_index, module);
 
 	py_drop(address);

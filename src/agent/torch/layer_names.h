@@ -3,8 +3,8 @@
  * called, or that the outermost one leads to.
  *
  * Names are found by looking at the module that is called outermost (the root) and all
- * that it holds, without running any code of the program's.  A weak reference tells
- * when a module goes, so that an address that comes back never inherits a name.
+ * that it holds, without running any code of the program's.  A weak reference reports
+ * when a module is freed, so that an address that comes back never inherits a name.
  *
  * All functions need the GIL and keep a pending exception as it is.
  */
@@ -35,7 +35,7 @@ struct layer_note {
 	bool shares_id;   /* with others of its class */
 	/* For layer_throttle.c. */
 	bool throttled;
-	uint16_t forward; /* that tells of it (forward_hooks.h); 0: its calls do */
+	uint16_t forward; /* the function that reports it (forward_hooks.h); 0: its calls do */
 	struct layer_lengths lengths;
 };
 

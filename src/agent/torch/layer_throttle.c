@@ -6,17 +6,16 @@
 #include "agent/overhead/budget.h"
 #include "agent/python/watched_functions.h"
 
-#define SHARE 2u      /* layers may have one part of so many of the budget */
-#define KEPT_PART 16u /* of all begins and ends this part is too little to be folded */
-/* So many looks in a row are to say that it is too much: a model's first calls are unlike the rest.
- */
+#define SHARE 2u      /* layers may use 1/SHARE of the budget */
+#define KEPT_PART 16u /* less than 1/KEPT_PART of all begins and ends is not worth folding */
+/* Checks in a row that must find too much: a model's first calls are unlike the rest. */
 #define THROTTLE_PATIENCE 4u
 #define REST_PATIENCE 32u
 #define AGAIN_FIRST_NS 2000000000ull
 #define AGAIN_LAST_NS 64000000000ull
-#define AGAIN_CREDIT_NS 2000000 /* credit that there must be for what is seen then */
+#define AGAIN_CREDIT_NS 2000000 /* credit needed to enable all layers again */
 
-/* Ranks, in the order in which layers go: the shortest, of like length those of most calls. */
+/* Ranks, in the order of folding: the shortest first, of equal length those with most calls. */
 #define LENGTHS 64u /* powers of two of ticks */
 #define COUNTS 32u  /* powers of two of calls */
 #define RANKS (LENGTHS * COUNTS)
@@ -26,8 +25,8 @@ struct forward_hook forward_hooks[FORWARD_HOOKS_MAX + 1];
 uint16_t forward_hooks_count;
 bool layer_throttle_can_pause;
 
-static uint32_t function_totals; /* the newest time that calls were timed */
-static uint32_t overdue;         /* looks in a row that found too much */
+static uint32_t function_totals; /* number of the latest timing of calls */
+static uint32_t overdue;         /* checks in a row that found too much */
 static uint64_t since_ns, again_at_ns, again_after_ns;
 static uint32_t *decisions;
 static size_t decisions_cap;
@@ -73,15 +72,15 @@ void layer_throttle_measured(struct layer_note *note, uint64_t ticks)
 		add(&forward_hooks[note->forward].lengths, ticks);
 }
 
-/* Those that one function tells of go together, or it would have to be heard all the same. */
+/* Layers that share a forward function are folded together: the function is hooked or it is not. */
 static const struct layer_lengths *lengths_of(const struct layer_note *note)
 {
 	return note->forward ? &forward_hooks[note->forward].lengths : &note->lengths;
 }
 
 /*
- * Has it a length that is known?  Ids that many share stay: their modules live for one call.  But
- * what is not heard of is folded, whatever it is.
+ * Is its length known?  Ids that many modules share are not folded: these modules live for one
+ * call.  With forward hooks a throttled function folds all its layers.
  */
 static bool may_throttle(const struct layer_note *note)
 {
@@ -139,8 +138,8 @@ static void enable_later(uint64_t now_ns)
 }
 
 /*
- * They go until so many begins and ends are gone, or those that are left are so few that it would
- * save next to nothing: the model itself is one of them, and what it is that costs is elsewhere.
+ * Folds layers until `excess` begins and ends are saved, or no more than `few` are left: the model
+ * itself is among those, and folding them would save next to nothing.
  */
 static void throttle_shortest(double excess, double few, uint64_t now_ns)
 {
@@ -171,7 +170,7 @@ static void throttle_any(void *entry, void *unused)
 		note->throttled = true;
 }
 
-/* What is open needs no end then: it was begun where nobody listens any more. */
+/* Open layers need no end record: they began before the hook was disabled. */
 static void throttle_all(void)
 {
 	code_table_each(&layer_index, throttle_any, NULL);
@@ -195,7 +194,7 @@ static double hook_ns(void)
 	return ps ? ps / 1e3 * BUDGET_SPARSE_PERCENT / 100 : BUDGET_UNKNOWN_PS / 1e3;
 }
 
-/* False: there are none to hear of. */
+/* False: no forward functions are known. */
 static bool turn_to_forward_hooks(uint64_t now_ns)
 {
 	if (!layer_throttle_can_pause || !forward_hooks_count)
@@ -210,7 +209,7 @@ static bool turn_to_forward_hooks(uint64_t now_ns)
 	return true;
 }
 
-/* False: whoever rests here could not be woken. */
+/* False: a disabled hook could not be enabled again. */
 static bool rest(uint64_t now_ns)
 {
 	if (!layer_throttle_can_pause)
@@ -268,13 +267,13 @@ void layer_throttle_reset(void)
 	enable_forward_hooks();
 }
 
-/* What a begin or an end takes: that, and what the adapter does then. */
+/* Cost of a begin or an end: the hook, and what the adapter does in it. */
 static double cost_ns_of(bool recorded)
 {
 	return hook_ns() + watched_function_cost_ns(recorded);
 }
 
-/* They were timed, and took so much more than they may; all that there is is `may_ns`. */
+/* Calls were timed and cost `excess_ns` more than allowed; the whole budget is `may_ns`. */
 static void give_way(double excess_ns, double may_ns, uint64_t now_ns)
 {
 	bool by_calls = !layer_throttle.at_forward_hooks;

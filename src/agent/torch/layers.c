@@ -9,7 +9,7 @@
 
 struct open_layer {
 	struct frame_mark frame;
-	PyObject *module; /* its address: it may be gone where the end was not told */
+	PyObject *module; /* its address only: it may be freed when the end was not reported */
 	uint32_t id;      /* 0: it is not recorded */
 	uint64_t since;   /* ticks; 0: it is not timed */
 };
@@ -19,12 +19,12 @@ struct layer_stack {
 	uint32_t decisions_seen; /* of layer_throttle.h: decisions that the trace knows in this
 				    thread */
 	bool at_forward_hooks;   /* the frames of those that are open are of what they run */
-	bool amid;               /* the thread may be in a layer whose begin was not heard */
+	bool amid;               /* the thread may be in a layer whose begin was not reported */
 	unsigned depth;
 	struct open_layer open[OPEN_MAX];
 };
 
-/* What was decided in the meantime is told; a thread that begins has nothing open. */
+/* Records the decisions since the last time; a thread that begins has nothing open. */
 static void push_decisions(struct ring *r, struct layer_stack *s)
 {
 	while (s->decisions_seen < layer_throttle.decision_count) {

@@ -1,9 +1,9 @@
 /*
  * Layers: the calls of a model's modules, as RECORD_LAYER_BEGIN and RECORD_LAYER_END.
  *
- * Each thread has a stack of those that are open.  The end of a call that was left by an
- * exception may not be told: what is open in no frame any more is found, and ended, at
- * the thread's next begin or end.
+ * Each thread has a stack of those that are open.  The end of a call that an
+ * exception leaves may not be reported: at the thread's next begin or end, open layers whose
+ * frame is gone are ended.
  *
  * In the thread that runs the module, with the GIL; a pending exception stays.
  */

@@ -51,7 +51,8 @@ static PyObject *built_in(const char *name)
 	return f && !strcmp(py_type_name(f->type), BUILT_IN) ? f : NULL;
 }
 
-/* Is CUDA PyTorch's in this very process?  In a fork of one the cache's lock may be nobody's. */
+/* Is CUDA PyTorch's in this very process?  In a fork of it the cache's lock may be held for ever.
+ */
 static bool is_ready(void)
 {
 	PyObject *is_fork = built_in("_cuda_isInBadFork"), *answer;

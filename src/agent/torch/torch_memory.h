@@ -1,18 +1,16 @@
 /*
- * PyTorch's own cache of device memory: what it has got from CUDA, what of that is in use, how
- * often it had to ask twice or could not give, as RECORD_SERIES.
+ * PyTorch's own cache of device memory as RECORD_SERIES: bytes reserved from CUDA, bytes in use,
+ * retries and failures of allocations.
  *
- * PyTorch is asked by the function behind torch.cuda.memory_stats(), which copies some counters and
- * makes a dict of them.  It calls nothing of CUDA and runs no Python code, so it may be asked while
- * a graph is captured; it takes the cache's lock, as every allocation does.  That happens in a
- * thread of the program that has the GIL and has come by anyway, once a second or, where it takes
- * long, so much less often that it is lost in the noise; what it takes is charged.  Nothing is
- * imported or initialised: a program that has not used torch.cuda is not asked, nor a fork of one
- * that has.
+ * The source is the function behind torch.cuda.memory_stats(), which copies some counters into a
+ * dict.  It calls nothing of CUDA and runs no Python code, so it may be called while a graph is
+ * captured; it takes the cache's lock, as every allocation does.  It is called in a thread of the
+ * program that has the GIL and is in one of our hooks, once a second, or less often where the call
+ * takes long; its cost is charged.  Nothing is imported or initialised: it is not called in a
+ * program that has not used torch.cuda, nor in a fork of one that has.
  *
- * Who comes by: the ends of modules, of garbage collections and of scopes, and now and then a call
- * that is recorded.  A program that has none of them for a while is asked when it ends; nobody
- * takes the GIL from it, nor makes its interpreter do something, to ask.
+ * Such hooks are the ends of modules, garbage collections and scopes, and now and then a recorded
+ * call.  A program without any of them is polled when it ends; the GIL is never taken for this.
  */
 #ifndef AGENT_TORCH_TORCH_MEMORY_H
 #define AGENT_TORCH_TORCH_MEMORY_H
@@ -22,10 +20,10 @@
 /* With the GIL, as often as one likes; a pending exception stays. */
 void torch_memory_poll(struct ring *r);
 
-/* The same for who comes by many times a millisecond: looks at the clock now and then only. */
+/* The same for hooks that run many times a millisecond: reads the clock only now and then. */
 void torch_memory_poll_seldom(struct ring *r);
 
-/* PyTorch initialises CUDA: the end of the program is to be told, so that there is a last look. */
+/* PyTorch initialises CUDA: polls once more when the program ends. */
 void torch_memory_poll_at_exit(struct ring *r);
 
 /* The recording or the program is about to end: whatever the clock says. */
