@@ -23,8 +23,8 @@ const char *text_share(char out[TEXT_FIGURE], double part, double whole);
 /* Paths without their detours. */
 
 /*
- * Appends a path, its parts "." and ".." followed by the letter: links are not asked, for what is
- * told of may lie on another machine.  ".." that leads above a relative path's begin stays; what
+ * Appends a path, its parts "." and ".." followed by the letter: links are not resolved, because
+ * the file may lie on another machine.  ".." that leads above a relative path's begin stays; what
  * is no absolute path and has no such parts is added as it is.
  */
 void plain_path_add(struct buf *out, const char *path);

@@ -19,7 +19,7 @@ uint32_t utf8_decode(const char *s, size_t len);
 
 /*
  * A character that is obeyed or hidden instead of shown: controls (ASCII's and C1), ends of
- * lines, marks of direction, and the tags that spell text which nobody sees.
+ * lines, marks of direction, and invisible tag characters.
  */
 bool utf8_is_control(uint32_t code);
 

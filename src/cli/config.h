@@ -8,10 +8,10 @@
  *   4. the user's own $XDG_CONFIG_HOME/inferscope/config.yaml (~/.config where it is unset)
  *   5. the defaults
  *
- * A found .inferscope.yaml may have come with a repository of somebody else: it may set nothing
+ * A found .inferscope.yaml may have come with someone else's repository: it may set nothing
  * that is trusted_only (settings.h), and must belong to the caller, to root or to the owner of
- * the working directory.  The user's own file must belong to the caller or to root, and nobody
- * else may be able to write it.
+ * the working directory.  The user's own file must belong to the caller or to root, and no
+ * other user may be able to write it.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H

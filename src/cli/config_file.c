@@ -109,7 +109,7 @@ static int next_event(struct file *f, yaml_event_t *e)
 	return yaml_events_next(&f->yaml, e, key_of(f));
 }
 
-/* The setting is not for a file that nobody named: see config.h. */
+/* The setting is not allowed in a file that was found, not named: see config.h. */
 static int refuse(const struct file *f, const yaml_event_t *e)
 {
 	return err_set(f->yaml.err,

@@ -24,8 +24,8 @@ const struct file_kind file_rules = {
 
 /*
  * 1: opened; 0: not there.  A file that is there but cannot be read is an error:
- * it was put there to be obeyed.  O_NONBLOCK: never wait for the other end of a
- * FIFO that nobody named.
+ * it was put there to be used.  O_NONBLOCK: never wait for the other end of a
+ * FIFO.
  */
 static int try_open(const struct file_kind *kind, const char *path, int *fd, struct stat *st,
 		    struct err *err)

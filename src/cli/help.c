@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#define LONGEST 40 /* characters; longer words are nobody's typo */
+#define LONGEST 40 /* characters; longer words are not typing errors */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {

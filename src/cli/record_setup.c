@@ -326,7 +326,7 @@ void record_release(struct record_run *b)
 	b->trace_fd = -1;
 }
 
-/* The report has it as well; here it is said even to who reads none. */
+/* The report has it as well; this reaches users who do not read one. */
 static void warn_gpu_refusal(struct record_run *b)
 {
 	const char *text = drain_gpu_refusal(recording_drain(b->recording));

@@ -166,7 +166,7 @@ static const char *report_path(const struct report_output *f, size_t i)
 	return config_list(f->config, &setting_report, i);
 }
 
-/* A name that no rule has would never fire, and nobody would notice. */
+/* A name that no rule has would never fire, which would go unnoticed. */
 static int check_fail_on(const struct report_output *f, struct err *err)
 {
 	for (size_t i = 0; i < config_list_count(f->config, &setting_fail_on); i++) {

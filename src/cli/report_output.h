@@ -18,7 +18,7 @@ struct report_output {
 	struct rule_set rules;       /* the user's own; filled in by report_output_check() */
 	bool default_report;         /* write the default report if none was asked for */
 	FILE *summary;               /* where the summary goes; NULL: none */
-	bool known_partial;          /* the user has been told that the trace is incomplete */
+	bool known_partial;          /* the user knows that the trace is incomplete */
 	const char *kept_trace;      /* trace file that is written; NULL: none is kept */
 	/* What is read, which no output may overwrite.  NULL: there is none. */
 	const char *input_trace; /* of `analyze` */
@@ -39,7 +39,7 @@ void report_output_release(struct report_output *f);
  * is warned of on stderr and reported as far as it goes; likewise one that does not fit
  * --max-memory.  -1: the trace cannot
  * be read, or a report could not be written; the others are written all the
- * same.  *fired: one of --fail-on is among the findings; NULL: nobody asks.
+ * same.  *fired: one of --fail-on is among the findings; NULL: not wanted.
  */
 int report_output_write(const struct report_output *f, const char *trace_path, bool *fired,
 			struct err *err);

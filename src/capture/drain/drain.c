@@ -68,8 +68,8 @@ bool drain_free_block(struct drain *d, uint32_t block, uint64_t state)
 }
 
 /*
- * Copies what is new in a block.  False: nothing, or the block changed hands
- * meanwhile; what was in it then is lost and shows as a gap.
+ * Copies what is new in a block.  False: nothing, or the block changed hands during the copy;
+ * then its contents are lost and show as a gap.
  */
 static bool drain_copy(struct drain *d, const struct listed *l, struct copied *c)
 {
@@ -239,8 +239,8 @@ static bool is_readable(const struct drain *d, uint64_t state, uint64_t defs)
 }
 
 /*
- * One look at each block is not enough: a thread may fill a block that we have
- * looked at and go on in one that we have not.  So the first look only finds how
+ * One pass over the blocks is not enough: a thread may fill a block that we have
+ * visited and continue in one that we have not.  So the first pass only finds how
  * far each thread has come, and the second, which comes after all that, lists the
  * blocks up to there.  Definitions need no order.
  */

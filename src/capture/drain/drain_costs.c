@@ -5,7 +5,7 @@
  * - The kernel's samples interrupt a thread: what one takes is measured at the start.
  * - Page faults that are counted take longer, and so does changing threads that are watched.
  * - To read a thread's memory is to take its cache lines from its CPU.
- * - The recorder needs a CPU itself.  While another one is idle that is nobody's loss.
+ * - The recorder needs a CPU itself.  While another one is idle this costs the workload nothing.
  *   The time that a thread has waited for a CPU (schedstat) is due to us as far as
  *   CPUs that were busy with others than this thread were busy with us.
  * - In a virtual machine our CPU and the workload's may be one core, which is slower while we work.
@@ -22,7 +22,8 @@
 #define NEARLY_NONE 0.1 /* of a CPU that was idle */
 #define CROWDED_WAIT_MS 40
 #define ONLY_CPU_WAIT_MS 100 /* the kernel's memory for native samples holds as much */
-#define SCARCELY_USED 32     /* part of the memory: there is room for all that may come meanwhile */
+#define SCARCELY_USED 32 /* part of the memory: there is room for all events until the next cycle \
+			  */
 #define FIRST_JOINS_NS 1000000000 /* so long after the beginning a first process is waited for */
 #define SETTLES_NS 100000000      /* and one that has joined, until it says where its Python is */
 
@@ -51,7 +52,7 @@
  */
 #define SHARED_LOSS 0.17
 
-/* The CPUs that the workload or we may run on: whoever is alone on the rest disturbs nobody. */
+/* The CPUs that the workload or we may run on; load on other CPUs does not matter. */
 static void find_cpus(const struct drain *d, cpu_set_t *out)
 {
 	cpu_set_t theirs;

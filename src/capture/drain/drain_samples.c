@@ -202,7 +202,8 @@ uint32_t drain_samples_adopt(struct drain *d, uint32_t process, uint32_t tid)
 		s->ours = false; /* the ring's entry accounts for it from now on */
 		return s->entry.id;
 	}
-	if (s) /* of a thread that has ended; its number is this one's now, and so are the looks */
+	if (s) /* of a thread that has ended; its number is this one's now, and so are the samples
+		*/
 		drop(d, s);
 	return d->next_thread++;
 }

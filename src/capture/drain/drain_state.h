@@ -1,4 +1,4 @@
-/* What drain.c and drain_tables.c share; nobody else includes this. */
+/* Shared by drain.c and drain_tables.c; no other file includes this. */
 #ifndef CAPTURE_DRAIN_DRAIN_STATE_H
 #define CAPTURE_DRAIN_DRAIN_STATE_H
 
@@ -39,7 +39,7 @@ int frameworks_write(const struct frameworks *f, struct trace_writer *w, struct 
 #define DRAIN_BATCH \
 	64u /* blocks copied before their definitions are fetched and they are written */
 
-#define DRAIN_REPORTED_MAX 64u /* more do not matter: they may be told of twice */
+#define DRAIN_REPORTED_MAX 64u /* more do not matter: they may be reported twice */
 
 #define GAP_MAX (1ull << 40) /* more records than this are not lost at once */
 
@@ -66,9 +66,9 @@ struct drain_process {
 	uint64_t faults, turns;     /* likewise */
 	double blamed_ns;           /* its threads waited for us, together, */
 	uint64_t runnable_ns;       /* of the time in which they ran and waited */
-	bool sampled;               /* the sampler was told of it, or refused it */
-	bool unwatched;             /* it was told that it has ended: see drain_series.c */
-	int64_t reported_ns;        /* likewise: when it last told points itself */
+	bool sampled;               /* the sampler has it, or refused it */
+	bool unwatched;      /* the system reader knows that it has ended: see drain_series.c */
+	int64_t reported_ns; /* likewise: when its agent last reported points itself */
 	/* --ring only: threads of which nothing is left, and their events. */
 	uint64_t faded_threads, faded_events;
 	bool has_threads; /* scratch of retire_processes() */
@@ -169,7 +169,7 @@ int drain_tables_finish(struct drain *d, struct err *err);
 /* Accounts for threads that have ended, and frees their entries and blocks. */
 int drain_tables_retire(struct drain *d, bool everything, struct err *err);
 
-/* Accounts for a process.  over: the recording ends, nobody needs its entry again. */
+/* Accounts for a process.  over: the recording ends, and its entry is not needed again. */
 int drain_retire_process(struct drain *d, uint32_t slot, bool over, struct err *err);
 
 /*
@@ -215,8 +215,8 @@ void drain_free_thread(struct drain *d, uint32_t slot);
 size_t drain_scan(struct drain *d, uint64_t defs);
 
 /*
- * Gives a block back to the pool; nobody may be writing to it.  False: it is in
- * another state by now, taken back by a thread that needs room.
+ * Gives a block back to the pool; no thread may be writing to it.  False: its state has
+ * changed, because a thread that needs room took it back.
  */
 bool drain_free_block(struct drain *d, uint32_t block, uint64_t state);
 
@@ -244,7 +244,7 @@ void drain_series_end(struct drain *d, uint32_t slot); /* may be called again */
 /* A child of ours has ended, which need not have joined. */
 void drain_series_ended(struct drain *d, uint32_t pid);
 
-/* Of a RECORD_SERIES of a process: points for the quantities that are an agent's to tell. */
+/* Of a RECORD_SERIES of a process: points for the quantities that agents report. */
 int drain_series_received(struct drain *d, uint32_t slot, const struct record *r, struct err *err);
 
 /* Writes what was read about the system. */

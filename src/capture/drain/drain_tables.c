@@ -1,4 +1,4 @@
-/* Processes and threads: who joined, who is gone, what they said.  See drain.h. */
+/* Processes and threads: which joined, which ended, what they reported.  See drain.h. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -270,7 +270,7 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 		p->noted_displaced = true;
 		snprintf(text, sizeof(text),
 			 "process %u: another tool uses the profile function of a thread: "
-			 "its calls are not recorded meanwhile",
+			 "its calls are not recorded during that time",
 			 p->entry.pid);
 		if (trace_write_note(d->writer, text, err))
 			return -1;
@@ -303,7 +303,7 @@ static int thread_joined(struct drain *d, uint32_t slot, struct err *err)
 	return d->keep_newest ? 0 : trace_write_thread(d->writer, &t->entry, err);
 }
 
-/* Agents claim the lowest unused entry, so only the entries up to here need a look. */
+/* Agents claim the lowest unused entry, so only the entries up to here are checked. */
 static uint32_t raise_limit(uint32_t limit, uint32_t used, uint32_t count)
 {
 	uint32_t ahead = used + SCAN_AHEAD;

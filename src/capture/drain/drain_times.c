@@ -11,7 +11,7 @@
 #define ASK_AFTER_NS 10000000
 #define ASK_EACH_NS 5000000
 
-#define WINDOW_NS 50000000 /* of running: so much tells how scarce CPUs are */
+#define WINDOW_NS 50000000 /* of running: enough to measure how scarce CPUs are */
 #define CONTENTION_MAX 10000u
 
 static void ask(uint32_t pid, struct trace_thread *entry, struct thread_times *first,
@@ -27,7 +27,7 @@ static void ask(uint32_t pid, struct trace_thread *entry, struct thread_times *f
 	*last = now;
 }
 
-/* Of whom only samples tell: they have an entry of their own.  Returns how many were asked. */
+/* Threads known from samples only, with entries of their own.  Returns how many were read. */
 static int64_t update_sampled(struct drain *d, bool due)
 {
 	int64_t asked = 0;

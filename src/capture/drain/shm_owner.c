@@ -197,7 +197,7 @@ static void return_block(struct shm_owner *a, uint32_t block)
 	atomic_fetch_or_explicit(&a->free_map[block / 64u], bit, memory_order_relaxed);
 }
 
-/* Nobody looks into a free block: its contents may become zeros. */
+/* A free block is never read: its contents may become zeros. */
 static void empty_blocks(const struct shm_owner *a, uint32_t first, uint32_t count)
 {
 	off_t at = (off_t)((char *)&a->blocks[first] - (char *)a->header);

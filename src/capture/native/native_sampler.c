@@ -18,23 +18,23 @@
 #define MAY_COST_PPM 3125u /* or that much for threads that change often where there is none */
 #define NATIVE_HZ_LEAST 20u
 #define COLD_TIMES 4u      /* see native_interrupt_ns() */
-#define ABSENCE_NS 1000000 /* shorter ones are not told */
+#define ABSENCE_NS 1000000 /* shorter ones are not reported */
 #define TURNS_MAX 400u     /* in a tenth of a second; the kernel takes 0.3 us for each */
 #define THREADS_MAX 128u   /* each has a file and 20 kB of the kernel's locked memory */
 #define TURN_PARTS 6u      /* of what an interrupt takes, losing or getting a CPU takes one more */
 #define OPEN_NS 20000u     /* what it takes to open and close the events of a thread */
 #define REST_MOST 31u      /* readings */
-#define FAULTS_MAX 16u     /* threads whose page faults are told: two more files each */
+#define FAULTS_MAX 16u     /* threads whose page faults are reported: two more files each */
 #define FAULTS_ONE_IN 8u   /* of so many readings: see perf_events_open_faults() */
 
 struct native_thread {
 	pid_t tid;
-	bool there;           /* in the last look at its process */
-	bool turns;           /* it is told when the thread loses and gets a CPU */
+	bool there;           /* in the last reading of its process */
+	bool turns;           /* its events report when the thread loses and gets a CPU */
 	bool faults;          /* and where it has page faults, */
 	bool counting;        /* just now */
 	unsigned turn_count;  /* since the last reading */
-	uint64_t reported_ns; /* of its CPU time: interrupts up to there were told */
+	uint64_t reported_ns; /* of its CPU time: interrupts up to there were reported */
 	int64_t lost_cpu_ns;  /* 0: it has one, or it is not known */
 	bool preempted;
 	struct perf_events events;
@@ -46,8 +46,8 @@ struct native_process {
 	bool ended;
 	int64_t read_ns;     /* CLOCK_MONOTONIC, the last time; 0: not yet */
 	unsigned rest;       /* readings in which its threads are left alone */
-	bool faults;         /* told until the next reading */
-	uint64_t faults_due; /* from that reading on they are told again */
+	bool faults;         /* reported until the next reading */
+	uint64_t faults_due; /* from that reading on they are reported again */
 	struct native_maps maps;
 	struct native_thread *threads;
 	size_t count, cap;

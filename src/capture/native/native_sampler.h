@@ -2,9 +2,9 @@
  * Native code under sampling: all threads of all recorded processes, those that
  * know no Python included, by the kernel's perf events.
  *
- * It tells as well when a thread had no CPU, unless the thread changes so often
- * between having one and not that telling would cost more than 0.1 % of its time.  Being
- * watched makes such changes dearer: where that costs a process more than samples may, it is
+ * It also reports when a thread had no CPU, unless the thread switches so often
+ * that this would cost more than 0.1 % of its time.  Watching makes such switches
+ * more expensive: where that costs a process more than samples may, it is
  * watched a part of the time.
  *
  * Where the kernel refuses, nothing happens but that native_refused() says why.
@@ -62,7 +62,7 @@ struct native;
 
 /* For one call of native_read(): a thread of this process ran at this place. */
 struct native_sample {
-	uint32_t process; /* as native_sampler_add() was told */
+	uint32_t process; /* as given to native_sampler_add() */
 	pid_t tid;
 	int64_t monotonic_ns;
 	uint32_t place; /* id that native_define() defines; 0: unknown */

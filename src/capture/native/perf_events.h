@@ -1,7 +1,7 @@
 /*
  * Where a thread's CPU time goes below Python: the kernel interrupts it now and
  * then (perf_event_open, a clock of its own CPU time) and notes the instruction.
- * It is told to nobody but the reader of the ring; the thread sees nothing.
+ * Only the reader of the ring gets it; the thread does not notice.
  *
  * Not permitted everywhere: perf_event_paranoid, containers' seccomp filters.
  * One thread.
@@ -41,13 +41,13 @@ struct perf_visitor {
  */
 uint32_t perf_events_cost_ns(void);
 
-/* -1 with errno: the kernel refuses.  The thread may be anybody's whom we may trace. */
+/* -1 with errno: the kernel refuses.  The thread may belong to any process that we may trace. */
 int perf_events_open(struct perf_events *p, pid_t tid, uint32_t hz, bool turns);
 void perf_events_close(struct perf_events *p); /* may be called again */
 
 /*
- * Page faults of the thread as well, until they are closed.  Every fault takes 120 ns longer
- * meanwhile, and 50 ns, on the whole machine, as long as such an event is merely there.  -1: the
+ * Page faults of the thread as well, until they are closed.  Until then every fault takes
+ * 120 ns longer, and 50 ns longer on the whole machine while such an event merely exists.  -1: the
  * kernel refuses, and the rest works.
  */
 int perf_events_open_faults(struct perf_events *p, pid_t tid);

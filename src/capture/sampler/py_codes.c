@@ -52,7 +52,7 @@ static int grow(struct py_codes *c)
 	size_t cap = c->cap ? 2 * c->cap : FIRST_SLOTS;
 	struct py_code *items;
 
-	if (cap > SLOTS_MAX) { /* a program that makes functions without end: begin anew */
+	if (cap > SLOTS_MAX) { /* a program that makes functions without end: start again */
 		memset(c->items, 0, c->cap * sizeof(*c->items));
 		c->count = 0;
 		return 0;

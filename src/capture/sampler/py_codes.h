@@ -2,8 +2,8 @@
  * The code objects of another process by their address: name, file, line table,
  * read from outside when an address is first met.
  *
- * Nobody tells when a code object is freed and its memory becomes another one:
- * what an address was is compared again before it is believed for long.
+ * There is no sign of a code object that is freed and its memory reused: what is
+ * known of an address is verified again from time to time.
  */
 #ifndef CAPTURE_SAMPLER_PY_CODES_H
 #define CAPTURE_SAMPLER_PY_CODES_H

@@ -4,7 +4,7 @@
  * code that calls Python lie apart (py_frame_generators.c).
  *
  * To ask for the newest frame and then to read it takes longer than many a
- * function runs.  But a chunk is copied in one go, and the copy tells by itself
+ * function runs.  But a chunk is copied in one go, and the copy itself shows
  * which frames are in use: one that has called a Python function has put down how
  * full its stack of values is, one that runs, or has called C code, has -1
  * there, and one that was left has a number again.  So the chunk is followed from
@@ -12,7 +12,7 @@
  * lie those that C code called and that have called others, or, far more often,
  * the remains of calls that are over: these stand at a return.
  *
- * The chunk comes first of all that a look reads of a thread.  What has been
+ * The chunk is the first that a sample reads of a thread.  What has been
  * read is in our core's cache, and the thread has to wait for it when it writes
  * there next, half a microsecond at times: whatever is read after the first hot
  * line finds the thread more often than by chance at such a write, that is at a
@@ -27,7 +27,7 @@
 #define CHUNK_BYTES_MAX (64u << 10) /* of one chunk; CPython makes them of 16 kB */
 #define CHUNK_SLACK 2048u           /* frames that may be pushed before we read */
 #define AGAIN_BYTES 1024u           /* on either side of where it was filled to */
-#define REACH_FADES 64u             /* a stack that was deep once is expected for so many looks */
+#define REACH_FADES 64u             /* samples for which a stack that was deep once is expected */
 #define PAUSE_PIECES 4u             /* read for the time that it takes: two microseconds */
 #define FRAME_WORDS_MAX 4096u
 /* Called by C code. */
@@ -301,8 +301,8 @@ static bool link_to_last(struct chunk_read *k, const struct step *s)
 
 /*
  * Behind the last frame that there was room for in a chunk lie old ones, and one of them may be
- * what that frame has called before.  The first one of the next chunk is in use as long as there is
- * that chunk, and knows who called it.
+ * what that frame has called before.  The first one of the next chunk is in use as long as that
+ * chunk exists, and links to its caller.
  */
 static void drop_old_ones(struct chunk_read *k, const struct step *first)
 {
@@ -327,8 +327,8 @@ static bool is_new(const struct py_layout *l, const uint8_t *frame)
 
 /*
  * A frame evaluation function that is not CPython's own (torch.compile's) is given a frame that
- * nobody has begun: it has no caller yet, and may never run.  What that function calls meanwhile,
- * to compile it or instead of it, lies behind, and was called by the frame before.  Is it so here?
+ * has not begun: it has no caller yet, and may never run.  What that function calls
+ * to compile it or instead of it lies behind, and was called by the frame before.  Is it so here?
  * Then *s becomes the one behind.
  */
 static bool skip_unbegun(struct chunk_read *k, struct step *s, uint64_t *size)

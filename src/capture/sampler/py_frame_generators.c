@@ -4,7 +4,7 @@
  * without a function lies on the C stack, between the two.
  *
  * They are found by the links of the frames behind them.  Where one is itself the
- * newest, nobody links to it:
+ * newest, no frame links to it:
  *
  *   - A frame that stands at an instruction that runs a generator has it on its own
  *     stack of values, and so in the copy of the chunk: that is certain.
@@ -12,7 +12,7 @@
  * for, some microseconds later (sooner it would wait for what we have read), and believed if the
  *     frame in question has stayed what it was.
  *
- * Those of the latest looks are copied together with the chunks; another one is read
+ * Those of the latest samples are copied together with the chunks; another one is read
  * by itself, a system call later, and copied from then on.
  */
 #include "capture/sampler/py_reader.h"
@@ -20,7 +20,7 @@
 #define APART_BYTES 256u /* with the first of its values */
 #define APART_AGE_MAX 8u
 #define BETWEEN_MAX 64u /* in a row */
-#define MISSES_MAX 16u  /* looks for a generator where none was found */
+#define MISSES_MAX 16u  /* searches for a generator that found none */
 
 /* To what will be read of the thread. */
 bool apart_add(struct chunk_read *k)
@@ -99,7 +99,7 @@ static void learn(struct chunk_read *k, const struct step *s)
 	if (t->apart_count == PY_THREAD_APART)
 		return;
 	t->apart[t->apart_count++] = (struct py_apart){ .at = s->at, .entry = entry };
-	/* That of C code stays what it was until the code returns: no need to look again. */
+	/* That of C code stays what it was until the code returns: no need to read it again. */
 	k->learnt |= !entry;
 }
 

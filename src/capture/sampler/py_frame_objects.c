@@ -5,14 +5,14 @@
  * other, by a list of free ones.
  *
  * So the address of the newest frame, a single word, nearly says by itself which
- * function runs, and it is the first that a look reads: whatever comes later is found
+ * function runs, and it is the first that a sample reads: whatever comes later is found
  * where the thread waits for what we have read (see py_frame_chunks.c).  The frames of the
- * latest looks follow in the same system call, those of a page together, for it is the
+ * latest samples follow in the same system call, those of a page together, for it is the
  * number of pieces that takes the time.
  *
  * Functions of less than a microsecond have been left by then, and some of the links
- * with them.  Which function ran is known all the same; by whom it was called is then
- * taken from calls that were seen for certain, the shortest way to a frame that runs.
+ * with them.  Which function ran is known all the same; its caller is then
+ * taken from calls that were observed with certainty, the shortest way to a frame that runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,12 +21,12 @@
 
 #define PAGE_BYTES 4096u
 #define RUN_BYTES_MAX 65536u
-#define AGE_MAX 250u   /* looks after which a frame that was not met is forgotten */
+#define AGE_MAX 250u   /* samples after which a frame that was not met is forgotten */
 #define MOVES_MAX 8u   /* of a function, from frame to frame, that are counted */
 #define STAYS_MAX 200u /* in one frame, after which a move is forgotten */
 #define SETTLED 3u     /* after which it is taken to be its only one */
 
-/* One look. */
+/* One sample. */
 struct object_read {
 	struct py_reader *reader;
 	const struct py_process *process;
@@ -80,7 +80,7 @@ static void remove_oldest(struct py_thread *t)
 	remove_met(t, oldest);
 }
 
-/* From now on it is read at every look. */
+/* From now on it is read with every sample. */
 static struct py_met *meet(struct py_thread *t, uint64_t at)
 {
 	unsigned i = find_place(t, at);
@@ -219,7 +219,7 @@ static bool is_settled(struct object_read *k, const uint8_t *copy)
 	return o->code == code && o->thread == k->thread->state && !o->moves && o->stays >= SETTLED;
 }
 
-/* It was what it is at the last look. */
+/* It is unchanged since the last sample. */
 static bool is_steady(struct object_read *k, uint64_t at, const uint8_t *copy)
 {
 	const struct py_thread *t = k->thread;
@@ -288,7 +288,8 @@ static void note_owners(struct object_read *k)
 		note_owner(k, frame_code(k->layout, newest), k->newest);
 }
 
-/* What all frames tell that were read, whether they are in this stack or have just left it. */
+/* Learns calls from all frames that were read, whether they are in this stack or have just left it.
+ */
 static void learn_calls(struct object_read *k)
 {
 	const struct py_layout *l = k->layout;
@@ -368,7 +369,7 @@ static uint64_t recall(struct object_read *k, bool *runs_now)
 
 /*
  * From the newest frame outwards.  -1: it is not certain, nor known from before; the frames that
- * it may be are met all the same, and the next look will know more.
+ * it may be are met all the same, and the next sample will have them.
  */
 static int walk(struct object_read *k, bool *certain)
 {

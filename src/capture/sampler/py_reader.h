@@ -1,4 +1,4 @@
-/* What the files that read stacks from outside share; nobody else includes this. */
+/* Shared by the files that read stacks from outside; no other file includes this. */
 #ifndef CAPTURE_SAMPLER_PY_READER_H
 #define CAPTURE_SAMPLER_PY_READER_H
 
@@ -8,7 +8,7 @@
 #define STATE_BYTES 320u /* no field of a thread state that we read lies behind */
 #define FRAME_SIZES 4096u
 #define FRAME_PLACES 4096u
-#define READER_ALONE_MAX 64u               /* frames that one look reads one by one */
+#define READER_ALONE_MAX 64u               /* frames that one sample reads one by one */
 #define READER_STEPS (2 * PY_STACK_FRAMES) /* entry frames of C code are among them */
 
 /* A piece of the workload's memory, copied. */
@@ -32,7 +32,7 @@ struct frame_size {
 	uint32_t bytes;
 };
 
-/* What the instruction that a frame stands at tells of it. */
+/* What the instruction that a frame is at says about it. */
 enum frame_place {
 	PLACE_OTHER,
 	PLACE_LEAVES,  /* unless it runs, the call is over */
@@ -117,7 +117,7 @@ void stack_add(struct py_stack *out, const struct py_layout *l, const uint8_t *f
 int frame_objects_read(struct py_reader *r, const struct py_process *p, struct py_thread *t,
 		       struct py_stack *out);
 
-/* A look at a thread whose frames lie in chunks. */
+/* A sample of a thread whose frames lie in chunks. */
 struct chunk_read {
 	struct py_reader *reader;
 	const struct py_process *process;
@@ -125,7 +125,7 @@ struct chunk_read {
 	struct py_thread *thread;
 	uint64_t top;  /* the newest frame, asked for after the chunks; 0: unknown, or */
 	bool in_none;  /* there is none: the thread is in C code that no Python called */
-	unsigned live; /* steps that are in use, as far as the chunks tell */
+	unsigned live; /* steps that are in use, as far as the chunks show */
 	bool certain;  /* so far and no farther */
 	bool cut;      /* outer frames are missing */
 	bool learnt;   /* of frames apart that were not copied with the others */
@@ -149,7 +149,7 @@ void reader_push(struct chunk_read *k, const struct step *s);
 
 /* Those in no chunk; see py_frame_generators.c. */
 bool apart_add(struct chunk_read *k);
-bool apart_has_generators(const struct py_thread *t); /* or had, at one of its latest looks */
+bool apart_has_generators(const struct py_thread *t); /* or had, in one of its latest samples */
 bool apart_link(struct chunk_read *k, uint64_t from, uint64_t to, bool in_use);
 
 /* The frame in a chunk that this link of another one leads to, over those apart; 0: none. */

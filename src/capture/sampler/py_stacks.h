@@ -2,9 +2,9 @@
  * The Python stacks of another process, read from outside while it runs.
  *
  * Nothing is stopped, so a plain walk along the frames of a busy thread meets
- * frames that have been left and entered again meanwhile: most of what it finds
- * never was.  And to take only what did not change while it was read would
- * favour what is slow.  So no look is dropped: what is certain of a stack, its
+ * frames that are left and entered again during the walk: most of the stacks it finds
+ * never existed.  Taking only stacks that did not change during the walk would be
+ * biased towards slow functions.  So no sample is dropped: what is certain of a stack, its
  * outer frames, is kept, and an innermost one that is not is called unstable.
  *
  *   3.11 and later (py_frame_chunks.c): the frames of a thread lie in memory one
@@ -42,7 +42,7 @@ struct py_frame {
 
 struct py_stack {
 	size_t count;
-	bool unstable;                           /* frames[0], or who called it, may be wrong */
+	bool unstable;                           /* frames[0], or its caller, may be wrong */
 	bool cut;                                /* there are more */
 	size_t lines;                            /* struct remote's: that were read for it */
 	struct py_frame frames[PY_STACK_FRAMES]; /* innermost first */
@@ -51,26 +51,26 @@ struct py_stack {
 /* A frame that is an object (3.8 to 3.10). */
 struct py_met {
 	uint64_t at;
-	uint64_t code, back; /* at the last look, if it ran */
-	uint8_t age;         /* looks since it was met */
+	uint64_t code, back; /* in the last sample, if it ran */
+	uint8_t age;         /* samples since it was met */
 	bool shared;         /* the function that had it last has others, too */
 };
 
 /* A frame that lies in no chunk (3.11 and later). */
 struct py_apart {
 	uint64_t at;
-	uint8_t age; /* looks that had no use for it */
+	uint8_t age; /* samples that had no use for it */
 	bool entry;  /* of C code: nothing of it is read but its head */
 };
 
-/* A thread state, and what its last looks have taught. */
+/* A thread state, and what is known from its last samples. */
 struct py_thread {
 	uint64_t state; /* address */
 	uint64_t ident; /* its pthread_self() */
 	uint64_t top;   /* its newest frame, or (has_cframe) what holds it */
 	uint64_t chunk, chunk_top, chunk_end;
 	uint64_t only_chunk; /* has none before it, when it was read last */
-	uint64_t reach;      /* up to there that chunk was in use at one of the last looks */
+	uint64_t reach;      /* up to there that chunk was in use in one of the last samples */
 	unsigned reach_age;
 	uint32_t tid;
 	bool has_gil;
@@ -87,7 +87,7 @@ struct py_process {
 	struct remote_memory memory;
 	const struct py_layout *layout;
 	struct shm_python where;
-	uint64_t gil_holder; /* a thread state; 0: nobody, or unknown */
+	uint64_t gil_holder; /* a thread state; 0: none, or unknown */
 	size_t thread_count;
 	struct py_thread *threads; /* newest first */
 };
@@ -111,7 +111,7 @@ int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thr
 
 /*
  * Where a thread is: equal as long as it is in the same call at the same instruction.
- * 0: it cannot be told.  Cheaper than the stack.
+ * 0: unknown.  Cheaper than the stack.
  */
 uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t);
 

@@ -1,6 +1,6 @@
 /*
  * Reading the memory of a process of the workload, many places in one system call.
- * The process is not stopped: what is read may change meanwhile.
+ * The process is not stopped: memory may change while it is read.
  */
 #ifndef CAPTURE_SAMPLER_REMOTE_H
 #define CAPTURE_SAMPLER_REMOTE_H
@@ -29,7 +29,7 @@ struct window {
 	uint32_t asked;
 	bool opened;     /* the agent has answered, once */
 	int64_t read_ns; /* when the last answer was read: CLOCK_MONOTONIC, as all times here */
-	/* When to look next, and what that costs in the workload: see window_due(). */
+	/* When to sample next, and what that costs in the workload: see window_due(). */
 	int64_t next_ns, due_ns, period_ns, measured_ns;
 	uint64_t cpu_ns, measured_cpu_ns, random;
 	double share;
@@ -38,20 +38,20 @@ struct window {
 struct windows {
 	struct window items[SHM_MAX_WINDOWS];
 	uint32_t lent; /* how many times one was */
-	bool asking;   /* the agents were told */
+	bool asking;   /* the agents know */
 };
 
 void windows_init(struct windows *all, struct shm_window *shared);
 
 /*
  * Lends a process a window; NULL: there is none left.  Nothing is asked yet, and the agent
- * may have to be told by its next hook: window_is_idle() once it is ready to answer.
+ * may learn of it only in its next hook: window_is_idle() once it is ready to answer.
  * share: of a core, what answering may take.
  */
 struct window *window_open(struct windows *all, struct shm_process *process, pid_t pid,
 			   double share);
 
-/* Now and then: agents that do not know yet of their window are told, or need not be any more. */
+/* Now and then: notifies agents that do not know of their window yet, or stops doing so. */
 void windows_tell(struct windows *all, struct shm_header *header);
 
 /* The process is gone, or the recording is over. */
@@ -61,7 +61,7 @@ void window_close(struct window *w);
 bool window_is_idle(struct window *w);
 
 /*
- * Is it time to look again?  Up to WINDOW_HZ times a second, as often as the share allows and
+ * Is the next sample due?  Up to WINDOW_HZ times a second, as often as the share allows and
  * never less than ten times.
  */
 #define WINDOW_HZ 200
@@ -69,7 +69,7 @@ bool window_due(struct window *w, int64_t now_ns);
 
 /*
  * As process_vm_readv() does it, but all or nothing.  -1: errno is EFAULT where a place
- * cannot be read, ETIMEDOUT where nobody answered in time, another where the
+ * cannot be read, ETIMEDOUT without an answer in time, another where the
  * agent cannot read either.
  */
 int window_read(struct window *w, const struct iovec *to, const struct iovec *from, unsigned count);
@@ -118,7 +118,7 @@ static inline uint64_t remote_word(const uint8_t *copy, size_t offset)
 /* One place. */
 int remote_copy(const struct remote_memory *m, void *to, uint64_t from, size_t bytes);
 
-/* May the recorder read the memory of other processes?  And if not, why, and who could permit it.
+/* May the recorder read the memory of other processes?  And if not, why, and what would permit it.
  */
 
 /* /proc/sys/kernel/NAME below `root`, a number; 0 where it cannot be read. */

@@ -8,7 +8,7 @@
 
 #define WINDOW_NS 100000000
 #define IDLE_NS 10000000     /* how soon a first process is noticed */
-#define SLOWEST_NS 100000000 /* ten looks a second are always made */
+#define SLOWEST_NS 100000000 /* ten samples a second are always taken */
 #define SHARE_OF_CORE 0.08   /* promised is a tenth */
 #define LEAST_OF_CORE 0.005  /* even if others than the sampler cost more than is allowed */
 #define SHARE_OF_BUDGET 0.3  /* that all costs from outside may have; the rest is for calls */
@@ -30,7 +30,7 @@ void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm)
 	memset(p, 0, sizeof(*p));
 	p->may_cost = budget * SHARE_OF_BUDGET;
 	p->asked_ns = p->period_ns = 1000000000 / (int64_t)(hz ? hz : 1);
-	/* Until it is told what that costs: slowly where it cannot be for nothing. */
+	/* Until the cost is known: slowly where it cannot be free. */
 	p->least_of_core = LEAST_OF_CORE;
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) == 1) {
 		p->period_ns = p->lost_ns = p->asked_ns * ONLY_CPU_TIMES;
@@ -71,7 +71,7 @@ void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outsid
 	double period = towards(before, cpu_share, SHARE_OF_CORE);
 	double slowest = before * cpu_share / p->least_of_core;
 
-	/* It is told less often than we are here; until it is told again it is as it was. */
+	/* The share is updated less often than this runs; until then it stays as it was. */
 	if (outside_share != p->outside_share) {
 		p->lost_ns = (int64_t)towards(before, (double)(uint32_t)outside_share / 1e6,
 					      p->may_cost);
@@ -95,7 +95,7 @@ static void sleep_until(int64_t ns)
 {
 	struct timespec t = { ns / 1000000000, ns % 1000000000 };
 
-	/* Signals are blocked here, and one look too early would do no harm. */
+	/* Signals are blocked here, and one early sample does no harm. */
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define RUN_MAX_NS 500000000       /* equal looks are handed over at least this often */
+#define RUN_MAX_NS 500000000       /* equal samples are handed over at least this often */
 #define RUN_SAMPLES_MAX (1u << 18) /* that wait for the main thread; it comes every 10 ms */
 
 static void hand_over(struct sample_run *r, struct sampler_taken *out, uint64_t *dropped)

@@ -1,6 +1,6 @@
 /*
  * The sampling thread.  It alone touches `targets` and all they hold; what the
- * main thread wants (processes to add and remove) and what it gets (looks and
+ * main thread wants (processes to add and remove) and what it gets (samples and
  * definitions) change hands under `lock`, which is never held while the workload
  * is read.
  */
@@ -25,14 +25,14 @@
 #include "capture/sampler/thread_state.h"
 #include "format/stamp.h"
 
-#define LATE_NS 1000000     /* a look that takes longer has no time that it was at */
+#define LATE_NS 1000000     /* a sample that takes longer cannot be given a time */
 #define TRIES 3             /* at a stack that makes no sense */
 #define SETTLE_ROUNDS 20u   /* a process that cannot be read is tried again after as many */
 #define GIVE_UP_ROUNDS 100u /* likewise one that could not be many times: after this many */
-#define INSIDE_PART 5u      /* of the budget, one part in five is for looking from inside */
-#define SILENT_NS 200000000 /* who was asked for so long and did not answer will not */
+#define INSIDE_PART 5u      /* 1/INSIDE_PART of the budget is for sampling from inside */
+#define SILENT_NS 200000000 /* no answer for so long: there will be none */
 
-/* A thread that is being looked at. */
+/* A thread that is being sampled. */
 struct watched {
 	uint64_t state, ident;
 	bool seen; /* in this round */
@@ -215,7 +215,7 @@ static bool waits_on(const struct target *t, const struct py_thread *thread, str
 	       sample_state(&w->samples.run) == doing->state && w->samples.run.lock == doing->lock;
 }
 
-/* Or is read from outside: then nobody has to. */
+/* Or it is read from outside and need not answer. */
 static bool answers(const struct target *t)
 {
 	return !t->python.memory.window || window_is_idle(t->python.memory.window);
@@ -540,7 +540,7 @@ int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_
 	if (!o.layout || !o.layout->threads || where->readable != SHM_PYTHON_READABLE)
 		return -1;
 	give_order(s, &o);
-	/* Not before there is something to look at, and so after the workload was forked. */
+	/* Not before there is something to sample, and so after the workload was forked. */
 	return s->started ? 0 : start(s);
 }
 

@@ -33,7 +33,7 @@ int sampler_new(struct sampler **out, uint32_t hz, uint32_t budget_ppm, struct s
 void sampler_free(struct sampler *s); /* stops it; NULL is a no-op */
 
 /*
- * A process to look at, by its id in the trace; its entry is borrowed.  -1: its version is
+ * A process to sample, by its id in the trace; its entry is borrowed.  -1: its version is
  * unknown, or it is not laid out as that version should be.
  */
 int sampler_add(struct sampler *s, uint32_t process, pid_t pid, uint32_t python_version,
@@ -56,7 +56,7 @@ struct sampler_def {
 };
 
 struct sampler_taken {
-	struct buf defs; /* struct sampler_def and payload, for looks here and later */
+	struct buf defs; /* struct sampler_def and payload, for these samples and later ones */
 	struct sampler_sample *samples;
 	size_t sample_count, sample_cap;
 };
@@ -74,10 +74,10 @@ struct sampler_totals {
 	uint64_t failed;   /* that found no stack */
 	uint64_t dropped;  /* that found no room: the trace could not be written fast enough */
 	uint64_t rounds;   /* over all threads */
-	int64_t active_ns; /* in which there was something to look at */
+	int64_t active_ns; /* in which there was something to sample */
 	int64_t cpu_ns;    /* that it took */
 	uint64_t hidden;   /* of threads whose system calls the kernel hides */
-	bool held_back;    /* fewer looks than asked for, for the workload's or machine's sake */
+	bool held_back;    /* fewer samples than asked for, for the workload's or machine's sake */
 	/* Of processes, how often and for how long they were looked at, either way. */
 	struct sampler_reach {
 		uint32_t processes;

@@ -13,7 +13,7 @@
 #include "capture/sampler/sampler.h"
 
 /*
- * When the sampler looks next: at the rate it was asked for, as long as that costs
+ * When the sampler takes the next sample: at the rate it was asked for, as long as that costs
  * no more than it may: a part of a CPU; and of what the workload may lose by recording
  * (drain_costs.c), a part.
  *
@@ -28,9 +28,9 @@ struct sample_pace {
 	uint64_t random;
 	double may_cost;                  /* of the workload's time */
 	double least_of_core;             /* that rounds may take whatever all costs */
-	uint64_t outside_share;           /* as it was told last, */
+	uint64_t outside_share;           /* as it was last given, */
 	int64_t lost_ns;                  /* and the period that it allows */
-	int64_t window_ns, window_cpu_ns; /* since when the cost is looked at */
+	int64_t window_ns, window_cpu_ns; /* since when the cost is measured */
 	uint64_t rounds;
 	int64_t active_ns, cpu_ns;
 	int64_t began_ns; /* of the round before */
@@ -41,7 +41,7 @@ struct sample_pace {
 void sample_pace_init(struct sample_pace *p, uint32_t hz, uint32_t budget_ppm);
 
 /*
- * Waits for the next round.  Without anything to look at (active) none is due.  outside_share: of
+ * Waits for the next round.  Without anything to sample (active) none is due.  outside_share: of
  * shm_header.
  */
 void sample_pace_wait(struct sample_pace *p, bool active, uint64_t outside_share);
@@ -53,7 +53,7 @@ void sample_pace_wait(struct sample_pace *p, bool active, uint64_t outside_share
 void sample_pace_adjust(struct sample_pace *p, double cpu_share, uint64_t outside_share);
 
 /*
- * What the sampler has seen, on its way to the main thread: equal looks at a thread
+ * What the sampler has seen, on its way to the main thread: equal samples of a thread
  * in a row become one.
  */
 
@@ -65,7 +65,7 @@ struct sample_run {
 	uint64_t lines;    /* see struct sampler_sample */
 };
 
-/* Another look, and how many lines it has read.  What finds no room in `out` is counted in
+/* Another sample, and how many lines it has read.  What finds no room in `out` is counted in
  * *dropped, here and below. */
 void sample_run_add(struct sample_run *r, struct sampler_taken *out, const struct sample *sample,
 		    size_t lines, uint64_t *dropped);

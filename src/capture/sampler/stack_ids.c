@@ -7,7 +7,7 @@
 #include "format/record.h"
 
 #define FIRST_SLOTS 4096u
-#define SLOTS_MAX (1u << 20) /* then it begins anew: some stacks are defined twice */
+#define SLOTS_MAX (1u << 20) /* then it is emptied: some stacks are defined twice */
 
 void stack_ids_release(struct stack_ids *s)
 {

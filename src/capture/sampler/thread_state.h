@@ -1,10 +1,10 @@
 /*
  * What a thread of the workload is doing at this moment, seen from outside.
  *
- * /proc/PID/task/TID/syscall tells whether a thread is ready to run and, if it
+ * /proc/PID/task/TID/syscall says whether a thread is ready to run and, if it
  * is not, the system call it waits in and the arguments of that call; of a
  * futex the first is the address of the lock.  Nothing is stopped or
- * interrupted; a look takes about 2 us.  Where the kernel refuses it (another
+ * interrupted; a reading takes about 2 us.  Where the kernel refuses it (another
  * user, no ptrace), the letter of .../stat is left, which knows no locks.
  *
  * Not for several threads at the same time.

@@ -9,8 +9,8 @@
 
 #include "format/stamp.h"
 
-#define PATIENCE_NS 20000000 /* for an answer; other processes wait meanwhile */
-#define MEASURE_NS 200000000 /* what it costs is looked at so often */
+#define PATIENCE_NS 20000000 /* for an answer; other processes wait that long */
+#define MEASURE_NS 200000000 /* how often its cost is measured */
 #define SLOWEST_NS 100000000
 #define LENT_MASK 0xffffffu
 

@@ -10,7 +10,7 @@
 
 #include "capture/system/cgroup_path.h"
 
-/* A model is loaded with gigabytes a second; a look costs some 75 microseconds. */
+/* A model is loaded with gigabytes a second; a check costs some 75 microseconds. */
 #define SAMPLE_COST_NS 250000000
 
 static double megabytes(uint64_t blocks)

@@ -19,7 +19,7 @@
 #define PRESSURE_UNKNOWN UINT64_MAX
 
 struct pressure {
-	uint64_t left_bytes; /* PRESSURE_UNKNOWN: nobody says */
+	uint64_t left_bytes; /* PRESSURE_UNKNOWN: no source */
 	const char *owner;   /* whose they are: "the machine" or "the control group" */
 	/* Share of the last ten seconds in which nothing ran for want of it; 0: next to none. */
 	double stalled;
@@ -33,7 +33,7 @@ void pressure_read(struct pressure *p, const char *root, uint64_t enough_bytes);
 
 /*
  * What programs here can have in all: the machine's memory, or less where a control group sets a
- * limit.  PRESSURE_UNKNOWN: nobody says.
+ * limit.  PRESSURE_UNKNOWN: no source.
  */
 uint64_t pressure_total(const char *root);
 
@@ -62,8 +62,8 @@ uint64_t pressure_limit(uint64_t wanted, const char **option);
 struct shrink {
 	const char *root; /* see pressure_read() */
 	struct shm_owner *owner;
-	int64_t next_ns;       /* when to look again */
-	struct pressure cause; /* what the latest look that made it smaller saw */
+	int64_t next_ns;       /* when to check again */
+	struct pressure cause; /* what the latest check that made it smaller found */
 	uint32_t least;        /* blocks: the fewest there were */
 	uint32_t noted;        /* what the first note says; 0: there is none */
 };
@@ -71,7 +71,7 @@ struct shrink {
 /* Borrows both until the last call. */
 void shrink_init(struct shrink *s, struct shm_owner *owner, const char *root);
 
-/* In every cycle; looks a few times a second.  -1: the trace could not be written. */
+/* In every cycle; checks a few times a second.  -1: the trace could not be written. */
 int shrink_cycle(struct shrink *s, int64_t now_ns, struct trace_writer *w, struct err *err);
 
 /* After the last cycle. */

@@ -56,7 +56,7 @@ static bool wants_samples(const struct recording_options *o)
 	return o->cpu_mode == SHM_CPU_AUTO || o->cpu_mode == SHM_CPU_SAMPLE;
 }
 
-/* Before anybody is told where the memory is. */
+/* Before any process gets the address of the memory. */
 static void publish_options(struct shm_header *h, const struct recording_options *options)
 {
 	h->cpu_mode = options->cpu_mode;
@@ -253,7 +253,7 @@ static double rate_hz(const struct sampler_reach *r)
 struct fact {
 	const char *key;
 	double value;
-	bool if_any; /* 0 need not be told */
+	bool if_any; /* 0 need not be written */
 };
 
 static int write_facts(struct recording *r, const struct fact *facts, size_t count)

@@ -49,7 +49,7 @@ void recording_follow(struct recording *r, pid_t workload);
 void recording_begin(struct recording *r);
 
 /*
- * Drains once.  When the trace cannot be written any more the agents are told to
+ * Drains once.  When the trace cannot be written any more the agents are asked to
  * stop, the text is kept for recording_trouble(), and further cycles do nothing.
  */
 void recording_cycle(struct recording *r);

@@ -54,9 +54,9 @@ void supervisor_release(struct supervisor *s)
 }
 
 /*
- * The terminal sends ^C to the workload as well as to us; kill(1) only to us.  What comes when the
- * workload has ended (0) is for nobody: its number may be another process's.  True: and it asks us
- * to end.
+ * The terminal sends ^C to the workload as well as to us; kill(1) only to us.  A signal that
+ * comes when the workload has ended (0) is not forwarded: its number may be another process's.
+ * True: the signal asks us to end.
  */
 static bool forward_signals(struct supervisor *s, pid_t workload)
 {

@@ -11,7 +11,7 @@
 
 /*
  * How long the CPUs of the set have been idle since the system started, together, by the
- * text of /proc/stat.  False: it does not tell of all of them.
+ * text of /proc/stat.  False: it does not contain all of them.
  */
 bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns);
 
@@ -21,7 +21,7 @@ bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns);
 /*
  * Are they a virtual machine's?  Then two of them may be the two halves of one core, of which the
  * kernel knows nothing, and the machine's host may change that at any time.  By the text of
- * /proc/cpuinfo, as far as it tells of one CPU; false where it does not say.
+ * /proc/cpuinfo of one CPU; false where it does not say.
  */
 bool cpus_parse_virtual(const char *cpuinfo);
 bool cpus_virtual(void);

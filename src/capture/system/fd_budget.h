@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* `wanted`, or an eighth of what is allowed: there are four who ask. */
+/* `wanted`, or an eighth of what is allowed: there are four callers. */
 static inline size_t fd_budget(size_t wanted)
 {
 	struct rlimit limit;

@@ -1,5 +1,5 @@
 /*
- * Which processes have appeared since the last look at /proc, with their parents.
+ * Which processes have appeared since the last reading of /proc, with their parents.
  *
  * A look lists all processes, which takes half a microsecond for each, and reads those alone that
  * were not there before.  One that ended and whose number another one got between two looks hides

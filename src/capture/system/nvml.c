@@ -40,7 +40,7 @@ typedef int utilisation_fn(void *, struct nvml_utilisation *);
 typedef int throttle_fn(void *, unsigned long long *);
 typedef int processes_fn(void *, unsigned *, struct nvml_process *);
 
-/* Who asks, and of whom. */
+/* The library, and the devices to query. */
 struct asking {
 	struct nvml *nvml;
 	const struct system_process *processes;
@@ -249,7 +249,7 @@ static bool owners_are_known(const struct nvml *n)
 	return any;
 }
 
-/* Of all devices that matter; who uses them is asked of all. */
+/* Queries all devices that matter; which processes use them, of all devices. */
 static void ask_all(struct asking *a, const struct question *q)
 {
 	for (a->device = 0; a->device < a->nvml->device_count; a->device++) {

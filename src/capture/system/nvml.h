@@ -38,7 +38,7 @@ void nvml_release(struct nvml *n); /* one that was never opened, too */
 
 /*
  * Asks what is due, all periods `stretch` times as long, of the devices that these processes use;
- * of all of them where nobody says which (in a container the library knows processes by other
+ * of all of them where this is unknown (in a container the library knows processes by other
  * numbers). Returns when something is due again, on CLOCK_MONOTONIC.
  */
 int64_t nvml_poll(struct nvml *n, double slowdown, struct reading *l,

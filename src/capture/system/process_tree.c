@@ -290,7 +290,7 @@ static bool take_children(struct search *s, struct system_process of)
 	return lists;
 }
 
-/* Those that are new, by their parents, of whom some may be new as well. */
+/* Takes new processes by their parents, some of which may be new as well. */
 static void take_by_parents(struct search *s)
 {
 	struct new_processes *n = &s->tree->new_processes;

@@ -18,7 +18,7 @@
 #define PROCESS_TREE_PERIOD_NS 250000000
 #define PROCESS_TREE_PROBATION_NS 2000000000
 
-/* What is told of a process: when it is sure, and again when it has ended. */
+/* What is reported of a process: once it is certain, and again when it has ended. */
 struct system_found {
 	uint32_t id;
 	pid_t pid, parent;

@@ -135,7 +135,7 @@ void system_files_open(struct system_files *f)
 	open_nodes(f);
 }
 
-/* What the kernel writes anew at each reading; those of the address space hold on to it. */
+/* Files that the kernel generates at each reading; those of the address space keep it alive. */
 static bool stays_open(const struct system_source *s)
 {
 	return !s->most_of_time;
@@ -293,8 +293,8 @@ int64_t system_files_due(int64_t now_ns, int64_t period_ns, double slowdown, int
 }
 
 /*
- * However scarce CPUs are, what a program that runs for some seconds had is seen: two looks a
- * second cost nobody anything, unless they are at many processes.
+ * However scarce CPUs are, a program that runs for some seconds gets readings: two a second cost
+ * next to nothing, unless there are many processes.
  */
 static double bounded(double slowdown, int64_t period_ns, size_t processes)
 {

@@ -1,6 +1,6 @@
 /*
  * The files that are read now and then (system_source.h), of the machine and of the processes that
- * are watched, each with its own period.  Those that the kernel gives anew at each reading stay
+ * are watched, each with its own period.  Files that the kernel generates at each reading stay
  * open.  One thread.
  */
 #ifndef CAPTURE_SYSTEM_SYSTEM_FILES_H
@@ -55,7 +55,7 @@ struct system_files {
 void system_files_init(struct system_files *f, const char *root, int64_t origin_ns);
 void system_files_release(struct system_files *f);
 
-/* Those of the machine.  What is not there is told in `missing`. */
+/* Those of the machine.  Absent ones are listed in `missing`. */
 void system_files_open(struct system_files *f);
 
 void system_files_add(struct system_files *f, uint32_t process, pid_t pid);

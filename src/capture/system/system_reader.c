@@ -94,7 +94,7 @@ void system_pace_end(struct system_pace *p, int64_t now_ns, int64_t cpu_ns)
 
 #define LAST_POINTS 16u /* that the totals of a process are */
 
-/* What the main thread tells the other one. */
+/* A request of the main thread to the other one. */
 struct order {
 	enum {
 		ADD,

@@ -57,7 +57,7 @@ void system_reader_use_gpu(struct system_reader *w);
 
 /*
  * Replaces what is in both (their memory is used again) by what was seen since the last call.  A
- * process that was found is told of before or together with its first points.
+ * process that was found is reported before or together with its first points.
  */
 void system_reader_take(struct system_reader *w, struct system_points *out,
 			struct system_founds *found);
@@ -67,7 +67,7 @@ void system_reader_stop(struct system_reader *w);
 
 struct system_reader_totals {
 	int64_t active_ns, cpu_ns; /* how long it ran, and what it took of a core */
-	int64_t gpu_start_ns;      /* of that, to begin asking about devices; 0: nobody asked */
+	int64_t gpu_start_ns;      /* of that, to begin asking about devices; 0: not asked */
 	bool held_back;            /* periods were longer than they should be */
 	double slowdown;           /* how many times, at the end */
 	uint64_t dropped;          /* points for which there was no memory */

@@ -47,8 +47,8 @@ struct system_source {
 	const char *file; /* in the folder of a process or a group; else the whole path */
 	int64_t period_ns;
 	/*
-	 * The kernel holds a lock of the program meanwhile: it is read for this share of the time
-	 * at most.  0: nobody has to wait.
+	 * Reading holds a lock of the program in the kernel: it is read for this share of the
+	 * time at most.  0: it holds none.
 	 */
 	double most_of_time;
 	bool in_pieces; /* the kernel does not give it at once: to be read up to its end */
