@@ -124,7 +124,7 @@ static void note_displaced(struct notes *n, struct analysis_trust *trust, const 
 {
 	const struct thread_counts *first = NULL;
 	uint64_t times = 0, of_threads = 0;
-	const struct function *f;
+	const struct place *f;
 	int64_t total_ns = 0;
 
 	for (size_t i = 0; i < threads; i++) {

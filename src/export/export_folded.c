@@ -242,7 +242,7 @@ static void add_thread(struct folded *x, size_t thread)
 
 static void add_function(struct folded *x, uint32_t function)
 {
-	const struct function *f;
+	const struct place *f;
 	struct buf place;
 
 	buf_add_byte(&x->line, ';');

@@ -75,7 +75,7 @@ static void span_flags(struct json *j, uint32_t flags)
 static void visit_function(void *ctx, const struct span *s)
 {
 	struct exported *x = ctx;
-	const struct function *f = timeline_function(x->timeline, s->function);
+	const struct place *f = timeline_function(x->timeline, s->function);
 	struct json *j = &x->json;
 
 	export_event_begin(x, "cpu_function", f->name);
@@ -152,7 +152,7 @@ static void visit_pause(void *ctx, const struct pause *p)
 static void visit_throttled(void *ctx, const struct throttled *l)
 {
 	struct exported *x = ctx;
-	const struct function *f =
+	const struct place *f =
 		l->function == UINT32_MAX ? NULL : timeline_function(x->timeline, l->function);
 
 	export_event_begin(x, f ? "calls_left_out" : "calls_traced_again", f ? f->name : NULL);

@@ -16,7 +16,7 @@ static uint32_t pid_of(const struct trace *t, uint32_t process)
 
 static void write_call(struct exported *x, const struct gpu_timeline *g, const struct gpu_call *c)
 {
-	struct gpu_place innermost = { 0 }, user = { 0 };
+	struct place innermost = { 0 }, user = { 0 };
 	struct json *j = &x->json;
 
 	export_event_begin(x, "cuda_api", c->name);
@@ -27,13 +27,13 @@ static void write_call(struct exported *x, const struct gpu_timeline *g, const s
 	export_event_thread(x, c->thread);
 	if (c->stack)
 		gpu_stack_places(g, c->stack, &innermost, &user);
-	if (innermost.function) {
-		key_string(j, "function", innermost.function);
+	if (innermost.name) {
+		key_string(j, "function", innermost.name);
 		key_string(j, "file", innermost.file ? innermost.file : "");
 		key_uint(j, "line", innermost.line);
 	}
-	if (user.function) {
-		key_string(j, "user_function", user.function);
+	if (user.name) {
+		key_string(j, "user_function", user.name);
 		key_string(j, "user_file", user.file ? user.file : "");
 		key_uint(j, "user_line", user.line);
 	}
@@ -55,14 +55,14 @@ static void write_three(struct json *j, const char *key, const uint32_t values[3
 
 static void write_capture(struct json *j, const struct gpu_timeline *g, const struct gpu_capture *c)
 {
-	struct gpu_place innermost = { 0 }, user = { 0 };
+	struct place innermost = { 0 }, user = { 0 };
 
 	key_us(j, "captured_us", c->time_ns);
 	if (c->stack)
 		gpu_stack_places(g, c->stack, &innermost, &user);
-	if (!user.function)
+	if (!user.name)
 		return;
-	key_string(j, "captured_function", user.function);
+	key_string(j, "captured_function", user.name);
 	key_string(j, "captured_file", user.file ? user.file : "");
 	key_uint(j, "captured_line", user.line);
 }

@@ -271,7 +271,7 @@ static bool is_traced(const struct export_traced *k, const struct sampled_span *
 static void write_span(void *ctx, const struct sampled_span *s)
 {
 	struct exported *x = ctx;
-	const struct function *f = timeline_function(x->examined, s->function);
+	const struct place *f = timeline_function(x->examined, s->function);
 	struct json *j = &x->json;
 
 	if (s->samples < SAMPLES_MIN || is_traced(&x->traced, s))

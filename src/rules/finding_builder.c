@@ -36,7 +36,7 @@ void finding_init(struct finding_builder *d, const struct analysis *a, const str
 		d->finding.title = rule->title_without_gpu;
 }
 
-bool place_same_function(const struct analysis_place *a, const struct analysis_place *b)
+bool place_same_function(const struct place *a, const struct place *b)
 {
 	return a->name && b->name && !strcmp(a->name, b->name) && a->file && b->file &&
 	       !strcmp(a->file, b->file);
@@ -110,20 +110,20 @@ void finding_suggest(struct finding_builder *d, const char *fmt, ...)
 
 /* The function of a place whose line is its first: where only the function is known. */
 static const struct analysis_function *only_function(const struct finding_builder *d,
-						     const struct analysis_place *p)
+						     const struct place *p)
 {
 	for (size_t i = 0; i < d->a->function_count; i++) {
 		const struct analysis_function *f = &d->a->functions[i];
 
 		if (f->line == p->line &&
-		    place_same_function(&(struct analysis_place){ f->name, f->file, 0 }, p))
+		    place_same_function(&(struct place){ f->name, f->file, 0 }, p))
 			return f;
 	}
 	return NULL;
 }
 
 /* The line of that function which most time is known of: in steps, else by all samples. */
-static uint32_t heaviest_line(const struct finding_builder *d, const struct analysis_place *p)
+static uint32_t heaviest_line(const struct finding_builder *d, const struct place *p)
 {
 	const struct analysis_function *f = only_function(d, p);
 
@@ -131,7 +131,7 @@ static uint32_t heaviest_line(const struct finding_builder *d, const struct anal
 		return p->line;
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
-		const struct analysis_place *places[] = { &c->where, &c->waited_for };
+		const struct place *places[] = { &c->where, &c->waited_for };
 
 		for (size_t k = 0; k < 2; k++)
 			if (places[k]->line != f->line && place_same_function(places[k], p))
@@ -140,9 +140,9 @@ static uint32_t heaviest_line(const struct finding_builder *d, const struct anal
 	return f->line_count ? f->lines[0].line : f->line;
 }
 
-void finding_where(struct finding_builder *d, const struct analysis_place *p)
+void finding_where(struct finding_builder *d, const struct place *p)
 {
-	d->finding.where = p && p->name ? *p : (struct analysis_place){ 0 };
+	d->finding.where = p && p->name ? *p : (struct place){ 0 };
 	if (d->finding.where.name)
 		d->finding.where.line = heaviest_line(d, p);
 }
@@ -241,7 +241,7 @@ double finding_cause_ms(const struct finding_builder *d, const struct time_cause
 	return c && d->parts->steps ? (double)c->ns / 1e6 / (double)d->parts->steps : 0;
 }
 
-const char *finding_place_name(struct finding_builder *d, const struct analysis_place *p)
+const char *finding_place_name(struct finding_builder *d, const struct place *p)
 {
 	const char *slash, *text;
 
@@ -356,7 +356,7 @@ void finding_evidence_off_cpu(struct finding_builder *d, double ms)
 }
 
 /* The kernel's samples of CPU time, whose native code this function of Python's called or is. */
-static void evidence_native(struct finding_builder *d, const struct analysis_place *p)
+static void evidence_native(struct finding_builder *d, const struct place *p)
 {
 	const struct analysis_native *n = &d->a->native;
 	uint64_t found = 0;
@@ -370,7 +370,7 @@ static void evidence_native(struct finding_builder *d, const struct analysis_pla
 				 found, p->name);
 }
 
-void finding_evidence_samples(struct finding_builder *d, const struct analysis_place *p)
+void finding_evidence_samples(struct finding_builder *d, const struct place *p)
 {
 	if (p && is_sampled(d)) {
 		evidence_native(d, p);

@@ -75,8 +75,8 @@ void finding_suggest(struct finding_builder *d, const char *fmt, ...)
  * The place; NULL: nowhere.  Where only its function is known (the line is its first), the
  * line of that function with most time takes its place.
  */
-void finding_where(struct finding_builder *d, const struct analysis_place *p);
-bool place_same_function(const struct analysis_place *a, const struct analysis_place *b);
+void finding_where(struct finding_builder *d, const struct place *p);
+bool place_same_function(const struct place *a, const struct place *b);
 
 /* Milliseconds of a step; kept within 0 and the step. */
 void finding_saving(struct finding_builder *d, double ms, double low_ms, double high_ms);
@@ -124,7 +124,7 @@ double finding_cause_ms(const struct finding_builder *d, const struct time_cause
  * "infer (serve.py:41)"; "the program" where it is unknown.  Lasts as long as the
  * findings.
  */
-const char *finding_place_name(struct finding_builder *d, const struct analysis_place *p);
+const char *finding_place_name(struct finding_builder *d, const struct place *p);
 
 /* "12.3 ms", "840 ns", likewise. */
 const char *finding_ms(struct finding_builder *d, double ms);
@@ -158,7 +158,7 @@ void finding_evidence_idle(struct finding_builder *d);
  * where there is no GPU.
  */
 void finding_evidence_off_cpu(struct finding_builder *d, double ms);
-void finding_evidence_samples(struct finding_builder *d, const struct analysis_place *p);
+void finding_evidence_samples(struct finding_builder *d, const struct place *p);
 
 /* The share of the data's quality in a confidence, 0 to 1; the verdict has it too. */
 double finding_quality(const struct analysis *a, const struct metrics *m);

@@ -134,7 +134,7 @@ static uint64_t hash_identity(const char *name, const char *file, uint32_t line)
  * Before CPython 3.11 samples know no qualified names: one without any dot, in the
  * same line of the same file, is that of the function whose last part it is.
  */
-static bool same_name(const struct function *fn, const struct trace_code *code)
+static bool same_name(const struct place *fn, const struct trace_code *code)
 {
 	if (!strcmp(fn->name, code->name))
 		return true;
@@ -149,7 +149,7 @@ static size_t identity_slot(const struct functions *f, const struct trace_code *
 
 	for (at &= f->identity_slots - 1; f->by_identity[at] != FUNCTION_NONE;
 	     at = (at + 1) & (f->identity_slots - 1)) {
-		const struct function *fn = &f->items[f->by_identity[at]];
+		const struct place *fn = &f->items[f->by_identity[at]];
 
 		if (fn->line == code->line && same_name(fn, code) && !strcmp(fn->file, code->file))
 			break;
@@ -168,7 +168,7 @@ static int grow_identities(struct functions *f)
 	f->by_identity = slots;
 	f->identity_slots = n;
 	for (size_t i = 0; i < f->count; i++) {
-		const struct function *fn = &f->items[i];
+		const struct place *fn = &f->items[i];
 		const struct trace_code code = { fn->name, fn->file, fn->line };
 
 		slots[identity_slot(f, &code)] = (uint32_t)i;
@@ -179,10 +179,10 @@ static int grow_identities(struct functions *f)
 static uint32_t find_or_add_identity(struct functions *f, const struct trace_code *code)
 {
 	size_t at = identity_slot(f, code);
-	struct function *grown;
+	struct place *grown;
 
 	if (f->by_identity[at] != FUNCTION_NONE) {
-		struct function *known = &f->items[f->by_identity[at]];
+		struct place *known = &f->items[f->by_identity[at]];
 
 		if (strlen(code->name) > strlen(known->name))
 			known->name = code->name; /* qualified */
@@ -197,7 +197,7 @@ static uint32_t find_or_add_identity(struct functions *f, const struct trace_cod
 	if (!grown)
 		return FUNCTION_NONE;
 	f->items = grown;
-	grown[f->count] = (struct function){ code->name, code->file, code->line };
+	grown[f->count] = (struct place){ code->name, code->file, code->line };
 	f->by_identity[at] = (uint32_t)f->count;
 	return (uint32_t)f->count++;
 }

@@ -16,7 +16,7 @@
 
 struct functions {
 	const struct trace *trace;
-	struct function *items;
+	struct place *items;
 	size_t count, cap;
 	struct idmap by_id;
 	uint32_t *by_identity; /* indices by hash: open addressing, a power of two */

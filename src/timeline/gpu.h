@@ -16,17 +16,11 @@
 #include "base/err.h"
 #include "format/record.h"
 #include "format/trace.h"
+#include "timeline/place.h"
 
 struct gpu_timeline;
 
 #define GPU_NONE UINT32_MAX
-
-/* A Python line. */
-struct gpu_place {
-	const char *function; /* qualified; NULL: unknown */
-	const char *file;
-	uint32_t line; /* 0: unknown */
-};
 
 /* There may be millions of what follows: enumerations take a byte, positions four. */
 
@@ -149,10 +143,10 @@ size_t gpu_kernel_name_count(const struct gpu_timeline *g);
  * outside site-packages, dist-packages, the standard library and frozen modules.
  * Where the whole stack is library code, user is the outermost frame.
  */
-void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct gpu_place *innermost,
-		      struct gpu_place *user);
+void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct place *innermost,
+		      struct place *user);
 /* Frame nth of a stack, 0 the innermost; false past the last. */
-bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct gpu_place *p);
+bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct place *p);
 
 size_t gpu_clock_count(const struct gpu_timeline *g);
 const struct gpu_clock *gpu_clock(const struct gpu_timeline *g, size_t i);

@@ -7,15 +7,15 @@
 #include "timeline/gpu_tables.h"
 #include "timeline/line_tables.h"
 
-static struct gpu_place place_of(const struct trace *t, const struct trace_frame *f)
+static struct place place_of(const struct trace *t, const struct trace_frame *f)
 {
 	const struct trace_code *code = trace_code(t, f->code);
 	const struct trace_lines *lines = trace_lines(t, f->code);
-	struct gpu_place p = { 0 };
+	struct place p = { 0 };
 
 	if (!code)
 		return p;
-	p.function = code->name;
+	p.name = code->name;
 	p.file = code->file;
 	if (lines)
 		p.line = line_table_find(lines->python_minor, lines->table, lines->bytes,
@@ -75,8 +75,8 @@ int gpu_stacks_resolve(struct gpu_timeline *g)
 	return 0;
 }
 
-void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct gpu_place *innermost,
-		      struct gpu_place *user)
+void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct place *innermost,
+		      struct place *user)
 {
 	uint32_t at = idmap_find(&g->stack_at, stack);
 	const struct gpu_stack_entry e =
@@ -86,7 +86,7 @@ void gpu_stack_places(const struct gpu_timeline *g, uint32_t stack, struct gpu_p
 	*user = e.user;
 }
 
-bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct gpu_place *p)
+bool gpu_stack_frame(const struct gpu_timeline *g, uint32_t stack, size_t nth, struct place *p)
 {
 	size_t count;
 	const struct trace_frame *frames = trace_stack(g->trace, stack, &count);

@@ -62,7 +62,7 @@ struct gpu_wait {
 };
 
 struct gpu_stack_entry {
-	struct gpu_place innermost, user;
+	struct place innermost, user;
 };
 
 struct gpu_timeline {

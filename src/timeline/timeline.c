@@ -474,7 +474,7 @@ uint32_t timeline_function_of(struct timeline *tl, uint32_t code)
 	return functions_find(&tl->functions, code);
 }
 
-const struct function *timeline_function(const struct timeline *tl, uint32_t index)
+const struct place *timeline_function(const struct timeline *tl, uint32_t index)
 {
 	return &tl->functions.items[index];
 }

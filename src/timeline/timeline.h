@@ -33,15 +33,9 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "format/trace.h"
+#include "timeline/place.h"
 
 struct timeline;
-
-/* A function by what the user calls it: all code ids with this name, file and line. */
-struct function {
-	const char *name; /* qualified; borrowed from the trace */
-	const char *file; /* "" where unknown */
-	uint32_t line;
-};
 
 enum span_flag {
 	SPAN_CALL = 1u << 0,       /* entered by a call; else a generator or coroutine goes on */
@@ -212,9 +206,12 @@ int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct 
 int timeline_walk_again(struct timeline *tl, size_t thread, const struct timeline_visitor *v,
 			struct err *err);
 
-/* Valid inside the visitor too, for the indices seen so far. */
+/*
+ * Functions by what the user calls them: all code ids with a name, file ("" where unknown) and line
+ * are one.  Valid inside the visitor too, for the indices seen so far.
+ */
 size_t timeline_function_count(const struct timeline *tl);
-const struct function *timeline_function(const struct timeline *tl, uint32_t index);
+const struct place *timeline_function(const struct timeline *tl, uint32_t index);
 
 /*
  * The function with this code id, which may be one that no event has, only a

@@ -64,7 +64,7 @@ static void batches_read(const struct trace *t)
 static void gpu_check(const struct trace *t)
 {
 	struct gpu_timeline *g;
-	struct gpu_place innermost, user, frame;
+	struct place innermost, user, frame;
 	struct err err;
 
 	if (gpu_timeline_new(&g, t, &err))
@@ -89,7 +89,7 @@ static void gpu_check(const struct trace *t)
 			abort();
 		gpu_stack_places(g, c->stack, &innermost, &user);
 		for (size_t k = 0; gpu_stack_frame(g, c->stack, k, &frame); k++)
-			if (frame.file && !frame.function)
+			if (frame.file && !frame.name)
 				abort();
 	}
 	for (size_t i = 0; i < gpu_clock_count(g); i++)

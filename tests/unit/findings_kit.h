@@ -27,9 +27,9 @@ struct made {
 	struct analysis_thread thread;
 };
 
-static const struct analysis_place user = { "prepare", "/srv/app/serve.py", 41 };
-static const struct analysis_place other = { "count", "/srv/app/stats.py", 33 };
-static const struct analysis_place launch = { "infer", "/srv/app/serve.py", 60 };
+static const struct place user = { "prepare", "/srv/app/serve.py", 41 };
+static const struct place other = { "count", "/srv/app/stats.py", 33 };
+static const struct place launch = { "infer", "/srv/app/serve.py", 60 };
 
 /* A step of 100 ms in which the GPU computes as long as nothing else takes the time. */
 static inline struct made *make(bool gpu)
@@ -133,7 +133,7 @@ static inline void wait_for(struct made *m, enum time_class what, double ms, con
 			    const char *file)
 {
 	take(m, what, ms);
-	cause(m)->inner = (struct analysis_place){ function, file, 1 };
+	cause(m)->inner = (struct place){ function, file, 1 };
 	cause(m)->waited_for = other;
 }
 
@@ -222,8 +222,7 @@ static inline void story_of_launches(struct made *m, double ms)
 static inline void story_of_framework(struct made *m, double ms)
 {
 	take(m, TIME_FRAMEWORK, ms);
-	cause(m)->inner =
-		(struct analysis_place){ "generate", "/site-packages/t/generation.py", 9 };
+	cause(m)->inner = (struct place){ "generate", "/site-packages/t/generation.py", 9 };
 }
 
 static inline void story_of_gpu_time(struct made *m, double ms)
@@ -252,7 +251,7 @@ static inline void story_of_queue(struct made *m, double ms)
 static inline void story_of_patience(struct made *m, double ms)
 {
 	wait_for(m, TIME_SLEEP, ms, "Condition.wait", "/usr/lib/python3.12/threading.py");
-	cause(m)->waited_for = (struct analysis_place){ 0 };
+	cause(m)->waited_for = (struct place){ 0 };
 }
 
 static inline void story_of_loader(struct made *m, double ms)

@@ -16,7 +16,7 @@ static const struct truth {
 	const char *id;
 	void (*analyze_story)(struct made *m, double ms);
 	double below_ms, above_ms, far_ms; /* around the bound; where it is clear */
-	const struct analysis_place *where;
+	const struct place *where;
 	bool without_gpu; /* is it found as well where there is none? */
 } truths[] = {
 	{ "cpu-preprocessing", story_of_preprocessing, 9.9, 10.1, 40, &user, true },

@@ -149,7 +149,7 @@ static void page_faults_are_taken_from_the_code_they_are_in(void **state)
 static void advice_on_page_faults_knows_whose_buffers_they_are(void **state)
 {
 	static const struct {
-		struct analysis_place inner;
+		struct place inner;
 		const char *first;
 	} cases[] = {
 		{ { 0 }, "Allocate the large buffers of prepare (serve.py:41) once" },

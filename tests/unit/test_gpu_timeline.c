@@ -38,7 +38,7 @@ static void add_kernel(struct gpu_trace *t, uint32_t thread, uint32_t correlatio
 static void a_trace_without_a_gpu_is_empty(void **state)
 {
 	struct gpu_trace t;
-	struct gpu_place innermost, user;
+	struct place innermost, user;
 
 	(void)state;
 	gpu_trace_begin(&t);
@@ -47,7 +47,7 @@ static void a_trace_without_a_gpu_is_empty(void **state)
 	assert_int_equal(gpu_call_count(t.gpu), 0);
 	assert_int_equal(gpu_clock_count(t.gpu), 0);
 	gpu_stack_places(t.gpu, 5, &innermost, &user);
-	assert_null(innermost.function);
+	assert_null(innermost.name);
 	assert_null(user.file);
 	gpu_trace_release(&t);
 }
@@ -343,7 +343,7 @@ static uint32_t add_stack(struct gpu_trace *t, const uint32_t *codes, size_t n)
 static void stacks_lead_to_lines(void **state)
 {
 	struct gpu_trace t;
-	struct gpu_place innermost, user, frame;
+	struct place innermost, user, frame;
 	uint32_t codes[4], stack, library, unknown;
 
 	(void)state;
@@ -366,20 +366,20 @@ static void stacks_lead_to_lines(void **state)
 						.end_ns = 20 });
 	gpu_trace_read(&t);
 	gpu_stack_places(t.gpu, gpu_call(t.gpu, 0)->stack, &innermost, &user);
-	assert_string_equal(innermost.function, "Linear.forward");
+	assert_string_equal(innermost.name, "Linear.forward");
 	assert_int_equal(innermost.line, 102);
-	assert_string_equal(user.function, "infer");
+	assert_string_equal(user.name, "infer");
 	assert_string_equal(user.file, "/home/u/serve.py");
 	assert_int_equal(user.line, 43);
 	gpu_stack_places(t.gpu, library, &innermost, &user);
-	assert_string_equal(user.function, "Linear.forward"); /* the outermost */
+	assert_string_equal(user.name, "Linear.forward"); /* the outermost */
 	gpu_stack_places(t.gpu, unknown, &innermost, &user);
-	assert_null(innermost.function);
-	assert_null(user.function);
+	assert_null(innermost.name);
+	assert_null(user.name);
 	assert_true(gpu_stack_frame(t.gpu, stack, 0, &frame));
-	assert_null(frame.function);
+	assert_null(frame.name);
 	assert_true(gpu_stack_frame(t.gpu, stack, 3, &frame));
-	assert_string_equal(frame.function, "main");
+	assert_string_equal(frame.name, "main");
 	assert_int_equal(frame.line, 74);
 	assert_false(gpu_stack_frame(t.gpu, stack, 4, &frame));
 	assert_false(gpu_stack_frame(t.gpu, codes[1], 0, &frame)); /* not a stack */

@@ -78,7 +78,7 @@ static const struct step_gpu_usage *story_of_launches(struct story_analysis *t, 
 	return u;
 }
 
-static void check(const struct analysis_place *p, const char *name, uint32_t line)
+static void check(const struct place *p, const char *name, uint32_t line)
 {
 	assert_non_null(p->name);
 	assert_string_equal(p->name, name);

@@ -14,14 +14,14 @@
 
 #define TORCH "/venv/torch/lib/libtorch_cpu.so"
 
-static const struct analysis_place linear = { "Linear.forward",
-					      "/venv/lib/python3.12/site-packages/torch/nn/modules/"
-					      "linear.py",
-					      120 };
+static const struct place linear = { "Linear.forward",
+				     "/venv/lib/python3.12/site-packages/torch/nn/modules/"
+				     "linear.py",
+				     120 };
 
 /* The kernel's samples below a function, while the steps lasted. */
-static void sample(struct made *m, const struct analysis_place *below, uint64_t kernel,
-		   uint64_t dispatch, uint64_t python)
+static void sample(struct made *m, const struct place *below, uint64_t kernel, uint64_t dispatch,
+		   uint64_t python)
 {
 	const struct analysis_native_row rows[] = {
 		{ "mkl_blas_def_sgemm_kernel_0_zen", TORCH, *below, kernel, kernel },
@@ -133,7 +133,7 @@ static void neither_of_a_gpu_nor_of_a_compiler(void **state)
 	assert_null(found(m, "framework-overhead"));
 	forget(m);
 	for (int whole = 0; whole < 2; whole++) {
-		struct analysis_place module = { "<module>", "/srv/app/serve.py", 3 };
+		struct place module = { "<module>", "/srv/app/serve.py", 3 };
 
 		m = make(false);
 		take(m, TIME_CPU_COMPUTE, 80);

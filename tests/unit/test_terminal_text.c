@@ -59,7 +59,7 @@ static void the_place_of_a_finding_and_its_saving_are_never_cut(void **state)
 
 	(void)state;
 	story_of_preprocessing(m, 60);
-	cause(m)->where = (struct analysis_place){ name, "/srv/app/preprocessing_steps.py", 1234 };
+	cause(m)->where = (struct place){ name, "/srv/app/preprocessing_steps.py", 1234 };
 	judge_it(m);
 	assert_true(m->a->findings.sure_count > 0);
 	for (size_t columns = 60; columns <= 120; columns += 20) {
@@ -244,7 +244,7 @@ static void native_code_is_told_by_library(void **state)
 static void who_had_a_lock_is_shown_however_long_the_name_of_who_waited(void **state)
 {
 	struct made *m = make(true);
-	struct analysis_place waiter = user;
+	struct place waiter = user;
 
 	(void)state;
 	waiter.name = "Pipeline.prepare_the_whole_batch.<locals>.normalise_one_image_after_another";

@@ -364,7 +364,7 @@ static void thousands_of_functions_keep_their_names(void **state)
 	assert_int_equal(timeline_walk(tl, &nobody, &err), 0);
 	assert_int_equal(timeline_function_count(tl), functions);
 	for (uint32_t i = 0; i < functions; i++) {
-		const struct function *f = timeline_function(tl, i);
+		const struct place *f = timeline_function(tl, i);
 		char name[16];
 
 		snprintf(name, sizeof(name), "f%04u", i);

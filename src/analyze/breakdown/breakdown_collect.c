@@ -48,7 +48,7 @@ static int model_callers_find(struct analysis *a, const struct kind_sum *kind,
 	if (failed || !top->where.name)
 		return failed ? -1 : 0;
 	model_stack_find(&model, g, top->stack);
-	if (!model.caller.function || model.generates)
+	if (!model.caller.name || model.generates)
 		return 0;
 	a->use.model_top = *top;
 	a->use.model_top.where =

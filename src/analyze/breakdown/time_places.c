@@ -61,42 +61,41 @@ size_t time_places_find(struct time_places *p, const struct time_place *wanted)
 	return at;
 }
 
-static struct analysis_place place_of_function(const struct timeline *tl, uint32_t function)
+static struct place place_of_function(const struct timeline *tl, uint32_t function)
 {
-	const struct function *f;
+	const struct place *f;
 
 	if (function == NO_FUNCTION)
-		return (struct analysis_place){ 0 };
+		return (struct place){ 0 };
 	f = timeline_function(tl, function);
-	return (struct analysis_place){ f->name, f->file, f->line };
+	return *f;
 }
 
-static struct analysis_place place_of_line(const struct gpu_place *p)
+static struct place place_of_line(const struct place *p)
 {
-	return (struct analysis_place){ p->function, p->file ? p->file : "", p->line };
+	return (struct place){ p->name, p->file ? p->file : "", p->line };
 }
 
-static bool same_function(const struct analysis_place *x, const struct analysis_place *y)
+static bool same_function(const struct place *x, const struct place *y)
 {
 	return x->name && y->name && !strcmp(x->name, y->name) && !strcmp(x->file, y->file);
 }
 
 /* Who had the lock that a function waited for most of the time. */
-static struct analysis_place holder_for(const struct analysis_waits *w,
-					const struct analysis_place *waiter)
+static struct place holder_for(const struct analysis_waits *w, const struct place *waiter)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		if (same_function(&w->items[i].waiter, waiter) && w->items[i].holder.name)
 			return w->items[i].holder;
 	}
-	return (struct analysis_place){ 0 };
+	return (struct place){ 0 };
 }
 
 struct time_cause time_place_name(const struct time_place *p, const struct analysis *a,
 				  const struct timeline *tl)
 {
 	struct time_cause c = { .what = p->what };
-	struct gpu_place innermost, user;
+	struct place innermost, user;
 
 	if (p->stack) {
 		gpu_stack_places(a->gpu.timeline, p->stack, &innermost, &user);
@@ -113,11 +112,11 @@ struct time_cause time_place_name(const struct time_place *p, const struct analy
 		c.waited_for = holder_for(&a->locks, &c.inner);
 	}
 	if (same_function(&c.where, &c.inner))
-		c.inner = (struct analysis_place){ 0 };
+		c.inner = (struct place){ 0 };
 	return c;
 }
 
-static int compare_where(const struct analysis_place *x, const struct analysis_place *y)
+static int compare_where(const struct place *x, const struct place *y)
 {
 	int order = compare_texts(x->file, y->file);
 

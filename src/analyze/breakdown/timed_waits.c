@@ -94,7 +94,7 @@ static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t funct
 	add_mark(c, time_ns);
 	c->depth = depth + 1;
 	if (function != NO_FUNCTION) {
-		const struct function *f = timeline_function(c->timeline, function);
+		const struct place *f = timeline_function(c->timeline, function);
 
 		if (function_only_waits(f->name, f->file))
 			c->wait_depth = depth;
@@ -133,7 +133,7 @@ static void visit_throttled(void *ctx, const struct throttled *l)
 	if (l->function == NO_FUNCTION) {
 		c->throttled = false;
 	} else {
-		const struct function *f = timeline_function(c->timeline, l->function);
+		const struct place *f = timeline_function(c->timeline, l->function);
 
 		c->throttled |= function_wakes(f->name, f->file);
 	}
@@ -247,7 +247,7 @@ static bool is_woken(const struct timed_waits_sources *from, const struct proces
 /* A look found it in a wait that another thread of the process can end. */
 static bool is_wait(const struct timed_waits_sources *from, const struct piece *sample)
 {
-	const struct function *f;
+	const struct place *f;
 	uint32_t inner;
 
 	if (!sample->id || (sample->more & SAMPLE_STATE) == SAMPLE_RUNNING ||

@@ -41,7 +41,7 @@ static enum code_kind kind_of(struct stack_classes *c, uint32_t function)
 		c->kinds = grown;
 	}
 	if (!c->kinds[function]) {
-		const struct function *f = timeline_function(c->timeline, function);
+		const struct place *f = timeline_function(c->timeline, function);
 
 		c->kinds[function] = (uint8_t)(code_kind(f->name, f->file) + 1);
 	}

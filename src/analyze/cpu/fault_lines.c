@@ -86,12 +86,12 @@ int fault_lines_finish(const struct fault_lines *f, struct analysis *a)
 	if (!lines)
 		return -1;
 	for (size_t i = 0; i < f->count; i++) {
-		struct gpu_place innermost = { 0 }, user = { 0 };
+		struct place innermost = { 0 }, user = { 0 };
 
 		if (f->items[i].stack)
 			gpu_stack_places(a->gpu.timeline, f->items[i].stack, &innermost, &user);
 		lines[i] = (struct memory_line){
-			.place = { user.function, user.file, user.line },
+			.place = user,
 			.minor = f->items[i].minor,
 			.major = f->items[i].major,
 			.last_ns = f->items[i].last_ns,

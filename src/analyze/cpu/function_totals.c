@@ -283,7 +283,7 @@ static int finish_marks(struct function_totals *c, struct analysis *a, const str
 	return 0;
 }
 
-static void name_function(struct analysis_function *f, const struct function *known)
+static void name_function(struct analysis_function *f, const struct place *known)
 {
 	f->name = known->name;
 	f->file = known->file;

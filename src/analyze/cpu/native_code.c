@@ -115,7 +115,7 @@ static struct analysis_native_row row_of(const struct native_totals *n, const st
 		row.library = trace_string(t, place->library);
 	}
 	if (code)
-		row.python = (struct analysis_place){ code->name, code->file, code->line };
+		row.python = (struct place){ code->name, code->file, code->line };
 	return row;
 }
 

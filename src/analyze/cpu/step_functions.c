@@ -28,7 +28,7 @@ static int64_t importing_ns(const struct sample_totals *c, const struct timeline
 	int64_t ns = 0;
 
 	for (size_t i = 0; i < c->function_cap && i < timeline_function_count(tl); i++) {
-		const struct function *f;
+		const struct place *f;
 
 		if (!c->functions[i].total_ns)
 			continue;
@@ -49,7 +49,7 @@ static int list(struct step_functions *out, const struct sample_totals *c,
 		return -1;
 	for (size_t i = 0; i < c->function_cap && i < all; i++) {
 		const struct sample_sums *t = &c->functions[i];
-		const struct function *f;
+		const struct place *f;
 
 		if (!t->self_ns)
 			continue;

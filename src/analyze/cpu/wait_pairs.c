@@ -43,12 +43,11 @@ int wait_pairs_add(struct wait_pairs *p, uint32_t waiter, uint32_t holder,
 	return 0;
 }
 
-static struct analysis_place place_of(const struct trace *t, uint32_t code)
+static struct place place_of(const struct trace *t, uint32_t code)
 {
 	const struct trace_code *c = trace_code(t, code);
 
-	return c ? (struct analysis_place){ c->name, c->file, c->line }
-		 : (struct analysis_place){ NULL, NULL, 0 };
+	return c ? (struct place){ c->name, c->file, c->line } : (struct place){ NULL, NULL, 0 };
 }
 
 static int compare_or_empty(const char *a, const char *b)
@@ -56,7 +55,7 @@ static int compare_or_empty(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-static int compare_places(const struct analysis_place *a, const struct analysis_place *b)
+static int compare_places(const struct place *a, const struct place *b)
 {
 	int order = compare_or_empty(a->name, b->name);
 

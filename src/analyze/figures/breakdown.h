@@ -66,15 +66,15 @@ struct time_cause {
 	 * The innermost line of the user's own code, or, where only its function is known, that
 	 * function's first.  Name NULL: unknown.  Of device time: what launched it.
 	 */
-	struct analysis_place where;
+	struct place where;
 	/*
 	 * The innermost function of all, where that is a library's: what the line called.  Of
 	 * several the one with most of the time; the line that this was in for longest.
 	 */
-	struct analysis_place inner;
-	struct analysis_place waited_for; /* of waits: who had it; name NULL: unknown */
-	int64_t ns;                       /* of all steps that are counted */
-	int64_t inner_ns;                 /* of it, in inner; name NULL: in where itself */
+	struct place inner;
+	struct place waited_for; /* of waits: who had it; name NULL: unknown */
+	int64_t ns;              /* of all steps that are counted */
+	int64_t inner_ns;        /* of it, in inner; name NULL: in where itself */
 };
 
 /* Is more than half of it in inner?  Else its time is not to be told as that function's. */
@@ -137,7 +137,7 @@ struct idle_cause {
 	enum time_class what;
 	bool latency;
 	/* As in struct time_cause. */
-	struct analysis_place where, inner, waited_for;
+	struct place where, inner, waited_for;
 	int64_t ns, inner_ns;
 	int64_t in_steps_ns; /* of it, while a step of the process' most important kind lasted */
 	uint64_t gaps;       /* that have such a part */

@@ -32,9 +32,9 @@ struct analysis_finding {
 	double confidence; /* 0 to 1 */
 	/* What a step would be shorter by, and between what this lies. */
 	double saving_ns, saving_low_ns, saving_high_ns;
-	double saving_share;         /* of the step */
-	const char *step;            /* the name of that kind of step */
-	struct analysis_place where; /* name NULL: there is no place */
+	double saving_share; /* of the step */
+	const char *step;    /* the name of that kind of step */
+	struct place where;  /* name NULL: there is no place */
 	size_t evidence_count, suggestion_count;
 	const char **evidence, **suggestions; /* sentences */
 };

@@ -72,8 +72,8 @@ struct gpu_graph_figures {
 	uint64_t nodes, kernels, copies, memsets;
 	uint64_t known_nodes; /* whose capture is known */
 	/* function NULL: unknown */
-	struct gpu_place captured; /* where the capture began, or the first node was added */
-	struct gpu_place launched; /* of most replays */
+	struct place captured; /* where the capture began, or the first node was added */
+	struct place launched; /* of most replays */
 };
 
 struct gpu_line_ref {

@@ -200,7 +200,7 @@ struct memory_warning {
 
 /* Page faults of a line of the user's code, of those that were seen where they happened. */
 struct memory_line {
-	struct analysis_place place; /* name NULL: in no Python function */
+	struct place place; /* name NULL: in no Python function */
 	uint64_t minor, major;
 	int64_t last_ns; /* when the latest of them was */
 };

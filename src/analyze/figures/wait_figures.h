@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "format/sample.h"
+#include "timeline/place.h"
 
 /* What a thread was seen to do. */
 struct analysis_states {
@@ -32,14 +33,8 @@ enum wait_evidence {
 	WAIT_HOLDER_SEEN,   /* it was seen to get it, and to be in the same function still */
 };
 
-struct analysis_place {
-	const char *name; /* NULL: unknown */
-	const char *file;
-	uint32_t line;
-};
-
 struct analysis_wait {
-	struct analysis_place waiter, holder;
+	struct place waiter, holder;
 	enum wait_evidence evidence;
 	int64_t ns;
 };
@@ -52,9 +47,9 @@ struct analysis_waits {
 
 /* Native code that a thread was in, called from a Python function. */
 struct analysis_native_row {
-	const char *symbol;           /* demangled; NULL: unknown */
-	const char *library;          /* file; NULL: unknown */
-	struct analysis_place python; /* the innermost function around it */
+	const char *symbol;  /* demangled; NULL: unknown */
+	const char *library; /* file; NULL: unknown */
+	struct place python; /* the innermost function around it */
 	uint64_t samples;
 	uint64_t in_steps; /* of them, from the first step of the first kind to its last */
 };

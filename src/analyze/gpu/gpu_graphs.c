@@ -122,9 +122,9 @@ static uint32_t capture_stack(const struct graphs *x, const struct gpu_capture *
 		       : made->stack;
 }
 
-static struct gpu_place place_of(const struct gpu_timeline *g, uint32_t stack)
+static struct place place_of(const struct gpu_timeline *g, uint32_t stack)
 {
-	struct gpu_place innermost, user = { 0 };
+	struct place innermost, user = { 0 };
 
 	if (stack)
 		gpu_stack_places(g, stack, &innermost, &user);

@@ -220,13 +220,13 @@ static void name_lines(struct pair_totals *t, const struct gpu_timeline *g)
 	struct gpu_line_figures *lines = t->items;
 
 	for (size_t i = 0; i < t->count; i++) {
-		struct gpu_place innermost = { 0 }, user = { 0 };
+		struct place innermost = { 0 }, user = { 0 };
 
 		if (lines[i].line)
 			gpu_stack_places(g, lines[i].line, &innermost, &user);
-		lines[i].function = user.function ? user.function : "(no Python line)";
-		lines[i].file = user.function && user.file ? user.file : "";
-		lines[i].line = user.function ? user.line : 0;
+		lines[i].function = user.name ? user.name : "(no Python line)";
+		lines[i].file = user.name && user.file ? user.file : "";
+		lines[i].line = user.name ? user.line : 0;
 	}
 	pair_totals_merge(t, gpu_line_identity, gpu_line_add);
 }

@@ -10,8 +10,8 @@ struct row {
 	enum gpu_line_role role;
 	uint32_t stack; /* of most of it, when they are folded */
 	int64_t stack_ns;
-	struct analysis_place where;
-	struct analysis_place forward; /* of the model that does it by itself; name NULL: none */
+	struct place where;
+	struct place forward; /* of the model that does it by itself; name NULL: none */
 	struct gpu_usage_sum sum;
 };
 
@@ -94,28 +94,23 @@ static const enum site sites[GPU_LINE_ROLES] = {
 	[GPU_LINE_LATE_INSIDE] = AT_FUNCTION,
 };
 
-static struct analysis_place named(const struct gpu_place *p)
-{
-	return (struct analysis_place){ p->function, p->file, p->line };
-}
-
 static void place(struct row *r, const struct gpu_timeline *g)
 {
-	struct gpu_place innermost = { 0 }, user = { 0 };
+	struct place innermost = { 0 }, user = { 0 };
 	struct model_stack model = { 0 };
 	enum site site = sites[r->role];
 
 	if (site == AT_CALL || site == AT_MODEL || site == AT_INSIDE)
 		model_stack_find(&model, g, r->stack);
-	if (site == AT_INSIDE && !model.caller.function)
+	if (site == AT_INSIDE && !model.caller.name)
 		return;
 	gpu_stack_places(g, r->stack, &innermost, &user);
-	r->where = named(site != AT_INSIDE && model.caller.function ? &model.caller : &user);
+	r->where = site != AT_INSIDE && model.caller.name ? model.caller : user;
 	if (site == AT_MODEL)
-		r->forward = named(&model.forward);
+		r->forward = model.forward;
 }
 
-static bool is_function(const struct analysis_place *a, const struct analysis_place *b)
+static bool is_function(const struct place *a, const struct place *b)
 {
 	return a->name && b->name && !strcmp(a->name, b->name) && !compare_texts(a->file, b->file);
 }
@@ -124,10 +119,10 @@ static bool is_function(const struct analysis_place *a, const struct analysis_pl
  * The forward() that has nearly all of a role; name NULL: none.  Boyer and Moore's vote, by time,
  * finds the only one that can have.
  */
-static struct analysis_place main_forward(const struct gpu_top_lines *t, enum gpu_line_role role)
+static struct place main_forward(const struct gpu_top_lines *t, enum gpu_line_role role)
 {
 	const struct row *rows = t->rows.items;
-	struct analysis_place best = { 0 };
+	struct place best = { 0 };
 	int64_t lead_ns = 0, best_ns = 0, all_ns = 0;
 
 	for (size_t i = 0; i < t->rows.count; i++) {
@@ -151,12 +146,12 @@ static struct analysis_place main_forward(const struct gpu_top_lines *t, enum gp
 		if (is_function(&rows[i].forward, &best))
 			best_ns = stats_add(best_ns, rows[i].sum.ns);
 	}
-	return (double)best_ns >= NEARLY_ALL * (double)all_ns ? best : (struct analysis_place){ 0 };
+	return (double)best_ns >= NEARLY_ALL * (double)all_ns ? best : (struct place){ 0 };
 }
 
 static void prefer_forward(struct gpu_top_lines *t, enum gpu_line_role role)
 {
-	struct analysis_place forward = main_forward(t, role);
+	struct place forward = main_forward(t, role);
 	struct row *rows = t->rows.items;
 
 	for (size_t i = 0; i < t->rows.count; i++)

@@ -8,33 +8,32 @@
 /* A function that is called less often than the model by this much calls it in a loop. */
 #define IN_A_LOOP 1.5
 
-static bool calls_a_module(const struct gpu_place *p)
+static bool calls_a_module(const struct place *p)
 {
-	return p->file && p->function && code_calls_module(p->function, p->file);
+	return p->file && p->name && code_calls_module(p->name, p->file);
 }
 
-static bool is_users(const struct gpu_place *p)
+static bool is_users(const struct place *p)
 {
-	return p->function && p->file && user_code(p->file);
+	return p->name && p->file && user_code(p->file);
 }
 
 /* The same function, or one that is defined inside it: a comprehension, a lambda. */
-static bool is_within(const struct gpu_place *p, const struct gpu_place *function)
+static bool is_within(const struct place *p, const struct place *function)
 {
 	static const char inside[] = ".<locals>.";
-	size_t n = strlen(function->function);
+	size_t n = strlen(function->name);
 
-	if (strcmp(p->file, function->file) != 0 ||
-	    strncmp(p->function, function->function, n) != 0)
+	if (strcmp(p->file, function->file) != 0 || strncmp(p->name, function->name, n) != 0)
 		return false;
-	return !p->function[n] || !strncmp(p->function + n, inside, sizeof(inside) - 1);
+	return !p->name[n] || !strncmp(p->name + n, inside, sizeof(inside) - 1);
 }
 
 /* The outermost module is called in frame `module`; its forward() lies right inside of that. */
 static void find_forward(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack,
 			 size_t module)
 {
-	struct gpu_place p, inner;
+	struct place p, inner;
 	bool inside = false;
 
 	while (module-- && gpu_stack_frame(g, stack, module, &p)) {
@@ -53,19 +52,19 @@ static void find_forward(struct model_stack *m, const struct gpu_timeline *g, ui
 }
 
 /* Are both methods of one class? */
-static bool is_same_class(const struct gpu_place *a, const struct gpu_place *b)
+static bool is_same_class(const struct place *a, const struct place *b)
 {
-	const char *dot = a->function ? strrchr(a->function, '.') : NULL;
-	size_t n = dot ? (size_t)(dot + 1 - a->function) : 0;
+	const char *dot = a->name ? strrchr(a->name, '.') : NULL;
+	size_t n = dot ? (size_t)(dot + 1 - a->name) : 0;
 
-	return n && a->file && b->function && b->file && !strcmp(a->file, b->file) &&
-	       !strncmp(a->function, b->function, n) && !strchr(b->function + n, '.');
+	return n && a->file && b->name && b->file && !strcmp(a->file, b->file) &&
+	       !strncmp(a->name, b->name, n) && !strchr(b->name + n, '.');
 }
 
 /* The outermost module is called in frame `module`. */
 static bool is_generated(const struct gpu_timeline *g, uint32_t stack, size_t module)
 {
-	struct gpu_place caller, forward = { 0 };
+	struct place caller, forward = { 0 };
 
 	if (!gpu_stack_frame(g, stack, module + 1, &caller) || !is_users(&caller))
 		return true;
@@ -78,7 +77,7 @@ static bool is_generated(const struct gpu_timeline *g, uint32_t stack, size_t mo
 void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint32_t stack)
 {
 	size_t outermost = SIZE_MAX;
-	struct gpu_place p;
+	struct place p;
 
 	*m = (struct model_stack){ 0 };
 	for (size_t i = 0; gpu_stack_frame(g, stack, i, &p); i++)
@@ -97,22 +96,21 @@ void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint3
 }
 
 /* How often it was called; 0: not known. */
-static uint64_t calls_of(const struct analysis *a, const struct gpu_place *p)
+static uint64_t calls_of(const struct analysis *a, const struct place *p)
 {
 	for (size_t i = 0; i < a->function_count; i++) {
 		const struct analysis_function *f = &a->functions[i];
 
-		if (!strcmp(f->name, p->function) && !strcmp(f->file, p->file))
+		if (!strcmp(f->name, p->name) && !strcmp(f->file, p->file))
 			return f->throttled || f->sampled ? 0 : f->calls;
 	}
 	return 0;
 }
 
-struct analysis_place model_stack_loop(const struct analysis *a, const struct gpu_timeline *g,
-				       uint32_t stack, const struct analysis_place *from,
-				       double calls)
+struct place model_stack_loop(const struct analysis *a, const struct gpu_timeline *g,
+			      uint32_t stack, const struct place *from, double calls)
 {
-	struct gpu_place p;
+	struct place p;
 	bool record_run = false;
 
 	for (size_t i = 0; from->name && gpu_stack_frame(g, stack, i, &p); i++) {
@@ -120,14 +118,14 @@ struct analysis_place model_stack_loop(const struct analysis *a, const struct gp
 
 		if (!is_users(&p))
 			continue;
-		record_run |= !strcmp(p.function, from->name) && !strcmp(p.file, from->file);
+		record_run |= !strcmp(p.name, from->name) && !strcmp(p.file, from->file);
 		if (!record_run)
 			continue;
 		times = calls_of(a, &p);
 		if (!times)
 			break;
 		if (calls > IN_A_LOOP * (double)times)
-			return (struct analysis_place){ p.function, p.file, p.line };
+			return p;
 	}
 	return *from;
 }

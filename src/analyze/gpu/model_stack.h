@@ -16,12 +16,12 @@
 
 struct model_stack {
 	/* The user's innermost line outside of all modules; function NULL: there is none. */
-	struct gpu_place caller;
+	struct place caller;
 	/*
 	 * The line of the outermost module's forward(), if the user wrote it and no other function
 	 * of the user's inside it started this; function NULL: it is not so.
 	 */
-	struct gpu_place forward;
+	struct place forward;
 	/*
 	 * A method of the model itself calls it, or a library does: a generate(), which hands each
 	 * call what the one before it returned.
@@ -35,8 +35,7 @@ void model_stack_find(struct model_stack *m, const struct gpu_timeline *g, uint3
  * A model that is called so many times in a run: the place of a stack, or the line further out
  * that calls it again and again, if the functions in between call it once each.
  */
-struct analysis_place model_stack_loop(const struct analysis *a, const struct gpu_timeline *g,
-				       uint32_t stack, const struct analysis_place *from,
-				       double calls);
+struct place model_stack_loop(const struct analysis *a, const struct gpu_timeline *g,
+			      uint32_t stack, const struct place *from, double calls);
 
 #endif

@@ -39,7 +39,7 @@ struct gpu_usage_sum {
 
 /* The line of the user's code that has most of something; name NULL: none is known. */
 struct gpu_top_line {
-	struct analysis_place where;
+	struct place where;
 	struct gpu_usage_sum sum;
 	uint32_t stack; /* that most of it comes from */
 };

@@ -44,7 +44,7 @@ struct walker {
 	bool failed;
 };
 
-static enum whose whose_is(const struct function *f)
+static enum whose whose_is(const struct place *f)
 {
 	static const char tasks[] = "/asyncio/tasks.py";
 	size_t n = strlen(f->file);

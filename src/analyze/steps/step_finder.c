@@ -68,7 +68,7 @@ void step_finder_throttled(struct step_finder *f, const struct throttled *l)
 
 /* Where torch, and others, keep what is around a decorated function; from 3.11 on its name tells.
  */
-static bool wraps(const struct function *f)
+static bool wraps(const struct place *f)
 {
 	static const char *const files[] = { "/contextlib.py", "/_contextlib.py", "/grad_mode.py",
 					     "/functools.py" };
@@ -81,7 +81,7 @@ static bool wraps(const struct function *f)
 	return strstr(f->name, "<locals>") != NULL;
 }
 
-static enum step_code ask_whose(const struct function *f)
+static enum step_code ask_whose(const struct place *f)
 {
 	if (code_calls_untold_module(f->name, f->file))
 		return STEP_CODE_RUNS;
@@ -263,7 +263,7 @@ static bool is_wait(const struct cuda_begin *c)
 /* The user's line that makes the call; 0: unknown. */
 static uint32_t line_of(const struct step_finder *f, const struct cuda_begin *c)
 {
-	struct gpu_place innermost, user;
+	struct place innermost, user;
 
 	gpu_stack_places(f->gpu->timeline, c->stack, &innermost, &user);
 	return user.line;

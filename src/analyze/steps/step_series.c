@@ -363,7 +363,7 @@ static int add_iterations(struct search *s, const struct step_unit *loop, const 
 
 static void add_function_name(struct buf *b, const struct search *s, uint64_t kind)
 {
-	const struct function *f = timeline_function(s->f->timeline, (uint32_t)kind);
+	const struct place *f = timeline_function(s->f->timeline, (uint32_t)kind);
 	const char *slash = strrchr(f->file, '/');
 
 	if (!strcmp(f->name, "<module>"))

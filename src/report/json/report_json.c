@@ -15,7 +15,7 @@ void json_put_verdict(struct json *j, const struct analysis_verdict *v)
 	json_object_end(j);
 }
 
-static void put_where(struct json *j, const struct analysis_place *p)
+static void put_where(struct json *j, const struct place *p)
 {
 	if (!p->name) {
 		put_null(j, "where");

@@ -3,7 +3,7 @@
 #include "report/json/json_put.h"
 #include "report/table_rows.h"
 
-static void put_place(struct json *j, const struct analysis_place *p)
+static void put_place(struct json *j, const struct place *p)
 {
 	put_string(j, "function", p->name ? p->name : "(unknown)");
 	put_string(j, "file", p->name && p->file ? p->file : "");
@@ -11,7 +11,7 @@ static void put_place(struct json *j, const struct analysis_place *p)
 }
 
 /* null where it is not known. */
-static void put_optional_place(struct json *j, const char *key, const struct analysis_place *p)
+static void put_optional_place(struct json *j, const char *key, const struct place *p)
 {
 	if (!p->name) {
 		put_null(j, key);
@@ -23,7 +23,7 @@ static void put_optional_place(struct json *j, const char *key, const struct ana
 }
 
 /* What the line called, and how much of its time that has. */
-static void put_called(struct json *j, const struct analysis_place *p, int64_t ns, int64_t all_ns)
+static void put_called(struct json *j, const struct place *p, int64_t ns, int64_t all_ns)
 {
 	put_optional_place(j, "called", p);
 	if (p->name)

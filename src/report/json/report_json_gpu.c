@@ -112,14 +112,14 @@ static void put_streams(struct json *j, const struct gpu_section *s, enum report
 	json_array_end(j);
 }
 
-static void put_graph_place(struct json *j, const char *key, const struct gpu_place *p)
+static void put_graph_place(struct json *j, const char *key, const struct place *p)
 {
-	if (!p->function) {
+	if (!p->name) {
 		put_null(j, key);
 		return;
 	}
 	begin_object(j, key);
-	put_string(j, "function", p->function);
+	put_string(j, "function", p->name);
 	put_string(j, "file", p->file ? p->file : "");
 	put_uint(j, "line", p->line);
 	json_object_end(j);

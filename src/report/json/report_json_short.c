@@ -81,7 +81,7 @@ static void put_file(struct brief *b, const char *file)
 	buf_release(&clipped);
 }
 
-static void put_place(struct brief *b, const struct analysis_place *p)
+static void put_place(struct brief *b, const struct place *p)
 {
 	put_text(b, "function", p->name ? p->name : "(unknown)");
 	put_file(b, p->name ? p->file : "");

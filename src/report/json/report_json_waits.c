@@ -40,7 +40,7 @@ void json_put_absences(struct json *j, const struct analysis_absences *a)
 	json_object_end(j);
 }
 
-static void put_place(struct json *j, const char *key, const struct analysis_place *p)
+static void put_place(struct json *j, const char *key, const struct place *p)
 {
 	if (!p->name) {
 		put_null(j, key);

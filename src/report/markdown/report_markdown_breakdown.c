@@ -11,7 +11,7 @@
 #define LEAST_DIFFERENCE 0.01 /* of what slow steps took longer */
 #define BLAME_ROWS 12u
 
-static void add_function(struct buf *out, const struct analysis_place *p)
+static void add_function(struct buf *out, const struct place *p)
 {
 	if (p->name)
 		markdown_cell(out, p->name);

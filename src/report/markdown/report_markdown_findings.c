@@ -2,7 +2,7 @@
 #include "report/markdown/markdown.h"
 #include "report/plain_text.h"
 
-static void add_where(struct buf *out, const struct analysis_place *p, const char *root)
+static void add_where(struct buf *out, const struct place *p, const char *root)
 {
 	markdown_code(out, p->name, false);
 	if (!p->file || !*p->file)

@@ -69,7 +69,7 @@ static void add_states(struct buf *out, const struct analysis *a, enum report_de
 		    "for one. For a lock: includes conditions, queues and joining threads.\n");
 }
 
-static void add_place(struct buf *out, const struct analysis_place *p, const char *root)
+static void add_place(struct buf *out, const struct place *p, const char *root)
 {
 	if (!p->name) {
 		buf_add_str(out, " unknown | |");

@@ -88,8 +88,7 @@ static void write_gpu(struct buf *out, const struct analysis *a, size_t columns)
 }
 
 /* In what the text before it leaves of the line. */
-static void add_place(struct buf *out, const struct analysis_place *p, const char *root,
-		      size_t columns)
+static void add_place(struct buf *out, const struct place *p, const char *root, size_t columns)
 {
 	size_t taken = text_width(buf_string(out));
 
@@ -186,8 +185,7 @@ static void write_line(struct buf *out, const struct analysis *a, size_t columns
 	buf_printf(out, "%s of GPU work in %s launch%s by ",
 		   text_duration(f[0], (double)g->lines->gpu_ns), text_count(f[1], g->lines->calls),
 		   g->lines->calls == 1 ? "" : "es");
-	add_place(out,
-		  &(struct analysis_place){ g->lines->function, g->lines->file, g->lines->line },
+	add_place(out, &(struct place){ g->lines->function, g->lines->file, g->lines->line },
 		  a->run.root, columns);
 }
 

@@ -38,8 +38,7 @@ void terminal_label(struct terminal *s, const char *name)
 	terminal_plain(s);
 }
 
-void terminal_place(struct buf *text, const struct analysis_place *p, const char *root,
-		    size_t columns)
+void terminal_place(struct buf *text, const struct place *p, const char *root, size_t columns)
 {
 	size_t name = text_width(p->name), least = name < NAME_LEAST ? name : NAME_LEAST, taken = 0;
 	struct buf line;

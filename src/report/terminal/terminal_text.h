@@ -40,8 +40,7 @@ void terminal_wrapped(struct terminal *s, const char *label, const char *text, s
  * A function with its file and line, in so many columns: names are cut, not the line's number, and
  * the file as little as can be.
  */
-void terminal_place(struct buf *text, const struct analysis_place *p, const char *root,
-		    size_t columns);
+void terminal_place(struct buf *text, const struct place *p, const char *root, size_t columns);
 
 /* What a step spent its time on; nothing where that is not known. */
 void terminal_breakdown(struct terminal *s, const struct analysis *a);

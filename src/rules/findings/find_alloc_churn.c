@@ -9,7 +9,7 @@ static bool evaluate(struct finding_builder *d)
 	const struct gpu_top_line *top = 2 * frees->sum.count > allocs->sum.count ? frees : allocs;
 	const struct time_cause *c = finding_cause(d, TIME_ALLOCATION);
 	double ms = fmax(d->m->allocation_time, 0), count = d->m->alloc_count_per_step;
-	const struct analysis_place *where = top->where.name ? &top->where : c ? &c->where : NULL;
+	const struct place *where = top->where.name ? &top->where : c ? &c->where : NULL;
 	const char *name = finding_place_name(d, where);
 
 	finding_where(d, where);

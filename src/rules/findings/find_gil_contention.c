@@ -6,10 +6,10 @@ static bool evaluate(struct finding_builder *d)
 	const struct analysis_waits *gil = &d->a->gil;
 	const struct analysis_wait *w = gil->count ? &gil->items[0] : NULL;
 	double ms = finding_part(d, TIME_GIL_WAIT);
-	const struct analysis_place *holder = c && c->waited_for.name ? &c->waited_for
-					      : w && w->holder.name   ? &w->holder
-								      : NULL;
-	const struct analysis_place *waiter = c ? &c->where : w ? &w->waiter : NULL;
+	const struct place *holder = c && c->waited_for.name ? &c->waited_for
+				     : w && w->holder.name   ? &w->holder
+							     : NULL;
+	const struct place *waiter = c ? &c->where : w ? &w->waiter : NULL;
 	const char *who = finding_place_name(d, holder), *waits = finding_place_name(d, waiter);
 
 	/* What is to be changed is what holds it. */

@@ -52,7 +52,7 @@ static bool evaluate(struct finding_builder *d)
 {
 	const struct gpu_usage_gaps *gaps = &d->use->short_late;
 	const struct gpu_top_line *waits = &d->use->model_waits;
-	const struct analysis_place *where =
+	const struct place *where =
 		waits_inside(d->use) ? &d->use->late_inside.where : &gaps->top.where;
 	double ms = d->m->launch_gap_time, launches = d->m->launches_per_step;
 	const char *name = finding_place_name(d, where);

@@ -5,7 +5,7 @@ static bool evaluate(struct finding_builder *d)
 	const struct time_cause *c = wait_cause(d, TIME_LOCK_WAIT, false);
 	const struct analysis_waits *locks = &d->a->locks;
 	double ms = wait_ms(d, TIME_LOCK_WAIT, false);
-	const struct analysis_place *holder = NULL;
+	const struct place *holder = NULL;
 	const char *who, *waits;
 
 	if (!c || finding_share(d, ms) <= 0.05)

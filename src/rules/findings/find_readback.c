@@ -5,9 +5,7 @@ static bool evaluate(struct finding_builder *d)
 	const struct gpu_usage_copies *down = &d->use->d2h;
 	const struct time_cause *c = finding_cause(d, TIME_D2H);
 	double n = (double)d->use->steps, ms = d->m->d2h_time;
-	const struct analysis_place *where = down->top.where.name ? &down->top.where
-					     : c                  ? &c->where
-								  : NULL;
+	const struct place *where = down->top.where.name ? &down->top.where : c ? &c->where : NULL;
 	const char *name;
 
 	finding_where(d, where);

@@ -10,7 +10,7 @@
 static bool evaluate_without_gpu(struct finding_builder *d)
 {
 	double calls = fmax(fmax(d->m->model_calls_per_step, d->m->steps_per_outer), 0);
-	const struct analysis_place *where = &d->use->model_top.where;
+	const struct place *where = &d->use->model_top.where;
 	struct operator_cost o;
 	const char *name;
 	double ms;

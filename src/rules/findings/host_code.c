@@ -13,8 +13,7 @@ static bool is_of_numpy(const char *file)
 	return file && strstr(file, "/numpy/");
 }
 
-void native_sums_add(struct native_sums *n, const struct finding_builder *d,
-		     const struct analysis_place *p)
+void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p)
 {
 	const struct analysis_native *native = &d->a->native;
 
@@ -31,7 +30,7 @@ void native_sums_add(struct native_sums *n, const struct finding_builder *d,
 	}
 }
 
-static struct native_sums native_of(const struct finding_builder *d, const struct analysis_place *p)
+static struct native_sums native_of(const struct finding_builder *d, const struct place *p)
 {
 	struct native_sums n = { 0 };
 
@@ -88,7 +87,7 @@ static enum host_kind kind_of(const struct finding_builder *d, const struct time
  */
 bool host_is_inside(const struct finding_builder *d, const struct time_cause *c)
 {
-	const struct analysis_place *p = c->inner.name ? &c->inner : &c->where;
+	const struct place *p = c->inner.name ? &c->inner : &c->where;
 	enum code_kind kind;
 	struct native_sums n;
 
@@ -163,7 +162,7 @@ void host_claim(struct finding_builder *d, enum host_kind kind)
 	}
 }
 
-static int64_t function_ns(const struct finding_builder *d, const struct analysis_place *p,
+static int64_t function_ns(const struct finding_builder *d, const struct place *p,
 			   enum host_kind kind)
 {
 	int64_t ns = 0;

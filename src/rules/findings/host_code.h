@@ -44,8 +44,7 @@ struct native_sums {
 };
 
 /* Those with this innermost function of Python's. */
-void native_sums_add(struct native_sums *n, const struct finding_builder *d,
-		     const struct analysis_place *p);
+void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p);
 bool native_is_enough(const struct native_sums *n); /* to conclude anything */
 
 /* Which waits are for input: a queue or a loader that somebody fills. */

@@ -5,7 +5,7 @@
 /* Operators that one function of the user's calls, or (NULL) all those inside of models. */
 struct group {
 	const struct finding_builder *builder;
-	const struct analysis_place *where;
+	const struct place *where;
 };
 
 static bool is_in(const struct group *g, const struct time_cause *c)
@@ -16,7 +16,7 @@ static bool is_in(const struct group *g, const struct time_cause *c)
 }
 
 /* What native code was called from: samples have the innermost function. */
-static const struct analysis_place *innermost(const struct time_cause *c)
+static const struct place *innermost(const struct time_cause *c)
 {
 	return c->inner.name ? &c->inner : &c->where;
 }
