@@ -7,8 +7,12 @@
         ...
 
 Outside a recording this costs next to nothing.  Record with
-``inferscope run script.py``, with ``INFERSCOPE_ENABLE=1``, or from inside with
-``start()`` and ``stop()``.
+``inferscope run script.py``, with ``INFERSCOPE_ENABLE=1``, from inside with ``start()`` and
+``stop()``, or as a block whose results are an object:
+
+    with inferscope.profile() as p:
+        serve()
+    print(p.report())
 """
 
 try:
@@ -17,7 +21,7 @@ except ImportError:
     # A Python that the agent does not support: the program runs as if it were not recorded.
     from inferscope._fallback import counter, is_recording, mark_event, scope
 
-__all__ = ["scope", "mark_event", "counter", "is_recording", "start", "stop"]
+__all__ = ["scope", "mark_event", "counter", "is_recording", "start", "stop", "profile"]
 
 
 def start(report=None, *, trace=None, **settings):
@@ -38,6 +42,25 @@ def stop():
     from inferscope import _recorder
 
     return _recorder.stop()
+
+
+def profile(**settings):
+    """Record a block of this process: ``with inferscope.profile() as p:``.
+
+    After the block p.findings, p.steps, p.functions, p.layers and p.kernels are lists of dicts with
+    to_pandas() and to_arrow(); p.report() is the summary, p.to_html(path) the page, p.data all of
+    report.json.  Settings as for start().
+    """
+    from inferscope._profile import profile as new_profile
+
+    return new_profile(**settings)
+
+
+def load_ipython_extension(shell):
+    """``%load_ext inferscope``: the magics %inferscope and %%inferscope."""
+    from inferscope._magic import load
+
+    load(shell)
 
 
 # What the agent calls, when a recording begins, to learn what recording a call costs here.
