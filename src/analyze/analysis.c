@@ -280,6 +280,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	    step_functions_collect(&a->in_steps, a, t, tl, &samples, err))
 		goto out;
 	a->verdict = not_judged;
+	a->step_items = items;
+	items = (struct step_items){ 0 };
 	*out = a;
 	a = NULL; /* the caller owns it now */
 	rc = 0;
@@ -313,6 +315,7 @@ void analysis_free(struct analysis *a)
 	for (size_t i = 0; i < a->step_count; i++)
 		step_breakdown_release(&a->steps[i].breakdown);
 	free(a->steps);
+	free(a->step_items.items);
 	arena_release(&a->step_names);
 	free(a->nvtx);
 	free(a->marks);

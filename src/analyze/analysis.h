@@ -106,6 +106,8 @@ struct analysis_line {
 
 enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN };
 
+const char *step_source_name(enum step_source s); /* "whole-run": as in report.json */
+
 /* The scopes or NVTX ranges of one name in one process; or, without any, a part of the run. */
 struct analysis_step {
 	const char *name;
@@ -133,7 +135,7 @@ struct analysis_step {
 	struct gpu_step_figures gpu;
 	struct step_breakdown breakdown;
 	struct memory_step_figures memory;
-	size_t first_item, item_count; /* private: of the struct step_items */
+	size_t first_item, item_count; /* its part of step_items */
 };
 
 /* NVTX ranges of one name, domain, category and kind, in all processes. */
@@ -234,8 +236,9 @@ struct analysis {
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;
-	struct arena step_names;   /* of steps that nobody named */
-	struct step_gpu_usage use; /* what the first kind of steps did with its GPU */
+	struct step_items step_items; /* the single steps that the figures are made of */
+	struct arena step_names;      /* of steps that nobody named */
+	struct step_gpu_usage use;    /* what the first kind of steps did with its GPU */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;

@@ -1,6 +1,7 @@
 /* inferscope export: a trace in the formats of other tools. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/outfile.h"
 #include "cli/command.h"
@@ -8,6 +9,7 @@
 #include "cli/read_limit.h"
 #include "cli/report_output.h"
 #include "export/export.h"
+#include "tables/table.h"
 
 /* Of the first `part` bytes of the trace. */
 static int export_part(const struct config *c, const char *from, uint64_t part, struct err *err)
@@ -61,6 +63,23 @@ static int export_trace(const struct config *c, const char *from)
 	return rc ? complain(EXIT_INPUT, "%s", err.text) : EXIT_OK;
 }
 
+static int list_tables(void)
+{
+	struct buf text;
+	int status;
+
+	buf_init(&text);
+	tables_document(&text);
+	if (text.failed) {
+		status = complain(EXIT_INPUT, "out of memory");
+	} else {
+		fwrite(text.data, 1, text.len, stdout);
+		status = report_output_stdout(EXIT_OK);
+	}
+	buf_release(&text);
+	return status;
+}
+
 static int run_export(const struct command *self, int argc, char **argv)
 {
 	struct config *c;
@@ -71,7 +90,9 @@ static int run_export(const struct command *self, int argc, char **argv)
 
 	if (config_load(&c, self->scope, argc, argv, &first, &dashes, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	if (first == argc)
+	if (config_flag(c, &setting_list_tables))
+		rc = list_tables();
+	else if (first == argc)
 		rc = complain(EXIT_USAGE, "export: no trace given; name a .isc file");
 	else if (argc - first > 1)
 		rc = complain(EXIT_USAGE, "export: unexpected '%s' after '%s'", argv[first + 1],

@@ -234,6 +234,13 @@ const struct setting setting_output = {
 	.help = "the file to write; - is standard output",
 };
 
+const struct setting setting_list_tables = {
+	.flag = "--list-tables",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = EXPORT,
+	.help = "print the tables and columns of sqlite and arrow (docs/TABLES.md)",
+};
+
 const struct setting setting_origin = {
 	.flag = "--origin",
 	.type = SETTING_FLAG, .fallback = "false",
@@ -249,7 +256,7 @@ const struct setting setting_json = {
 };
 
 const struct setting *const settings[] = {
-	&setting_to, &setting_output,
+	&setting_to, &setting_output, &setting_list_tables,
 	&setting_report, &setting_trace,
 	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,

@@ -418,7 +418,7 @@ static int pids_find(struct exported *x)
 /* The head says what cannot be read, so all events are read once before it is written. */
 static int examine(struct exported *x, struct err *err)
 {
-	const struct timeline_visitor visitor = export_traced_visitor(&x->traced);
+	const struct timeline_visitor visitor = traced_calls_visitor(&x->traced);
 
 	export_json_series_examine(x);
 	if (err_is_memory(&x->damage))
@@ -471,7 +471,7 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	rc = 0;
 out:
 	timeline_free(x.examined);
-	export_traced_release(&x.traced);
+	traced_calls_release(&x.traced);
 	timeline_free(x.timeline);
 	free(x.pid_of);
 	buf_release(&x.text);

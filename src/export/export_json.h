@@ -7,28 +7,14 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "format/trace.h"
+#include "timeline/sampled_spans.h"
 #include "timeline/timeline.h"
-
-/* What the trace has of a function, by the index of `examined`. */
-struct traced_function {
-	bool traced, throttled;
-	int64_t last_ns; /* end of its last span */
-};
-
-/* What the trace has, so that samples do not tell it again. */
-struct export_traced {
-	struct traced_function *functions;
-	size_t function_cap;
-	struct pause *pauses;
-	size_t pause_count, pause_cap;
-	bool failed; /* out of memory */
-};
 
 struct exported {
 	const struct trace *trace;
 	struct timeline *timeline;
 	struct timeline *examined; /* all events, read before the head is written */
-	struct export_traced traced;
+	struct traced_calls traced;
 	struct err damage; /* the first block of series that cannot be read; "": none */
 	uint32_t *pid_of;  /* by position of the thread */
 	struct buf text;
@@ -73,9 +59,6 @@ int export_json_states(struct exported *x, struct err *err);
 /* What the recorder read from outside: before the head is written, to know its damage; and it. */
 void export_json_series_examine(struct exported *x);
 int export_json_series(struct exported *x, struct err *err); /* -1: text set */
-
-struct timeline_visitor export_traced_visitor(struct export_traced *k);
-void export_traced_release(struct export_traced *k);
 
 /* Functions that only samples know.  -1: text set. */
 int export_json_samples(struct exported *x, struct err *err);

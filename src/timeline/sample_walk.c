@@ -59,46 +59,103 @@ static void visit_fault(const struct sample_visitor *v, uint32_t process, size_t
 		v->fault(v->ctx, &f);
 }
 
+struct sample_reader {
+	const struct trace *trace;
+	struct sample_visitor visitor;
+	struct sample_walk walk;
+	struct pending *latest; /* by position of the thread */
+	struct sample_batch batch;
+	size_t block;
+};
+
+int sample_reader_new(struct sample_reader **out, const struct trace *t,
+		      const struct sample_visitor *v, struct err *err)
+{
+	struct sample_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_set(err, "out of memory");
+	r->trace = t;
+	r->visitor = *v;
+	sample_batch_init(&r->batch);
+	r->latest = calloc(trace_thread_count(t) + 1, sizeof(*r->latest));
+	if (!r->latest) {
+		sample_reader_free(r);
+		return err_set(err, "out of memory");
+	}
+	*out = r;
+	return 0;
+}
+
+void sample_reader_free(struct sample_reader *r)
+{
+	if (!r)
+		return;
+	sample_batch_release(&r->batch);
+	free(r->latest);
+	free(r);
+}
+
+const struct sample_walk *sample_reader_walk(const struct sample_reader *r)
+{
+	return &r->walk;
+}
+
+static void read_block(struct sample_reader *r)
+{
+	const struct sample_batch *b = &r->batch;
+	size_t threads = trace_thread_count(r->trace);
+
+	for (size_t n = 0; n < b->count; n++) {
+		const struct sample *s = &b->samples[n];
+		size_t thread = trace_thread_find(r->trace, s->thread);
+
+		if (s->flags & SAMPLE_FAULT)
+			visit_fault(&r->visitor, b->process, thread, s);
+		else if (s->flags & SAMPLE_NATIVE)
+			visit_native(&r->visitor, b->process, thread, s);
+		else if (thread < threads && r->visitor.sample)
+			next(&r->visitor, thread, &r->latest[thread], s);
+	}
+}
+
+int sample_reader_next(struct sample_reader *r, struct err *err)
+{
+	size_t blocks = trace_sample_batch_count(r->trace);
+	struct err why = { "" };
+
+	if (r->block > blocks)
+		return 0;
+	if (r->block++ == blocks) {
+		for (size_t i = 0; i < trace_thread_count(r->trace); i++)
+			if (r->latest[i].sample.count)
+				visit_sample(&r->visitor, i, &r->latest[i],
+					     r->latest[i].sample.last_ns);
+		return 1;
+	}
+	if (!trace_sample_batch_read(r->trace, r->block - 1, &r->batch, &why)) {
+		read_block(r);
+	} else if (err_is_memory(&why)) {
+		return err_set(err, "out of memory");
+	} else if (!r->walk.unreadable++) {
+		r->walk.damage = why;
+	}
+	return 1;
+}
+
 int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
 		struct err *err)
 {
-	size_t threads = trace_thread_count(t);
-	struct pending *latest = calloc(threads + 1, sizeof(*latest));
-	struct sample_batch b;
-	int rc = 0;
+	struct sample_reader *r = NULL;
+	int rc;
 
 	*w = (struct sample_walk){ 0 };
-	if (!latest)
-		return err_set(err, "out of memory");
-	sample_batch_init(&b);
-	for (size_t i = 0; i < trace_sample_batch_count(t); i++) {
-		struct err why = { "" };
-
-		if (trace_sample_batch_read(t, i, &b, &why)) {
-			if (err_is_memory(&why)) {
-				rc = err_set(err, "out of memory");
-				break;
-			}
-			if (!w->unreadable++)
-				w->damage = why;
-			continue;
-		}
-		for (size_t n = 0; n < b.count; n++) {
-			size_t thread = trace_thread_find(t, b.samples[n].thread);
-
-			if (b.samples[n].flags & SAMPLE_FAULT)
-				visit_fault(v, b.process, thread, &b.samples[n]);
-			else if (b.samples[n].flags & SAMPLE_NATIVE)
-				visit_native(v, b.process, thread, &b.samples[n]);
-			else if (thread < threads)
-				next(v, thread, &latest[thread], &b.samples[n]);
-		}
-	}
-	for (size_t i = 0; i < threads && !rc; i++) {
-		if (latest[i].sample.count)
-			visit_sample(v, i, &latest[i], latest[i].sample.last_ns);
-	}
-	sample_batch_release(&b);
-	free(latest);
+	if (sample_reader_new(&r, t, v, err))
+		return -1;
+	do
+		rc = sample_reader_next(r, err);
+	while (rc > 0);
+	*w = r->walk;
+	sample_reader_free(r);
 	return rc;
 }

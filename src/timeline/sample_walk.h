@@ -42,7 +42,7 @@ struct fault_at {
 
 struct sample_visitor {
 	void *ctx;
-	void (*sample)(void *ctx, const struct timed_sample *s);
+	void (*sample)(void *ctx, const struct timed_sample *s);     /* may be NULL */
 	void (*native)(void *ctx, const struct native_sample_at *n); /* may be NULL */
 	void (*fault)(void *ctx, const struct fault_at *f);          /* may be NULL */
 };
@@ -58,5 +58,14 @@ struct sample_walk {
  */
 int sample_walk(struct sample_walk *w, const struct trace *t, const struct sample_visitor *v,
 		struct err *err);
+
+/* The same, one block of samples a call. */
+struct sample_reader;
+
+int sample_reader_new(struct sample_reader **out, const struct trace *t,
+		      const struct sample_visitor *v, struct err *err);
+int sample_reader_next(struct sample_reader *r, struct err *err);            /* 1; 0: the end; -1 */
+const struct sample_walk *sample_reader_walk(const struct sample_reader *r); /* so far */
+void sample_reader_free(struct sample_reader *r);                            /* NULL is a no-op */
 
 #endif

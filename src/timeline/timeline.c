@@ -347,33 +347,28 @@ static int handle_gap(struct walk *w, uint64_t lost, int64_t end_ns)
 }
 
 /* A block that cannot be read shows as a gap when the next one is. */
-static int walk_batches(struct walk *w)
+static int walk_block(struct walk *w, size_t nth)
 {
-	size_t count = trace_batch_count(w->tl->trace, w->thread);
-	struct err why;
+	struct event_batch *b = &w->batch;
+	struct err why = { "" };
 
-	for (size_t i = 0; i < count; i++) {
-		struct event_batch *b = &w->batch;
-
-		why.text[0] = 0;
-		if (trace_batch_read(w->tl->trace, w->thread, i, b, &why)) {
-			if (err_is_memory(&why))
-				return -1;
-			w->totals->unreadable++;
-			if (!w->tl->damage.text[0])
-				w->tl->damage = why;
-			continue;
-		}
-		if (!b->count)
-			continue;
-		if (b->first_index > w->next_index &&
-		    handle_gap(w, b->first_index - w->next_index, b->times_ns[0]))
+	if (trace_batch_read(w->tl->trace, w->thread, nth, b, &why)) {
+		if (err_is_memory(&why))
 			return -1;
-		if (walk_batch(w))
-			return -1;
-		w->next_index = b->first_index + b->count;
-		w->totals->events += b->count;
+		w->totals->unreadable++;
+		if (!w->tl->damage.text[0])
+			w->tl->damage = why;
+		return 0;
 	}
+	if (!b->count)
+		return 0;
+	if (b->first_index > w->next_index &&
+	    handle_gap(w, b->first_index - w->next_index, b->times_ns[0]))
+		return -1;
+	if (walk_batch(w))
+		return -1;
+	w->next_index = b->first_index + b->count;
+	w->totals->events += b->count;
 	return 0;
 }
 
@@ -392,10 +387,9 @@ static int64_t thread_end(const struct walk *w)
 	return end_ns > w->last_ns ? end_ns : w->last_ns;
 }
 
-static int walk_thread(struct walk *w, size_t position, struct thread_counts *totals)
+static void thread_begin(struct walk *w, size_t position, struct thread_counts *totals)
 {
 	const struct trace_thread *thread = trace_thread(w->tl->trace, position);
-	int rc;
 
 	w->thread = position;
 	w->totals = totals;
@@ -407,16 +401,33 @@ static int walk_thread(struct walk *w, size_t position, struct thread_counts *to
 	w->displaced_ns = w->paused_ns = NEVER;
 	callstack_start(&w->stack, position, w->totals, w->totals->start_ns);
 	layer_stack_start(&w->layers, position, w->totals);
-	rc = walk_batches(w);
+}
+
+static int thread_finish(struct walk *w)
+{
+	const struct trace_thread *thread = trace_thread(w->tl->trace, w->thread);
+	int rc = 0;
+
 	w->totals->end_ns = thread_end(w);
 	/* What was produced behind the last readable event was overwritten, or cannot be read. */
-	if (!rc && thread->produced > w->next_index)
+	if (thread->produced > w->next_index)
 		rc = handle_gap(w, thread->produced - w->next_index, w->totals->end_ns);
 	recording_goes_on(w, w->totals->end_ns);
 	callstack_finish(&w->stack, w->totals->end_ns);
 	layer_stack_finish(&w->layers, w->totals->end_ns);
 	w->totals->lost = thread->lost > w->gap_lost ? thread->lost : w->gap_lost;
 	return rc;
+}
+
+static int walk_thread(struct walk *w, size_t position, struct thread_counts *totals)
+{
+	size_t blocks = trace_batch_count(w->tl->trace, position);
+
+	thread_begin(w, position, totals);
+	for (size_t i = 0; i < blocks; i++)
+		if (walk_block(w, i))
+			return -1;
+	return thread_finish(w);
 }
 
 static void walk_init(struct walk *w, struct timeline *tl, const struct timeline_visitor *v,
@@ -462,6 +473,55 @@ int timeline_walk_again(struct timeline *tl, size_t thread, const struct timelin
 	rc = walk_thread(&w, thread, &unused);
 	walk_release(&w);
 	return rc ? err_set(err, "out of memory") : 0;
+}
+
+struct timeline_reader {
+	struct walk walk;
+	struct timeline_visitor visitor;
+	struct thread_counts totals; /* of the thread that is being read: nobody's */
+	size_t thread, block;
+};
+
+int timeline_reader_new(struct timeline_reader **out, struct timeline *tl,
+			const struct timeline_visitor *v, struct err *err)
+{
+	struct timeline_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_set(err, "out of memory");
+	r->visitor = *v;
+	walk_init(&r->walk, tl, &r->visitor, true);
+	*out = r;
+	return 0;
+}
+
+int timeline_reader_next(struct timeline_reader *r, struct err *err)
+{
+	const struct trace *t = r->walk.tl->trace;
+	int rc;
+
+	if (r->thread >= trace_thread_count(t))
+		return 0;
+	if (!r->block) {
+		r->totals = (struct thread_counts){ 0 };
+		thread_begin(&r->walk, r->thread, &r->totals);
+	}
+	if (r->block < trace_batch_count(t, r->thread)) {
+		rc = walk_block(&r->walk, r->block++);
+	} else {
+		rc = thread_finish(&r->walk);
+		r->thread++;
+		r->block = 0;
+	}
+	return rc ? err_set(err, "out of memory") : 1;
+}
+
+void timeline_reader_free(struct timeline_reader *r)
+{
+	if (!r)
+		return;
+	walk_release(&r->walk);
+	free(r);
 }
 
 size_t timeline_function_count(const struct timeline *tl)

@@ -207,6 +207,17 @@ int timeline_walk_again(struct timeline *tl, size_t thread, const struct timelin
 			struct err *err);
 
 /*
+ * The same of all threads, one block of events a call, for who cannot be called back for
+ * millions of spans.  Several may read at once.
+ */
+struct timeline_reader;
+
+int timeline_reader_new(struct timeline_reader **out, struct timeline *tl,
+			const struct timeline_visitor *v, struct err *err);
+int timeline_reader_next(struct timeline_reader *r, struct err *err); /* 1; 0: the end; -1 */
+void timeline_reader_free(struct timeline_reader *r);                 /* NULL is a no-op */
+
+/*
  * Functions by what the user calls them: all code ids with a name, file ("" where unknown) and line
  * are one.  Valid inside the visitor too, for the indices seen so far.
  */

@@ -310,3 +310,10 @@ def test_missing_and_directory(refused, work):
 ])
 def test_usage_errors(refused, args, says):
     assert says in refused("export", *args)
+
+
+def test_the_documented_tables_are_those_there_are(inferscope):
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    with open(os.path.join(root, "docs", "TABLES.md"), encoding="utf-8") as file:
+        assert inferscope("export", "--list-tables").stdout == file.read(), (
+            "run: inferscope export --list-tables > docs/TABLES.md")

@@ -10,6 +10,16 @@
 #include "format/torch_scopes.h"
 #include "timeline/timeline.h"
 
+const char *step_source_name(enum step_source s)
+{
+	static const char *const names[] = {
+		[STEP_SCOPE] = "scope",   [STEP_NVTX] = "nvtx",           [STEP_LOOP] = "loop",
+		[STEP_MODULE] = "module", [STEP_WHOLE_RUN] = "whole-run",
+	};
+
+	return names[s];
+}
+
 #define WARMUP_SERIES 5
 #define WARMUP_FACTOR 3
 /* Of steps that take long anyway the first may be far out without being so many times as long. */

@@ -116,10 +116,6 @@ static void put_processes(struct json *j, const struct analysis *a)
 
 static void put_steps(struct json *j, const struct analysis *a, enum report_detail detail)
 {
-	static const char *const sources[] = {
-		[STEP_SCOPE] = "scope",   [STEP_NVTX] = "nvtx",           [STEP_LOOP] = "loop",
-		[STEP_MODULE] = "module", [STEP_WHOLE_RUN] = "whole-run",
-	};
 	size_t rows = json_rows(detail, a->step_count, JSON_ROWS);
 
 	put_uint(j, "step_count", a->step_count);
@@ -129,7 +125,7 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 
 		json_object_begin(j);
 		put_string(j, "name", s->name);
-		put_string(j, "source", sources[s->source]);
+		put_string(j, "source", step_source_name(s->source));
 		if (s->domain)
 			put_string(j, "domain", s->domain);
 		put_uint(j, "pid", s->pid);
