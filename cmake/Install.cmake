@@ -15,4 +15,14 @@ else()
   install(FILES include/inferscope.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/inferscope)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/inferscope)
+  if(NOT CMAKE_CROSSCOMPILING) # the program writes its own manual pages and completions
+    install(CODE "
+      set(program \"${STAGE_BIN}/inferscope\")
+      set(data \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+      execute_process(COMMAND sh \"${CMAKE_SOURCE_DIR}/scripts/install_docs.sh\" \"\${program}\"
+        \"\${data}\" RESULT_VARIABLE failed)
+      if(failed)
+        message(FATAL_ERROR \"manual pages and completions could not be written\")
+      endif()")
+  endif()
 endif()

@@ -7,11 +7,6 @@
 #include "cli/help.h"
 #include "cli/options.h"
 
-static const struct command *const commands[] = {
-	&command_run,   &command_analyze, &command_export, &command_config,
-	&command_rules, &command_doctor,  &command_record, NULL,
-};
-
 static const struct command *find_command(const char *name)
 {
 	for (const struct command *const *c = commands; *c; c++)
@@ -60,7 +55,7 @@ static int show_help(const char *name)
 	const struct command *command;
 
 	if (!name) {
-		help_program(stdout, commands);
+		help_program(stdout);
 		return report_output_stdout(EXIT_OK);
 	}
 	command = find_command(name);
@@ -96,7 +91,7 @@ int main(int argc, char **argv)
 
 	occupy_standard_files();
 	if (!name) {
-		help_program(stderr, commands);
+		help_program(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(name, "--version"))

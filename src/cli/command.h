@@ -1,5 +1,5 @@
 /*
- * A subcommand: one file, one entry, listed once in src/main.c.
+ * A subcommand: one file, one entry, listed once in commands.c.
  *
  * Only cli/ prints or exits.  Exit statuses: enum exit_status; `run` returns
  * the workload's.
@@ -33,7 +33,10 @@ struct command {
 };
 
 extern const struct command command_run, command_record, command_analyze, command_export,
-	command_config, command_rules, command_doctor;
+	command_config, command_rules, command_doctor, command_completion;
+
+/* All of them, in the order of help; NULL at the end. */
+extern const struct command *const commands[];
 
 /* Prints "inferscope: TEXT" to stderr, one line.  Returns status, for `return complain(...)`. */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -217,16 +217,16 @@ void help_command(FILE *to, const struct command *command)
 	fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "show this help");
 }
 
-void help_program(FILE *to, const struct command *const *commands)
+void help_program(FILE *to)
 {
 	fputs("usage: inferscope COMMAND [options] [operands]\n\n"
 	      "InferScope shows why neural-network inference is slow, where in the code, and\n"
 	      "how much time a fix would save.\n\n"
 	      "commands:\n",
 	      to);
-	for (; *commands; commands++)
-		if (!(*commands)->hidden)
-			fprintf(to, "  %-10s%s\n", (*commands)->name, (*commands)->summary);
+	for (const struct command *const *c = commands; *c; c++)
+		if (!(*c)->hidden)
+			fprintf(to, "  %-11s%s\n", (*c)->name, (*c)->summary);
 	fputs("\n'inferscope COMMAND --help' describes a command and its options;\n"
 	      "'inferscope --version' prints the version.\n",
 	      to);

@@ -9,8 +9,7 @@
 #include "cli/command.h"
 #include "cli/settings.h"
 
-/* The list of commands; ends with NULL. */
-void help_program(FILE *to, const struct command *const *commands);
+void help_program(FILE *to); /* the list of commands */
 void help_command(FILE *to, const struct command *command);
 
 /* The values a setting takes: "an integer from 1 to 65536", "auto, trace, sample or off". */

@@ -49,7 +49,10 @@ def test_the_tree_is_complete(staged, build, root):
             "include/inferscope.h", "share/inferscope/LICENSE",
             "share/inferscope/schema/report.schema.json",
             "share/inferscope/schema/events.schema.json",
-            "share/inferscope/schema/doctor.schema.json"} <= found
+            "share/inferscope/schema/doctor.schema.json", "share/man/man1/inferscope.1",
+            "share/man/man1/inferscope-run.1", "share/bash-completion/completions/inferscope",
+            "share/zsh/site-functions/_inferscope",
+            "share/fish/vendor_completions.d/inferscope.fish"} <= found
     assert {os.path.basename(name) for name in found if name.startswith(package)} == \
         {name for name in os.listdir(os.path.join(root, "python", "inferscope"))
          if name != "__pycache__"} | {"_agent.abi3.so"}
