@@ -7,8 +7,12 @@
 #include <string.h>
 
 #include "base/figure_text.h"
+#include "timeline/code_owner.h"
 
-/* A finding from one kind of record alone may be likely, not sure. */
+/*
+ * A finding from one kind of record alone may be likely, not sure; nor is one sure whose place is
+ * none that the user can change.
+ */
 #define ONE_KIND_MOST 0.75
 /* Nothing that is inferred is certain. */
 #define CONFIDENCE_MOST 0.97
@@ -140,8 +144,32 @@ static uint32_t heaviest_line(const struct finding_builder *d, const struct plac
 	return f->line_count ? f->lines[0].line : f->line;
 }
 
+static bool is_users(const struct place *p)
+{
+	return p->name && (!p->file || user_frame(p->name, p->file));
+}
+
+/* The user's line that the steps spend most time in; NULL: none. */
+static const struct place *users_line(const struct finding_builder *d)
+{
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (is_users(&d->parts->causes[i].where))
+			return &d->parts->causes[i].where;
+	return NULL;
+}
+
 void finding_where(struct finding_builder *d, const struct place *p)
 {
+	const struct place *own = p && p->name && !is_users(p) ? users_line(d) : NULL;
+
+	d->in_library = p && p->name && !is_users(p) && !own;
+	if (own) {
+		finding_evidence(d, FROM_TIMES, 0,
+				 "the place is in a library, %s; the step runs it around or below "
+				 "%s",
+				 finding_place_name(d, p), finding_place_name(d, own));
+		p = own;
+	}
 	d->finding.where = p && p->name ? *p : (struct place){ 0 };
 	if (d->finding.where.name)
 		d->finding.where.line = heaviest_line(d, p);
@@ -429,7 +457,7 @@ double finding_confidence(const struct finding_builder *d, double share)
 		kinds += d->strengths[i] > 0;
 		doubt *= 1 - within(d->strengths[i] * share, 0, 1);
 	}
-	sure = within(1 - doubt, 0, kinds > 1 ? CONFIDENCE_MOST : ONE_KIND_MOST);
+	sure = within(1 - doubt, 0, kinds > 1 && !d->in_library ? CONFIDENCE_MOST : ONE_KIND_MOST);
 	return sure * finding_quality(d->a, d->m);
 }
 

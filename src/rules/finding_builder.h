@@ -54,6 +54,7 @@ struct finding_builder {
 	double claims[TIME_CLASSES]; /* ms of a step: judge.c */
 	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
 	bool settled, dropped;       /* likewise */
+	bool in_library;             /* its place is one that the user cannot change */
 	bool tail; /* it is about the slowest steps: what it saves on average is no measure */
 	const char *evidence[FINDING_EVIDENCE_MAX], *suggestions[FINDING_SUGGESTIONS_MAX];
 	struct arena *texts;
@@ -73,7 +74,9 @@ void finding_suggest(struct finding_builder *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
  * The place; NULL: nowhere.  Where only its function is known (the line is its first), the
- * line of that function with most time takes its place.
+ * line of that function with most time takes its place.  Of a place in a library the user's line
+ * that the steps spend most time in takes its place, and evidence names the library's; if the user
+ * has none there, the finding is never certain.
  */
 void finding_where(struct finding_builder *d, const struct place *p);
 bool place_same_function(const struct place *a, const struct place *b);

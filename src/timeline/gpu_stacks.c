@@ -3,7 +3,7 @@
  * call or a captured node has is resolved once, here, and looking one up later is cheap.
  */
 #include "base/array.h"
-#include "timeline/functions.h"
+#include "timeline/code_owner.h"
 #include "timeline/gpu_tables.h"
 #include "timeline/line_tables.h"
 
@@ -27,23 +27,16 @@ static struct place place_of(const struct trace *t, const struct trace_frame *f)
 static struct gpu_stack_entry resolve(const struct trace *t, uint32_t stack)
 {
 	struct gpu_stack_entry e = { 0 };
-	const struct trace_frame *outermost = NULL;
-	size_t count;
+	size_t count, owner, innermost = 0;
 	const struct trace_frame *frames = trace_stack(t, stack, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		const struct trace_code *code = trace_code(t, frames[i].code);
-
-		if (!code)
-			continue;
-		if (!outermost)
-			e.innermost = place_of(t, &frames[i]);
-		outermost = &frames[i];
-		if (user_code(code->file))
-			break;
-	}
-	if (outermost)
-		e.user = place_of(t, outermost);
+	owner = frames ? stack_owner(t, frames, count) : count;
+	if (!frames || owner == count)
+		return e;
+	while (!trace_code(t, frames[innermost].code))
+		innermost++;
+	e.innermost = place_of(t, &frames[innermost]);
+	e.user = place_of(t, &frames[owner]);
 	return e;
 }
 

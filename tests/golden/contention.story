@@ -34,6 +34,6 @@ native 1 20000000 mkl_blas_avx512_sgemm_kernel_0 /opt/venv/lib/libtorch_cpu.so
 native 1 30000000 _ZN2at6native10add_kernelEv /opt/venv/lib/libtorch_cpu.so
 native 0 30000000 mkl_blas_avx512_sgemm_kernel_0 /opt/venv/lib/libtorch_cpu.so
 native 2 85000000 _PyEval_EvalFrameDefault /usr/bin/python3.11
-1: +main@1000 +infer@2000000 -infer@98000000 -main@99000000
+1: +main@1000 +infer@2000000 -infer@80000000 -main@99000000
 2: +work@1000 -work@99500000
 end 100000000 0

@@ -186,6 +186,7 @@ static void turn(struct sweep *w)
 
 static void sweep_to(struct sweep *w, int64_t time_ns)
 {
+	w->next_call_ns = time_ns;
 	while (w->now_ns < time_ns && !w->failed) {
 		if (time_ns < w->next_ns) {
 			spend(w, time_ns);
@@ -204,6 +205,7 @@ static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t funct
 
 	(void)thread;
 	sweep_to(w, time_ns);
+	w->last_call_ns = time_ns;
 	w->known = false;
 	if (depth < w->depth)
 		w->depth = depth;
@@ -223,6 +225,7 @@ static void visit_span(void *ctx, const struct span *s)
 	struct sweep *w = ctx;
 
 	sweep_to(w, s->end_ns);
+	w->last_call_ns = s->end_ns;
 	w->known = false;
 	if (s->depth < w->depth)
 		w->depth = s->depth;
@@ -376,6 +379,7 @@ static int run(struct sweep *w)
 	};
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 
+	w->last_call_ns = INT64_MIN;
 	for (const struct step_item *i = w->next_step; i < w->last_step; i++) {
 		if (i->start_ns < from_ns)
 			from_ns = i->start_ns;

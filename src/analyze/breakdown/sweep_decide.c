@@ -59,6 +59,54 @@ static const struct stack_class *top_frame(const struct sweep *w)
 	return w->depth && !w->lost ? &w->frames[w->depth - 1] : &stack_class_empty;
 }
 
+/* Was a function entered or left between now and when the sample was taken? */
+static bool moved_since(const struct sweep *w)
+{
+	const struct sample_times *t =
+		&w->s->samples->times[w->thread].items[w->sample - w->samples->items];
+
+	return w->now_ns < t->first_ns ? w->next_call_ns <= t->first_ns
+				       : w->last_call_ns > t->last_ns;
+}
+
+static bool is_in_sample(const struct sweep *w, uint32_t function)
+{
+	size_t count = 0;
+	const struct trace_frame *frames = trace_stack(w->s->trace, w->sample->id, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (timeline_function_of(w->s->timeline, frames[i].code) == function)
+			return true;
+	}
+	return false;
+}
+
+static bool is_waiting(const struct piece *sample)
+{
+	enum sample_state state = (enum sample_state)(sample->more & SAMPLE_STATE);
+
+	return state != SAMPLE_UNKNOWN && state != SAMPLE_RUNNING;
+}
+
+/*
+ * A sample stands for the time halfway to its neighbours, calls are known to the nanosecond: where
+ * the innermost recorded call is none of the sampled stack, or another call lies in between, the
+ * thread had not yet come to where it was sampled, or had left it.  A wait must not reach beyond
+ * such a call.  What a thread that runs does is spread over the calls of the same function of the
+ * user's, which is right on average.
+ */
+static const struct piece *find_look(const struct sweep *w)
+{
+	const struct stack_class *calls = top_frame(w), *seen = &w->sample_class;
+
+	if (!w->sample || calls->inner == NO_FUNCTION || !w->sample->id ||
+	    calls->inner == seen->inner)
+		return w->sample;
+	if (!is_waiting(w->sample) && !seen->waits && calls->user == seen->user)
+		return w->sample;
+	return is_in_sample(w, calls->inner) && !moved_since(w) ? w->sample : NULL;
+}
+
 /* Somebody else who is at work: the stack, 0 where there is nobody. */
 static uint32_t others_stack(const struct sweep *w, const struct piece *p)
 {
@@ -100,7 +148,7 @@ static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
 static bool is_in_flight(const struct sweep *w)
 {
 	size_t count = 0;
-	const struct trace_frame *frames = trace_stack(w->s->trace, w->sample->id, &count);
+	const struct trace_frame *frames = trace_stack(w->s->trace, w->look->id, &count);
 
 	for (size_t i = 0; i < w->open.count; i++) {
 		uint32_t call_of = w->s->analysis->steps[w->open.items[i].item->kind].call_of;
@@ -143,7 +191,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	uint32_t waited_for = 0;
 
 	m->sampled = true;
-	switch ((enum sample_state)(w->sample->more & SAMPLE_STATE)) {
+	switch ((enum sample_state)(w->look->more & SAMPLE_STATE)) {
 	case SAMPLE_GIL_WAIT:
 		m->what = TIME_GIL_WAIT;
 		waited_for = gil_holder(w);
@@ -179,7 +227,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 		waited_for = sweep_busy_stack(w);
 	}
 	m->alone = time_class_is_wait(m->what) && !waited_for;
-	m->place = place_of(w, m->what, w->sample->id, in, waited_for);
+	m->place = place_of(w, m->what, w->look->id, in, waited_for);
 	return true;
 }
 
@@ -202,9 +250,9 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 /* The stack of the look, which knows the line, if it is one at the same function; else 0. */
 static uint32_t line_of_sample(const struct sweep *w, const struct stack_class *at)
 {
-	return w->sample && w->sample_class.user != NO_FUNCTION &&
+	return w->look && w->sample_class.user != NO_FUNCTION &&
 			       (at->user == NO_FUNCTION || at->user == w->sample_class.user)
-		       ? w->sample->id
+		       ? w->look->id
 		       : 0;
 }
 
@@ -224,8 +272,8 @@ static bool decide_by_next_call(struct sweep *w, struct moment *m)
 static void decide_code(struct sweep *w, struct moment *m)
 {
 	const struct stack_class *calls = top_frame(w), *at = calls;
-	bool sampled = w->sample && w->sample_class.what != TIME_UNATTRIBUTED;
-	bool runs = w->sample && (w->sample->more & SAMPLE_STATE) == SAMPLE_RUNNING;
+	bool sampled = w->look && w->sample_class.what != TIME_UNATTRIBUTED;
+	bool runs = w->look && (w->look->more & SAMPLE_STATE) == SAMPLE_RUNNING;
 
 	m->sampled = sampled && (calls->what == TIME_UNATTRIBUTED || w->throttled);
 	if (m->sampled)
@@ -252,7 +300,7 @@ static void decide_host(struct sweep *w)
 		m->what = (enum time_class)w->at_work->more;
 		m->alone = time_class_is_wait(m->what) && !sweep_busy_stack(w);
 		m->place = place_of(w, m->what, line_of_sample(w, calls), calls, 0);
-	} else if (!w->sample || !decide_wait(w, m)) {
+	} else if (!w->look || !decide_wait(w, m)) {
 		decide_code(w, m);
 	}
 }
@@ -260,6 +308,7 @@ static void decide_host(struct sweep *w)
 void sweep_decide(struct sweep *w)
 {
 	w->known = true;
+	w->look = find_look(w);
 	w->moment = w->on_device ? &w->gpu : &w->host;
 	if (w->on_device) {
 		w->gpu.what = (enum time_class)w->on_device->more;

@@ -50,7 +50,8 @@ struct sweep {
 	bool has_gpu;
 	bool failed;
 
-	int64_t now_ns, next_ns; /* when a track changes */
+	int64_t now_ns, next_ns;            /* when a track changes */
+	int64_t last_call_ns, next_call_ns; /* when a function was entered or left, or is next */
 	struct device_tracks device;
 	bool borrows_device; /* it is that of all threads */
 	struct track calls, ways, framework, gaps, holders, running, steps;
@@ -59,7 +60,8 @@ struct sweep {
 		*runs;
 	const struct piece *timed_wait;
 	struct stack_class sample_class, way_class;
-	struct idle_section *section;                     /* of the process; NULL */
+	const struct piece *look;     /* the sample, if it describes this moment: sweep_decide.c */
+	struct idle_section *section; /* of the process; NULL */
 	const struct fault_mark *next_fault, *last_fault; /* of the process */
 
 	struct stack_class *frames; /* of the open calls, outermost first */

@@ -225,6 +225,29 @@ static int add_waiting(struct sample_tracks *l, const struct timed_sample *s)
 	return track_add(&l->waiting[s->thread], &seen);
 }
 
+/* The piece and its times: track_add() may have made one with the last. */
+static int add_sample(struct sample_tracks *l, const struct timed_sample *s, const struct piece *p)
+{
+	struct sample_times_list *times = &l->times[s->thread];
+	struct track *track = &l->threads[s->thread];
+	size_t before = track->count;
+	struct sample_times *grown;
+
+	if (track_add(track, p))
+		return -1;
+	if (track->count == before) {
+		if (before && s->sample->last_ns > times->items[before - 1].last_ns)
+			times->items[before - 1].last_ns = s->sample->last_ns;
+		return 0;
+	}
+	grown = array_grow(times->items, &times->cap, before + 1, sizeof(*grown));
+	if (!grown)
+		return -1;
+	times->items = grown;
+	grown[before] = (struct sample_times){ s->sample->first_ns, s->sample->last_ns };
+	return 0;
+}
+
 static void take_sample(void *ctx, const struct timed_sample *s)
 {
 	struct collector *c = ctx;
@@ -236,8 +259,8 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 
 	if (c->failed || s->end_ns <= s->start_ns)
 		return;
-	if (c->wanted[s->thread] && (track_add(&l->threads[s->thread], &sample) ||
-				     (is_waiting(s->sample) && add_waiting(l, s))))
+	if (c->wanted[s->thread] &&
+	    (add_sample(l, s, &sample) || (is_waiting(s->sample) && add_waiting(l, s))))
 		c->failed = true;
 	if (!s->sample->stack)
 		return;
@@ -266,7 +289,8 @@ int sample_tracks_fill(struct sample_tracks *l, const struct trace *t, const boo
 	l->thread_count = trace_thread_count(t);
 	l->threads = calloc(l->thread_count + 1, sizeof(*l->threads));
 	l->waiting = calloc(l->thread_count + 1, sizeof(*l->waiting));
-	if (!l->threads || !l->waiting)
+	l->times = calloc(l->thread_count + 1, sizeof(*l->times));
+	if (!l->threads || !l->waiting || !l->times)
 		return err_set(err, "out of memory");
 	if (sample_walk(&walk, t, &visitor, err))
 		return -1;
@@ -282,6 +306,9 @@ void sample_tracks_release(struct sample_tracks *l)
 		track_release(&l->threads[i]);
 	for (size_t i = 0; l->waiting && i < l->thread_count; i++)
 		track_release(&l->waiting[i]);
+	for (size_t i = 0; l->times && i < l->thread_count; i++)
+		free(l->times[i].items);
+	free(l->times);
 	free(l->threads);
 	free(l->waiting);
 	track_release(&l->holders);

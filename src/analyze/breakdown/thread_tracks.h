@@ -58,8 +58,19 @@ int framework_track_fill(struct track *t, const struct timeline *tl, size_t thre
 #define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
 #define BUSY_GIL 0x80000000u    /* it had the GIL */
 
+/* From the first look to the last: what a sample stands for reaches beyond them. */
+struct sample_times {
+	int64_t first_ns, last_ns;
+};
+
+struct sample_times_list {
+	struct sample_times *items;
+	size_t cap;
+};
+
 struct sample_tracks {
-	struct track *threads; /* by position; id: stack, more: enum sample_flag */
+	struct track *threads;           /* by position; id: stack, more: enum sample_flag */
+	struct sample_times_list *times; /* likewise; one for each piece of the track */
 	/* By position: from the first to the last look in a row that found it waiting; more: the
 	 * time between two of them, us. */
 	struct track *waiting;

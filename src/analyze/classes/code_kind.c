@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "timeline/code_owner.h"
 #include "timeline/functions.h"
 
 /* The first that is a part of the library's path. */
@@ -339,6 +340,8 @@ enum code_kind code_kind(const char *name, const char *file)
 		return CODE_STANDARD; /* it is known to be nobody's */
 	if (own_code(file))
 		return CODE_OWN;
+	if (launcher_frame(name, file))
+		return CODE_STANDARD;
 	if (user_code(file))
 		return CODE_USER;
 	package = package_of(file);

@@ -390,6 +390,9 @@ int function_totals_finish(struct function_totals *c, struct analysis *a, const 
 	for (size_t i = 0; i < n; i++) {
 		use_samples(&c->functions[i], samples, i, paused);
 		name_function(&c->functions[i], timeline_function(tl, (uint32_t)i));
+		if (i < samples->function_cap)
+			c->functions[i].waits |= sample_sums_wait(
+				&samples->functions[i], c->functions[i].name, c->functions[i].file);
 	}
 	n = function_throttle_own(c->functions, n);
 	qsort(c->functions, n, sizeof(*c->functions), most_self_first);

@@ -6,9 +6,14 @@
 
 #include "analyze/figures/stats.h"
 #include "base/array.h"
+#include "timeline/code_owner.h"
 #include "timeline/line_tables.h"
 
 #define STANDARD_ERRORS 1.96
+
+/* A function that reads and then parses waits less; of fewer samples nothing is concluded. */
+#define WAITS_SHARE 0.95
+#define WAITS_SAMPLES 20u
 
 static struct sample_sums *sums_of(struct sample_totals *c, uint32_t code, uint32_t *function)
 {
@@ -96,6 +101,14 @@ static void count_throttled(struct sample_totals *c, const struct trace_frame *f
 	}
 }
 
+static bool is_asleep(const struct sample *s)
+{
+	enum sample_state state = sample_state(s);
+
+	return state == SAMPLE_LOCK_WAIT || state == SAMPLE_IO_WAIT || state == SAMPLE_OFF_CPU ||
+	       state == SAMPLE_SLEEP;
+}
+
 static void count_sample(struct sample_totals *c, const struct timed_sample *s)
 {
 	int64_t time_ns = s->end_ns - s->start_ns;
@@ -122,6 +135,8 @@ static void count_sample(struct sample_totals *c, const struct timed_sample *s)
 			/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 			t->self_samples += s->sample->count;
 			t->self_ns = stats_add(t->self_ns, time_ns);
+			if (is_asleep(s->sample))
+				t->waiting_ns = stats_add(t->waiting_ns, time_ns);
 			if (s->sample->flags & SAMPLE_LEAF_UNSTABLE)
 				t->doubtful_ns = stats_add(t->doubtful_ns, time_ns);
 			if (is_throttled(c, function)) {
@@ -202,6 +217,12 @@ void sample_totals_release(struct sample_totals *c)
 	pair_map_release(&c->line_at);
 	idmap_release(&c->line_of);
 	memset(c, 0, sizeof(*c));
+}
+
+bool sample_sums_wait(const struct sample_sums *s, const char *name, const char *file)
+{
+	return s->self_samples >= WAITS_SAMPLES &&
+	       (double)s->waiting_ns > WAITS_SHARE * (double)s->self_ns && !user_frame(name, file);
 }
 
 int64_t sample_error_ns(const struct sample_totals *c, uint64_t samples)

@@ -16,6 +16,7 @@ struct sample_sums {
 	uint64_t samples;      /* that found it, or what it called */
 	uint64_t self_samples; /* that found itself */
 	int64_t self_ns, total_ns;
+	int64_t waiting_ns;  /* of self_ns, asleep in the kernel, but not for the GIL */
 	int64_t doubtful_ns; /* of self_ns, by looks whose innermost function is uncertain */
 	uint64_t
 		folded; /* looks at what is left out of the trace: there it is in this one's time */
@@ -62,6 +63,12 @@ int sample_totals_take(struct sample_totals *c, const struct trace *t, struct ti
 		       const struct sample_interval *within, const struct analysis_function *traced,
 		       size_t traced_count, struct err *err);
 void sample_totals_release(struct sample_totals *c);
+
+/*
+ * Does a function of a library do nothing but wait?  Such is where idle threads are found: it is
+ * known by what samples saw of it, whatever its name.
+ */
+bool sample_sums_wait(const struct sample_sums *s, const char *name, const char *file);
 
 /*
  * How far a time of n looks of N may be from the truth by chance: half the width of

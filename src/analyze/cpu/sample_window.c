@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "timeline/functions.h"
+#include "timeline/code_owner.h"
 
 void sample_window_release(struct sample_window *w)
 {
@@ -169,7 +169,7 @@ uint32_t sample_window_users(const struct sample_window *w, const struct trace *
 	for (size_t i = count - depth; i < count; i++) {
 		const struct trace_code *code = trace_code(t, first[i].code);
 
-		if (code && user_code(code->file))
+		if (code && user_frame(code->name, code->file))
 			return first[i].code;
 	}
 	return depth ? first[count - depth].code : 0;
@@ -183,7 +183,7 @@ static uint32_t innermost_users(const struct trace *t, const struct window_sampl
 	for (size_t i = 0; frames && i < count; i++) {
 		const struct trace_code *code = trace_code(t, frames[i].code);
 
-		if (code && user_code(code->file))
+		if (code && user_frame(code->name, code->file))
 			return frames[i].code;
 	}
 	return 0;

@@ -54,7 +54,7 @@ static int list(struct step_functions *out, const struct sample_totals *c,
 		if (!t->self_ns)
 			continue;
 		f = timeline_function(tl, (uint32_t)i);
-		if (function_waits(f->name, f->file))
+		if (function_waits(f->name, f->file) || sample_sums_wait(t, f->name, f->file))
 			continue;
 		out->items[out->count++] = (struct step_function){
 			.name = f->name,

@@ -1,19 +1,56 @@
 #include "rules/findings/host_code.h"
 
+/*
+ * A lock of the user's is waited for in the user's code or in the standard library's.  Native code
+ * of a library has locks of its own (a driver's, an allocator's, a thread pool's), which nobody
+ * who calls it can take or release elsewhere.
+ */
+static bool is_users_lock(const struct time_cause *c)
+{
+	const struct place *p = c->inner.name ? &c->inner : &c->where;
+	enum code_kind kind;
+
+	if (!p->name || !p->file)
+		return false;
+	kind = code_kind(p->name, p->file);
+	return kind == CODE_USER || kind == CODE_STANDARD || kind == CODE_WAITS;
+}
+
+/* Of all threads: who held what this function waits for. */
+static const struct place *known_holder(const struct finding_builder *d, const struct time_cause *c)
+{
+	const struct analysis_waits *locks = &d->a->locks;
+
+	if (c->waited_for.name)
+		return &c->waited_for;
+	for (size_t i = 0; i < locks->count; i++)
+		if (locks->items[i].holder.name &&
+		    place_same_function(&locks->items[i].waiter,
+					c->inner.name ? &c->inner : &c->where))
+			return &locks->items[i].holder;
+	return NULL;
+}
+
 static bool evaluate(struct finding_builder *d)
 {
-	const struct time_cause *c = wait_cause(d, TIME_LOCK_WAIT, false);
-	const struct analysis_waits *locks = &d->a->locks;
-	double ms = wait_ms(d, TIME_LOCK_WAIT, false);
-	const struct place *holder = NULL;
+	const struct time_cause *c = NULL;
+	const struct place *holder;
 	const char *who, *waits;
+	double ms = 0;
 
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *each = &d->parts->causes[i];
+
+		if (each->what != TIME_LOCK_WAIT || wait_is_for_input(d, each) ||
+		    !is_users_lock(each))
+			continue;
+		ms += finding_cause_ms(d, each);
+		if (!c && each->where.name)
+			c = each;
+	}
 	if (!c || finding_share(d, ms) <= 0.05)
 		return false;
-	if (c->waited_for.name)
-		holder = &c->waited_for;
-	else if (locks->count && locks->items[0].holder.name)
-		holder = &locks->items[0].holder;
+	holder = known_holder(d, c);
 	finding_where(d, holder ? holder : &c->where);
 	waits = finding_place_name(d, &c->where);
 	who = holder ? finding_place_name(d, holder) : "another thread";

@@ -1,0 +1,72 @@
+/* links: is_rules */
+/* Where findings are placed: where the user can act. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "findings_kit.h"
+
+#define LIBRARY "/venv/lib/python3.12/site-packages"
+
+/* Native code of a library waits for locks of its own. */
+static void a_librarys_lock_is_nobodys_to_change(void **state)
+{
+	static const char *const inner[] = { LIBRARY "/torch/nn/modules/linear.py",
+					     LIBRARY "/transformers/modeling_layers.py" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); i++) {
+		struct made *m = make(true);
+
+		wait_for(m, TIME_LOCK_WAIT, 60, "Linear.forward", inner[i]);
+		judge_it(m);
+		assert_null(found(m, "lock-contention"));
+		forget(m);
+		m = make(true);
+		wait_for(m, TIME_LOCK_WAIT, 60, "RLock.acquire",
+			 "/usr/lib/python3.12/threading.py");
+		judge_it(m);
+		assert_non_null(found(m, "lock-contention"));
+		forget(m);
+	}
+}
+
+/* Of a place in a library the user's line around it is told; without one nothing is certain. */
+static void a_place_is_one_that_the_user_can_change(void **state)
+{
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		struct made *m = make(false);
+		const struct analysis_finding *f;
+
+		m->thread = (struct analysis_thread){ .pid = 7, .timed = true, .end_ns = 1000 };
+		m->a->threads = &m->thread;
+		m->a->thread_count = 1;
+		take(m, TIME_IO_WAIT, 60);
+		cause(m)->where =
+			(struct place){ "Session.send", LIBRARY "/requests/sessions.py", 703 };
+		if (own)
+			take(m, TIME_CPU_PREPROCESSING, 4);
+		judge_it(m);
+		f = found(m, "io-wait");
+		assert_non_null(f);
+		assert_string_equal(f->where.name, own ? user.name : "Session.send");
+		assert_int_equal(f->confidence >= FINDING_SURE, own);
+		assert_non_null(strstr(f->evidence[own], "Session.send"));
+		forget(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_librarys_lock_is_nobodys_to_change),
+		cmocka_unit_test(a_place_is_one_that_the_user_can_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

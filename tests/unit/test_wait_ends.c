@@ -1,0 +1,106 @@
+/* links: is_analyze */
+/* Where waits end, and which functions only wait: samples beside recorded calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "breakdown_kit.h"
+#include "story_analysis.h"
+
+#define HEAD                                        \
+	"process 1 100 app.py 0 100000000\n"        \
+	"thread 1 1 100 MainThread 0 100000000 0\n" \
+	"thread 2 1 101 pool 0 100000000 0\n"
+#define END "end 100000000 0\n"
+
+#define SELECTORS "code EpollSelector.select /usr/lib/python3.12/selectors.py 100\n"
+
+static const struct time_cause *cause(const struct analysis_step *s, enum time_class c)
+{
+	for (size_t i = 0; i < s->breakdown.cause_count; i++)
+		if (s->breakdown.causes[i].what == c)
+			return &s->breakdown.causes[i];
+	fail_msg("no %s", time_class_name(c));
+	return NULL;
+}
+
+/*
+ * A server's thread waits for a request, serves it, waits again: samples that found it waiting
+ * reach halfway into the request, the calls say where the wait ends.
+ */
+static void a_wait_does_not_reach_into_the_next_call(void **state)
+{
+	const struct analysis_step *s;
+	struct story_analysis t;
+
+	(void)state;
+	s = analyze_story(&t, HEAD SELECTORS
+			  "code loop app.py 10\ncode handle app.py 20\ncode reads app.py 30\n"
+			  "stack 1 EpollSelector.select:110 loop:14\nstack 2 reads:31 handle:22\n"
+			  "1: +loop@0 +EpollSelector.select@1000000 -EpollSelector.select@9000000\n"
+			  "1: [step#1/0@9000000 +handle@9000000 -handle@11000000 ]#1@11000000\n"
+			  "1: +EpollSelector.select@11000000 -EpollSelector.select@20000000\n"
+			  "1: [step#2/0@20000000 +handle@20000000 +reads@20500000 -reads@23000000\n"
+			  "1: -handle@24000000 ]#2@24000000 -loop@30000000\n"
+			  "look 1 1 2000000 8500000 7 4\n"
+			  /* The request in between was not sampled. */
+			  "look 1 1 12500000 19500000 7 4\n"
+			  "look 1 2 21000000 22500000 2 4\n"
+			  "look 1 1 24500000 26500000 2 4\n" END)
+		    ->steps;
+	check_sum(&s->breakdown);
+	assert_int_equal(s->breakdown.steps, 2);
+	assert_int_equal(part(s, TIME_IO_WAIT), 2500000); /* all of reads(), nothing else */
+	assert_int_equal(part(s, TIME_IDLE) + part(s, TIME_LOCK_WAIT), 0);
+	assert_int_equal(part(s, TIME_CPU_PREPROCESSING), 3500000);
+	assert_string_equal(cause(s, TIME_IO_WAIT)->where.name, "reads");
+	forget(&t);
+}
+
+static bool waits(const struct analysis *a, const char *name)
+{
+	for (size_t i = 0; i < a->function_count; i++)
+		if (!strcmp(a->functions[i].name, name))
+			return a->functions[i].waits;
+	fail_msg("no %s", name);
+	return false;
+}
+
+/* A library's thread that only waits is idle, whatever its function is called. */
+static void a_librarys_function_that_only_waits_is_idle(void **state)
+{
+#define SITE "/venv/lib/python3.12/site-packages"
+	const struct analysis *a;
+	struct story_analysis t;
+
+	(void)state;
+	a = analyze_story(&t, HEAD
+			  "code watch " SITE "/ipykernel/iostream.py 10\n"
+			  "code parse " SITE "/ipykernel/parse.py 10\n"
+			  "code few " SITE "/ipykernel/few.py 10\n"
+			  "code poll app.py 10\n"
+			  "stack 1 watch:11\nstack 2 parse:11\nstack 3 poll:11\nstack 4 few:11\n"
+			  "look 1 1 500000 29500000 30 4\n"
+			  "look 1 2 30500000 49500000 20 4\n"
+			  "look 1 2 50500000 59500000 10 11\n"
+			  "look 1 4 60500000 64500000 5 4\n"
+			  "look 2 3 500000 29500000 30 4\n" END);
+	assert_true(waits(a, "watch"));
+	assert_false(waits(a, "parse")); /* it works for a third of its time */
+	assert_false(waits(a, "few"));   /* too few samples to conclude it */
+	assert_false(waits(a, "poll"));  /* what the user's own code waits for is worth a look */
+	forget(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wait_does_not_reach_into_the_next_call),
+		cmocka_unit_test(a_librarys_function_that_only_waits_is_idle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
