@@ -17,14 +17,15 @@ static uint32_t pid_of(const struct trace *t, uint32_t process)
 static void write_call(struct exported *x, const struct gpu_timeline *g, const struct gpu_call *c)
 {
 	struct place innermost = { 0 }, user = { 0 };
+	const struct gpu_api *api = gpu_call_api(g, c);
 	struct json *j = &x->json;
 
-	export_event_begin(x, "cuda_api", c->name);
-	key_string(j, "class", cuda_call_name(c->what));
+	export_event_begin(x, "cuda_api", api->name);
+	key_string(j, "class", cuda_call_name(api->what));
 	key_us(j, "start_us", c->start_ns);
 	key_us(j, "end_us", c->end_ns);
 	key_uint(j, "correlation_id", c->correlation);
-	export_event_thread(x, c->thread);
+	export_event_thread(x, api->thread);
 	if (c->stack)
 		gpu_stack_places(g, c->stack, &innermost, &user);
 	if (innermost.name) {
@@ -37,8 +38,8 @@ static void write_call(struct exported *x, const struct gpu_timeline *g, const s
 		key_string(j, "user_file", user.file ? user.file : "");
 		key_uint(j, "user_line", user.line);
 	}
-	if (c->bytes)
-		key_uint(j, "bytes", c->bytes);
+	if (api->bytes)
+		key_uint(j, "bytes", api->bytes);
 	if (!c->ended)
 		key_true(j, "open_end");
 	export_event_end(x);
@@ -70,6 +71,7 @@ static void write_capture(struct json *j, const struct gpu_timeline *g, const st
 static void activity_begin(struct exported *x, const struct gpu_timeline *g, const char *type,
 			   const char *name, const struct gpu_activity *a)
 {
+	const struct gpu_work *w = gpu_activity_work(g, a);
 	struct json *j = &x->json;
 
 	export_event_begin(x, type, name);
@@ -82,55 +84,59 @@ static void activity_begin(struct exported *x, const struct gpu_timeline *g, con
 		json_key(j, "end_us");
 		json_null(j);
 	}
-	key_uint(j, "pid", pid_of(x->trace, a->process));
-	key_uint(j, "device_id", a->device);
-	key_uint(j, "context_id", a->context);
-	key_uint(j, "stream_id", a->stream);
-	key_uint(j, "correlation_id", a->correlation);
-	if (a->graph)
-		key_uint(j, "graph_id", a->graph);
-	if (a->graph_node)
-		key_uint(j, "graph_node_id", a->graph_node);
-	if (a->capture != GPU_NONE)
-		write_capture(j, g, gpu_capture(g, a->capture));
+	key_uint(j, "pid", pid_of(x->trace, w->process));
+	key_uint(j, "device_id", w->device);
+	key_uint(j, "context_id", w->context);
+	key_uint(j, "stream_id", w->stream);
+	key_uint(j, "correlation_id", gpu_activity_correlation(g, a));
+	if (w->graph)
+		key_uint(j, "graph_id", w->graph);
+	if (w->graph_node)
+		key_uint(j, "graph_node_id", w->graph_node);
+	if (w->capture != GPU_NONE)
+		write_capture(j, g, gpu_capture(g, w->capture));
 }
 
 static void write_kernel(struct exported *x, const struct gpu_timeline *g,
 			 const struct gpu_activity *a)
 {
-	const struct gpu_kernel_name *name = gpu_kernel_name(g, a->name);
+	const struct gpu_work *w = gpu_activity_work(g, a);
+	const struct gpu_kernel_name *name = gpu_kernel_name(g, w->name);
 	struct json *j = &x->json;
 
 	activity_begin(x, g, "gpu_kernel", name->brief, a);
 	key_string(j, "full_name", name->full);
-	write_three(j, "grid_dim", a->grid);
-	write_three(j, "block_dim", a->block);
-	key_uint(j, "registers", a->registers);
-	key_uint(j, "static_shared_bytes", a->static_shared_bytes);
-	key_uint(j, "dynamic_shared_bytes", a->dynamic_shared_bytes);
+	write_three(j, "grid_dim", w->grid);
+	write_three(j, "block_dim", w->block);
+	key_uint(j, "registers", w->registers);
+	key_uint(j, "static_shared_bytes", w->static_shared_bytes);
+	key_uint(j, "dynamic_shared_bytes", w->dynamic_shared_bytes);
 	export_event_end(x);
 }
 
 static void write_copy(struct exported *x, const struct gpu_timeline *g,
 		       const struct gpu_activity *a)
 {
-	const char *kind = gpu_copy_name(a->copy);
+	const struct gpu_work *w = gpu_activity_work(g, a);
+	const char *kind = gpu_copy_name(w->copy);
 	struct json *j = &x->json;
 
 	activity_begin(x, g, "gpu_memcpy", kind, a);
 	key_string(j, "kind", kind);
-	key_string(j, "source", gpu_memory_name(a->source));
-	key_string(j, "destination", gpu_memory_name(a->destination));
+	key_string(j, "source", gpu_memory_name(w->source));
+	key_string(j, "destination", gpu_memory_name(w->destination));
 	json_key(j, "async");
-	json_bool(j, a->asynchronous);
-	key_uint(j, "bytes", a->bytes);
+	json_bool(j, w->asynchronous);
+	key_uint(j, "bytes", w->bytes);
 	export_event_end(x);
 }
 
 static void write_activity(struct exported *x, const struct gpu_timeline *g,
 			   const struct gpu_activity *a)
 {
-	switch (a->kind) {
+	const struct gpu_work *w = gpu_activity_work(g, a);
+
+	switch (w->kind) {
 	case GPU_KERNEL:
 		write_kernel(x, g, a);
 		break;
@@ -139,7 +145,7 @@ static void write_activity(struct exported *x, const struct gpu_timeline *g,
 		break;
 	case GPU_MEMSET:
 		activity_begin(x, g, "gpu_memset", "memset", a);
-		key_uint(&x->json, "bytes", a->bytes);
+		key_uint(&x->json, "bytes", w->bytes);
 		export_event_end(x);
 		break;
 	case GPU_GRAPH:

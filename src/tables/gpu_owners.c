@@ -31,7 +31,7 @@ static bool call_is_before(const struct gpu_owners *o, size_t call, size_t threa
 {
 	const struct gpu_call *c = gpu_call(o->gpu, call);
 
-	return is_before(c->thread, c->start_ns, thread, time_ns);
+	return is_before(gpu_call_api(o->gpu, c)->thread, c->start_ns, thread, time_ns);
 }
 
 static bool capture_is_before(const struct gpu_owners *o, size_t capture, size_t thread,
@@ -53,7 +53,8 @@ static void reach(struct gpu_owners *o, size_t thread, int64_t time_ns)
 	struct starters *s = &o->calls;
 
 	for (; s->next < s->count && call_is_before(o, s->next, thread, time_ns); s->next++)
-		s->layers[s->next] = innermost(o, gpu_call(o->gpu, s->next)->thread);
+		s->layers[s->next] =
+			innermost(o, gpu_call_api(o->gpu, gpu_call(o->gpu, s->next))->thread);
 	s = &o->captures;
 	for (; s->next < s->count && capture_is_before(o, s->next, thread, time_ns); s->next++)
 		s->layers[s->next] = innermost(o, gpu_capture(o->gpu, s->next)->thread);
@@ -92,9 +93,10 @@ static void visit_dropped(void *ctx, size_t thread, uint32_t depth)
 	memmove(&o->open[depth], &o->open[depth + 1], (o->depth - depth) * sizeof(*o->open));
 }
 
-static struct launched with(struct launched sum, const struct gpu_activity *a)
+static struct launched with(struct launched sum, const struct gpu_timeline *g,
+			    const struct gpu_activity *a)
 {
-	sum.kernels += a->kind == GPU_KERNEL;
+	sum.kernels += gpu_activity_work(g, a)->kind == GPU_KERNEL;
 	if (a->timed && a->end_ns > a->start_ns &&
 	    __builtin_add_overflow(sum.gpu_ns, a->end_ns - a->start_ns, &sum.gpu_ns))
 		sum.gpu_ns = INT64_MAX;
@@ -107,12 +109,12 @@ static void sum_up(struct gpu_owners *o)
 		const struct gpu_call *c = gpu_call(o->gpu, i);
 		struct launched sum = o->calls.sums[i];
 
-		for (size_t k = 0; k < c->activities; k++) {
+		for (size_t k = 0; k < gpu_call_activities(o->gpu, c); k++) {
 			const struct gpu_activity *a =
 				gpu_activity(o->gpu, gpu_call_activity(o->gpu, c, k));
 
-			if (a->capture == GPU_NONE)
-				sum = with(sum, a);
+			if (gpu_activity_work(o->gpu, a)->capture == GPU_NONE)
+				sum = with(sum, o->gpu, a);
 		}
 		o->calls.sums[i + 1] = sum;
 	}
@@ -121,7 +123,8 @@ static void sum_up(struct gpu_owners *o)
 		struct launched sum = o->captures.sums[i];
 
 		for (size_t k = 0; k < c->activities; k++)
-			sum = with(sum, gpu_activity(o->gpu, gpu_capture_activity(o->gpu, c, k)));
+			sum = with(sum, o->gpu,
+				   gpu_activity(o->gpu, gpu_capture_activity(o->gpu, c, k)));
 		o->captures.sums[i + 1] = sum;
 	}
 }
@@ -187,9 +190,11 @@ uint32_t gpu_owners_call_layer(const struct gpu_owners *o, size_t call)
 
 uint32_t gpu_owners_layer(const struct gpu_owners *o, const struct gpu_activity *a)
 {
-	if (a->capture != GPU_NONE)
-		return o->captures.layers[a->capture];
-	return a->call != GPU_NONE ? o->calls.layers[a->call] : 0;
+	uint32_t capture = gpu_activity_work(o->gpu, a)->capture;
+
+	if (capture != GPU_NONE)
+		return o->captures.layers[capture];
+	return a->linked ? o->calls.layers[a->link] : 0;
 }
 
 struct launched gpu_owners_launched(const struct gpu_owners *o, size_t thread, int64_t start_ns,

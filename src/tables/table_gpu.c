@@ -118,7 +118,7 @@ static int activities_next(struct table_cursor *c, struct err *err)
 	(void)err;
 	while (a->next < count) {
 		a->row = gpu_activity(a->gpu, a->next++);
-		if (a->row->kind == a->kind)
+		if (gpu_activity_work(a->gpu, a->row)->kind == a->kind)
 			return 1;
 	}
 	return 0;
@@ -129,7 +129,7 @@ static bool activities_seek(struct table_cursor *c, int64_t id)
 	struct activity_cursor *a = (struct activity_cursor *)c;
 
 	if (id < 0 || (uint64_t)id >= gpu_activity_count(a->gpu) ||
-	    gpu_activity(a->gpu, (size_t)id)->kind != a->kind)
+	    gpu_activity_work(a->gpu, gpu_activity(a->gpu, (size_t)id))->kind != a->kind)
 		return false;
 	a->row = gpu_activity(a->gpu, (size_t)id);
 	a->next = (size_t)id + 1;
@@ -154,7 +154,9 @@ static void activity_cell(struct table_cursor *c, size_t column, struct cell *ou
 {
 	const struct activity_cursor *cursor = (const struct activity_cursor *)c;
 	const struct gpu_activity *a = cursor->row;
-	const struct gpu_call *call = a->call == GPU_NONE ? NULL : gpu_call(cursor->gpu, a->call);
+	const struct gpu_work *w = gpu_activity_work(cursor->gpu, a);
+	const struct gpu_call *call = a->linked ? gpu_call(cursor->gpu, a->link) : NULL;
+	uint32_t thread = call ? gpu_call_api(cursor->gpu, call)->thread : 0;
 
 	switch (column) {
 	case GRAPH_id:
@@ -173,34 +175,34 @@ static void activity_cell(struct table_cursor *c, size_t column, struct cell *ou
 			cell_int(out, a->end_ns - a->start_ns);
 		break;
 	case GRAPH_process:
-		cell_int(out, a->process);
+		cell_int(out, w->process);
 		break;
 	case GRAPH_pid:
-		cell_int(out, source_pid(c->source, a->process));
+		cell_int(out, source_pid(c->source, w->process));
 		break;
 	case GRAPH_device:
-		cell_int(out, a->device);
+		cell_int(out, w->device);
 		break;
 	case GRAPH_context:
-		cell_int(out, a->context);
+		cell_int(out, w->context);
 		break;
 	case GRAPH_stream:
-		cell_int(out, a->stream);
+		cell_int(out, w->stream);
 		break;
 	case GRAPH_correlation:
-		cell_int(out, a->correlation);
+		cell_int(out, gpu_activity_correlation(cursor->gpu, a));
 		break;
 	case GRAPH_graph:
-		if (a->graph)
-			cell_int(out, a->graph);
+		if (w->graph)
+			cell_int(out, w->graph);
 		break;
 	case GRAPH_graph_node:
-		if (a->graph_node)
-			cell_uint(out, a->graph_node);
+		if (w->graph_node)
+			cell_uint(out, w->graph_node);
 		break;
 	case GRAPH_api:
 		if (call)
-			cell_int(out, a->call);
+			cell_int(out, a->link);
 		break;
 	case GRAPH_launch_ns:
 		if (call)
@@ -209,12 +211,11 @@ static void activity_cell(struct table_cursor *c, size_t column, struct cell *ou
 	case GRAPH_thread:
 	case GRAPH_tid:
 		if (call)
-			cell_thread(c, call->thread, column == GRAPH_tid ? CELL_TID : CELL_THREAD,
-				    out);
+			cell_thread(c, thread, column == GRAPH_tid ? CELL_TID : CELL_THREAD, out);
 		break;
 	case GRAPH_step:
 		if (call)
-			cell_step(c, call->thread, call->start_ns, out);
+			cell_step(c, thread, call->start_ns, out);
 		break;
 	case GRAPH_layer:
 		owner_cell(c, a, 0, out);
@@ -236,33 +237,33 @@ static int kernels_open(struct table_cursor *c, struct err *err)
 static void kernels_cell(struct table_cursor *c, size_t column, struct cell *out)
 {
 	const struct activity_cursor *cursor = (const struct activity_cursor *)c;
-	const struct gpu_activity *a = cursor->row;
+	const struct gpu_work *w = gpu_activity_work(cursor->gpu, cursor->row);
 
 	switch (column) {
 	case KERNEL_name:
-		cell_text(out, gpu_kernel_name(cursor->gpu, a->name)->brief);
+		cell_text(out, gpu_kernel_name(cursor->gpu, w->name)->brief);
 		break;
 	case KERNEL_full_name:
-		cell_text(out, gpu_kernel_name(cursor->gpu, a->name)->full);
+		cell_text(out, gpu_kernel_name(cursor->gpu, w->name)->full);
 		break;
 	case KERNEL_grid_x:
 	case KERNEL_grid_y:
 	case KERNEL_grid_z:
-		cell_int(out, a->grid[column - KERNEL_grid_x]);
+		cell_int(out, w->grid[column - KERNEL_grid_x]);
 		break;
 	case KERNEL_block_x:
 	case KERNEL_block_y:
 	case KERNEL_block_z:
-		cell_int(out, a->block[column - KERNEL_block_x]);
+		cell_int(out, w->block[column - KERNEL_block_x]);
 		break;
 	case KERNEL_registers:
-		cell_int(out, a->registers);
+		cell_int(out, w->registers);
 		break;
 	case KERNEL_static_shared_bytes:
-		cell_int(out, a->static_shared_bytes);
+		cell_int(out, w->static_shared_bytes);
 		break;
 	case KERNEL_dynamic_shared_bytes:
-		cell_int(out, a->dynamic_shared_bytes);
+		cell_int(out, w->dynamic_shared_bytes);
 		break;
 	default:
 		activity_cell(c, column, out);
@@ -289,23 +290,24 @@ static int copies_open(struct table_cursor *c, struct err *err)
 
 static void copies_cell(struct table_cursor *c, size_t column, struct cell *out)
 {
-	const struct gpu_activity *a = ((const struct activity_cursor *)c)->row;
+	const struct activity_cursor *cursor = (const struct activity_cursor *)c;
+	const struct gpu_work *w = gpu_activity_work(cursor->gpu, cursor->row);
 
 	switch (column) {
 	case COPY_kind:
-		cell_text(out, gpu_copy_name(a->copy));
+		cell_text(out, gpu_copy_name(w->copy));
 		break;
 	case COPY_source:
-		cell_text(out, gpu_memory_name(a->source));
+		cell_text(out, gpu_memory_name(w->source));
 		break;
 	case COPY_destination:
-		cell_text(out, gpu_memory_name(a->destination));
+		cell_text(out, gpu_memory_name(w->destination));
 		break;
 	case COPY_asynchronous:
-		cell_int(out, a->asynchronous);
+		cell_int(out, w->asynchronous);
 		break;
 	case COPY_bytes:
-		cell_uint(out, a->bytes);
+		cell_uint(out, w->bytes);
 		break;
 	default:
 		activity_cell(c, column, out);
@@ -332,17 +334,18 @@ static int memsets_open(struct table_cursor *c, struct err *err)
 
 static void memsets_cell(struct table_cursor *c, size_t column, struct cell *out)
 {
-	const struct gpu_activity *a = ((const struct activity_cursor *)c)->row;
+	const struct activity_cursor *cursor = (const struct activity_cursor *)c;
+	const struct gpu_work *w = gpu_activity_work(cursor->gpu, cursor->row);
 
 	switch (column) {
 	case MEMSET_destination:
-		cell_text(out, gpu_memory_name(a->destination));
+		cell_text(out, gpu_memory_name(w->destination));
 		break;
 	case MEMSET_asynchronous:
-		cell_int(out, a->asynchronous);
+		cell_int(out, w->asynchronous);
 		break;
 	case MEMSET_bytes:
-		cell_uint(out, a->bytes);
+		cell_uint(out, w->bytes);
 		break;
 	default:
 		activity_cell(c, column, out);
@@ -423,16 +426,17 @@ static void api_cell(struct table_cursor *cursor, size_t column, struct cell *ou
 {
 	const struct gpu_timeline *g = source_gpu(cursor->source, NULL);
 	const struct gpu_call *c = gpu_call(g, position_of(cursor));
+	const struct gpu_api *api = gpu_call_api(g, c);
 
 	switch (column) {
 	case API_id:
 		cell_uint(out, position_of(cursor));
 		break;
 	case API_name:
-		cell_text(out, c->name);
+		cell_text(out, api->name);
 		break;
 	case API_class:
-		cell_text(out, cuda_call_name(c->what));
+		cell_text(out, cuda_call_name(api->what));
 		break;
 	case API_start_ns:
 		cell_int(out, c->start_ns);
@@ -449,20 +453,20 @@ static void api_cell(struct table_cursor *cursor, size_t column, struct cell *ou
 	case API_thread:
 	case API_pid:
 	case API_tid:
-		cell_thread(cursor, c->thread, column - API_thread, out);
+		cell_thread(cursor, api->thread, column - API_thread, out);
 		break;
 	case API_correlation:
 		cell_int(out, c->correlation);
 		break;
 	case API_activities:
-		cell_int(out, c->activities);
+		cell_int(out, gpu_call_activities(g, c));
 		break;
 	case API_bytes:
-		if (c->bytes)
-			cell_uint(out, c->bytes);
+		if (api->bytes)
+			cell_uint(out, api->bytes);
 		break;
 	case API_step:
-		cell_step(cursor, c->thread, c->start_ns, out);
+		cell_step(cursor, api->thread, c->start_ns, out);
 		break;
 	case API_layer:
 		owner_cell(cursor, NULL, position_of(cursor), out);

@@ -22,42 +22,55 @@ struct gpu_timeline;
 
 #define GPU_NONE UINT32_MAX
 
-/* There may be millions of what follows: enumerations take a byte, positions four. */
+/*
+ * There may be hundreds of millions of calls and activities: what many of them have in common is
+ * kept once, in a gpu_api or a gpu_work.
+ */
+
+/* What calls of one kind in one thread have in common. */
+struct gpu_api {
+	const char *name; /* "cudaLaunchKernel"; borrowed from the trace */
+	enum cuda_call what;
+	uint32_t process; /* id */
+	uint32_t thread;  /* position, as in trace_thread() */
+	uint64_t bytes;
+};
 
 /* A CUDA call. */
 struct gpu_call {
-	const char *name; /* "cudaLaunchKernel"; borrowed from the trace */
-	enum cuda_call what : 8;
-	bool ended; /* else its exit is missing and end_ns is the latest it can have been */
-	uint32_t correlation;
-	uint32_t stack;      /* id; 0: none */
-	uint32_t process;    /* id */
-	uint32_t thread;     /* position, as in trace_thread() */
-	uint32_t activities; /* it started; they follow each other in gpu_call_activity() */
-	uint64_t bytes;
 	int64_t start_ns, end_ns;
+	uint32_t correlation;
+	uint32_t stack;     /* id; 0: none */
+	uint32_t link;      /* private: gpu_call_activity() */
+	uint32_t api : 31;  /* private: gpu_call_api() */
+	uint32_t ended : 1; /* else its exit is missing and end_ns is the latest it can have been */
 };
 
 enum gpu_kind { GPU_KERNEL, GPU_COPY, GPU_MEMSET, GPU_GRAPH };
 
-struct gpu_activity {
+/* What activities that differ in nothing but their time and call have in common. */
+struct gpu_work {
 	enum gpu_kind kind : 8;
 	enum gpu_copy copy : 8; /* the direction of a copy */
 	enum gpu_memory source : 8, destination : 8;
 	bool asynchronous;
-	bool timed;
 	uint32_t process; /* id */
 	uint32_t device, context, stream;
-	uint32_t correlation;
-	uint32_t graph;           /* 0: not in a graph */
-	uint32_t call;            /* index of the call that started it; GPU_NONE: unknown */
-	uint32_t capture;         /* of a graph's node: index of its capture; GPU_NONE: unknown */
-	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
-	uint32_t name;            /* kernels: index for gpu_kernel_name() */
+	uint32_t graph;   /* 0: not in a graph */
+	uint32_t capture; /* of a graph's node: index of its capture; GPU_NONE: unknown */
+	uint32_t name;    /* kernels: index for gpu_kernel_name() */
 	uint32_t grid[3], block[3];
 	uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
 	uint64_t graph_node;
 	uint64_t bytes; /* copies and memsets */
+};
+
+struct gpu_activity {
+	int64_t start_ns, end_ns; /* merged; 0 .. 0 where the device did not say */
+	uint32_t link;            /* where linked, the index of the call; else the correlation */
+	uint32_t work : 30;       /* private: gpu_activity_work() */
+	uint32_t timed : 1;
+	uint32_t linked : 1; /* the call that started it is known */
 };
 
 /*
@@ -118,12 +131,88 @@ void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
  * Activities in order of (process, start), untimed ones first; calls and captures in order
  * of (thread, start).
  */
-size_t gpu_activity_count(const struct gpu_timeline *g);
-const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i);
-size_t gpu_call_count(const struct gpu_timeline *g);
-const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i);
-/* The nth activity that a call, one of gpu_call()'s, started: index for gpu_activity(). */
-size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth);
+
+/* Private: the first member of a gpu_timeline, for the functions below, which hot loops call. */
+struct gpu_lists {
+	struct gpu_activity *activities;
+	struct gpu_work *works;
+	struct gpu_call *calls;
+	struct gpu_api *apis;
+	size_t activity_count, call_count;
+	uint32_t
+		*links; /* of calls that started several activities: how many, then their indices */
+};
+
+#define GPU_LINKS (UINT32_C(1) << 31) /* private: gpu_call.link is a position in links */
+
+static inline const struct gpu_lists *gpu_lists(const struct gpu_timeline *g)
+{
+	return (const struct gpu_lists *)(const void *)g;
+}
+
+static inline size_t gpu_activity_count(const struct gpu_timeline *g)
+{
+	return gpu_lists(g)->activity_count;
+}
+
+static inline const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i)
+{
+	return &gpu_lists(g)->activities[i];
+}
+
+static inline const struct gpu_work *gpu_activity_work(const struct gpu_timeline *g,
+						       const struct gpu_activity *a)
+{
+	return &gpu_lists(g)->works[a->work];
+}
+
+static inline size_t gpu_call_count(const struct gpu_timeline *g)
+{
+	return gpu_lists(g)->call_count;
+}
+
+static inline const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i)
+{
+	return &gpu_lists(g)->calls[i];
+}
+
+static inline const struct gpu_api *gpu_call_api(const struct gpu_timeline *g,
+						 const struct gpu_call *c)
+{
+	return &gpu_lists(g)->apis[c->api];
+}
+
+/* The index of the call that started it; GPU_NONE: unknown. */
+static inline uint32_t gpu_activity_call(const struct gpu_activity *a)
+{
+	return a->linked ? a->link : GPU_NONE;
+}
+
+static inline uint32_t gpu_activity_correlation(const struct gpu_timeline *g,
+						const struct gpu_activity *a)
+{
+	return a->linked ? gpu_call(g, a->link)->correlation : a->link;
+}
+
+static inline bool gpu_call_started_work(const struct gpu_call *c)
+{
+	return c->link != GPU_NONE;
+}
+
+/* How many activities a call started. */
+static inline uint32_t gpu_call_activities(const struct gpu_timeline *g, const struct gpu_call *c)
+{
+	if (c->link == GPU_NONE)
+		return 0;
+	return c->link & GPU_LINKS ? gpu_lists(g)->links[c->link - GPU_LINKS] : 1;
+}
+
+/* The nth of them: index for gpu_activity(). */
+static inline size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c,
+				       size_t nth)
+{
+	return c->link & GPU_LINKS ? gpu_lists(g)->links[c->link - GPU_LINKS + 1 + nth] : c->link;
+}
 
 size_t gpu_capture_count(const struct gpu_timeline *g);
 const struct gpu_capture *gpu_capture(const struct gpu_timeline *g, size_t i);

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "timeline/cuda_decode.h"
 #include "timeline/gpu_tables.h"
 #include "timeline/pair_map.h"
 
@@ -96,7 +97,7 @@ static size_t wait_find(const struct gpu_wait *w, size_t n, const struct gpu_wai
 static int64_t wait_end(const struct merge *m, bool all, uint32_t stream, int64_t from_ns)
 {
 	const struct gpu_wait key = {
-		.process = m->activities[0].process,
+		.process = m->clock->process,
 		.all = all,
 		.stream = stream,
 		.start_ns = from_ns,
@@ -119,18 +120,19 @@ static int64_t later(int64_t a, int64_t b)
 
 static int64_t until_of(const struct merge *m, const struct gpu_activity *a)
 {
-	const struct gpu_call *c = a->call != GPU_NONE ? &m->g->calls[a->call] : NULL;
+	const struct gpu_call *c = a->linked ? gpu_call(m->g, a->link) : NULL;
+	const struct gpu_work *w = gpu_activity_work(m->g, a);
 	int64_t until_ns = INT64_MAX;
 
 	if (!c || !c->ended)
 		return until_ns;
-	if (a->kind == GPU_COPY && a->copy == GPU_COPY_DEVICE_TO_HOST && !a->graph &&
-	    (!a->asynchronous || a->destination == GPU_MEMORY_PAGEABLE))
+	if (w->kind == GPU_COPY && w->copy == GPU_COPY_DEVICE_TO_HOST && !w->graph &&
+	    (!w->asynchronous || w->destination == GPU_MEMORY_PAGEABLE))
 		until_ns = c->end_ns;
 	if (!m->one_context || !m->wait_count)
 		return until_ns;
 	until_ns = earlier(until_ns, wait_end(m, true, STREAM_UNKNOWN, c->end_ns));
-	until_ns = earlier(until_ns, wait_end(m, false, a->stream, c->end_ns));
+	until_ns = earlier(until_ns, wait_end(m, false, w->stream, c->end_ns));
 	if (m->one_stream)
 		until_ns = earlier(until_ns, wait_end(m, false, STREAM_UNKNOWN, c->end_ns));
 	return until_ns;
@@ -138,12 +140,12 @@ static int64_t until_of(const struct merge *m, const struct gpu_activity *a)
 
 static bool has_lower(const struct gpu_activity *a)
 {
-	return a->call != GPU_NONE;
+	return a->linked;
 }
 
 static int64_t lower_of(const struct merge *m, const struct gpu_activity *a)
 {
-	return m->g->calls[a->call].start_ns - a->start_ns;
+	return gpu_call(m->g, a->link)->start_ns - a->start_ns;
 }
 
 static void bounds_find(struct merge *m)
@@ -168,7 +170,7 @@ static uint64_t count_violations(const struct merge *m, const struct clock_line 
 		const struct gpu_activity *a = &m->activities[i];
 
 		n += (has_lower(a) &&
-		      corrected(m, l, a->start_ns) < m->g->calls[a->call].start_ns) ||
+		      corrected(m, l, a->start_ns) < gpu_call(m->g, a->link)->start_ns) ||
 		     (m->until_ns[i] != INT64_MAX && corrected(m, l, a->end_ns) > m->until_ns[i]);
 	}
 	return n;
@@ -263,10 +265,11 @@ static int cut_ends(struct merge *m)
 	pair_map_init(&next);
 	for (size_t i = m->count; i > 0 && !rc; i--) {
 		struct gpu_activity *a = &m->activities[i - 1];
-		size_t behind = pair_map_find(&next, a->context, a->stream);
+		const struct gpu_work *w = gpu_activity_work(m->g, a);
+		size_t behind = pair_map_find(&next, w->context, w->stream);
 		int64_t next_ns = behind == PAIR_NONE ? INT64_MAX : m->activities[behind].start_ns;
 
-		rc = pair_map_put(&next, a->context, a->stream, i - 1);
+		rc = pair_map_put(&next, w->context, w->stream, i - 1);
 		if (m->until_ns[i - 1] == INT64_MAX || a->end_ns <= m->until_ns[i - 1] ||
 		    next_ns > m->until_ns[i - 1])
 			continue;
@@ -425,13 +428,20 @@ static void waits_of(struct merge *m, uint32_t process)
 
 static void count_contexts(struct merge *m)
 {
-	const struct gpu_activity *first = &m->activities[0];
+	const struct gpu_work *first = gpu_activity_work(m->g, &m->activities[0]);
 
 	m->one_context = m->one_stream = true;
 	for (size_t i = 1; i < m->count; i++) {
-		m->one_context &= m->activities[i].context == first->context;
-		m->one_stream &= m->activities[i].stream == first->stream;
+		const struct gpu_work *w = gpu_activity_work(m->g, &m->activities[i]);
+
+		m->one_context &= w->context == first->context;
+		m->one_stream &= w->stream == first->stream;
 	}
+}
+
+static uint32_t process_at(const struct gpu_timeline *g, size_t i)
+{
+	return gpu_activity_work(g, gpu_activity(g, i))->process;
 }
 
 /* m: what all processes share, the rest is set here. */
@@ -445,12 +455,12 @@ static int merge_process(struct merge m, size_t first, size_t count)
 		return -1;
 	g->clocks = m.clock;
 	m.clock = &g->clocks[g->clock_count++];
-	*m.clock = (struct gpu_clock){ .process = g->activities[first].process };
-	while (count && !g->activities[first].timed) {
+	*m.clock = (struct gpu_clock){ .process = process_at(g, first) };
+	while (count && !gpu_activity(g, first)->timed) {
 		first++;
 		count--;
 	}
-	m.activities = g->activities + first;
+	m.activities = g->lists.activities + first;
 	m.count = count;
 	if (!count) {
 		m.clock->error_ns = m.clock->farthest_ns = -1;
@@ -471,21 +481,23 @@ static int merge_process(struct merge m, size_t first, size_t count)
 int gpu_clock_merge(struct gpu_timeline *g)
 {
 	struct merge m = { .g = g };
+	size_t n = gpu_activity_count(g), i = 0;
 	int rc;
-	size_t i = 0;
 
-	m.until_ns = malloc((g->activity_count + 1) * sizeof(*m.until_ns));
+	m.until_ns = malloc((n + 1) * sizeof(*m.until_ns));
 	rc = m.until_ns ? 0 : -1;
 	waits_prepare(g);
-	while (i < g->activity_count && !rc) {
+	while (i < n && !rc) {
 		size_t end = i + 1;
 
-		while (end < g->activity_count &&
-		       g->activities[end].process == g->activities[i].process)
+		while (end < n && process_at(g, end) == process_at(g, i))
 			end++;
 		rc = merge_process(m, i, end - i);
 		i = end;
 	}
 	free(m.until_ns);
+	free(g->waits);
+	g->waits = NULL;
+	g->wait_count = g->wait_cap = 0;
 	return rc;
 }

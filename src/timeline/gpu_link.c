@@ -67,39 +67,51 @@ uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_
 	return at == PAIR_NONE ? GPU_NONE : (uint32_t)at;
 }
 
-int graph_nodes_link(struct graph_nodes *n, struct gpu_activity *activities, size_t count)
+int graph_nodes_link(struct graph_nodes *n, const struct gpu_lists *lists, size_t work_count)
 {
+	size_t count = lists->activity_count;
 	uint32_t at = 0;
 
+	if (!n->count)
+		return 0;
 	n->links = calloc(count + 1, sizeof(*n->links));
 	n->link_at = calloc(n->count + 1, sizeof(*n->link_at));
 	if (!n->links || !n->link_at)
 		return -1;
-	for (size_t i = 0; n->count && i < count; i++) {
-		struct gpu_activity *a = &activities[i];
+	for (size_t i = 0; i < work_count; i++) {
+		struct gpu_work *w = &lists->works[i];
 
-		if (!a->graph_node)
-			continue;
-		a->capture = graph_nodes_find(n, a->process, a->graph_node);
-		if (a->capture != GPU_NONE)
-			n->captures[a->capture].activities++;
+		if (w->graph_node)
+			w->capture = graph_nodes_find(n, w->process, w->graph_node);
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t capture = lists->works[lists->activities[i].work].capture;
+
+		if (capture != GPU_NONE)
+			n->captures[capture].activities++;
 	}
 	for (size_t i = 0; i < n->count; i++) {
 		n->link_at[i] = at;
 		at += (uint32_t)n->captures[i].activities;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (activities[i].capture != GPU_NONE)
-			n->links[n->link_at[activities[i].capture]++] = (uint32_t)i;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t capture = lists->works[lists->activities[i].work].capture;
+
+		if (capture != GPU_NONE)
+			n->links[n->link_at[capture]++] = (uint32_t)i;
+	}
 	for (size_t i = 0; i < n->count; i++)
 		n->link_at[i] -= (uint32_t)n->captures[i].activities;
 	return 0;
 }
 
-static int compare_activities(const struct gpu_activity *x, const struct gpu_activity *y)
+static int compare_activities(const struct gpu_lists *lists, const struct gpu_activity *x,
+			      const struct gpu_activity *y)
 {
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
+	uint32_t p = lists->works[x->work].process, q = lists->works[y->work].process;
+
+	if (p != q)
+		return p < q ? -1 : 1;
 	if (x->timed != y->timed)
 		return x->timed ? 1 : -1;
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
@@ -108,8 +120,8 @@ static int compare_activities(const struct gpu_activity *x, const struct gpu_act
 static int compare_positions(const void *a, const void *b, void *ctx)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct gpu_activity *items = ctx;
-	int order = compare_activities(&items[x], &items[y]);
+	const struct gpu_lists *lists = ctx;
+	int order = compare_activities(lists, &lists->activities[x], &lists->activities[y]);
 
 	return order ? order : (x > y) - (x < y);
 }
@@ -133,21 +145,26 @@ static void permute(struct gpu_activity *items, uint32_t *order, size_t n)
 	}
 }
 
-/* `order` has room for one number of each activity. */
-static void sort_activities(struct gpu_timeline *g, uint32_t *order)
+/* Most come in order.  -1: no memory. */
+static int sort_activities(struct gpu_lists *lists)
 {
-	size_t n = g->activity_count;
-	size_t sorted = 1;
+	size_t n = lists->activity_count, sorted = 1;
+	uint32_t *order;
 
-	while (sorted < n &&
-	       compare_activities(&g->activities[sorted - 1], &g->activities[sorted]) <= 0)
+	while (sorted < n && compare_activities(lists, &lists->activities[sorted - 1],
+						&lists->activities[sorted]) <= 0)
 		sorted++;
 	if (sorted >= n)
-		return;
+		return 0;
+	order = malloc(n * sizeof(*order));
+	if (!order)
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, n, sizeof(*order), compare_positions, g->activities);
-	permute(g->activities, order, n);
+	qsort_r(order, n, sizeof(*order), compare_positions, lists);
+	permute(lists->activities, order, n);
+	free(order);
+	return 0;
 }
 
 /*
@@ -242,17 +259,18 @@ static int call_index_init(struct call_index *x, const struct gpu_timeline *g)
 	size_t n = 0;
 
 	x->count = x->at = 0;
-	x->items = malloc((g->call_count + 1) * sizeof(*x->items));
+	x->items = malloc((gpu_call_count(g) + 1) * sizeof(*x->items));
 	if (pauses_init(&x->pauses, g) || !x->items)
 		return -1;
-	for (size_t i = 0; i < g->call_count; i++) {
-		const struct gpu_call *c = &g->calls[i];
+	for (size_t i = 0; i < gpu_call_count(g); i++) {
+		const struct gpu_call *c = gpu_call(g, i);
+		uint32_t process = gpu_call_api(g, c)->process;
 		struct numbered *item = &x->items[n];
 
 		if (!c->correlation)
 			continue;
-		*item = (struct numbered){ number_of(c->process, c->correlation),
-					   pauses_before(&x->pauses, c->process, c->start_ns),
+		*item = (struct numbered){ number_of(process, c->correlation),
+					   pauses_before(&x->pauses, process, c->start_ns),
 					   (uint32_t)i };
 		sorted = sorted && (!n || by_number(item - 1, item) <= 0);
 		n++;
@@ -291,13 +309,17 @@ static uint32_t call_index_find(struct call_index *x, const struct numbered *key
 	return x->items[at].call;
 }
 
+/* Activities learn their calls; calls how many activities they started, in their link. */
 static void join(struct gpu_timeline *g, struct call_index *x)
 {
-	for (size_t i = 0; i < g->activity_count; i++) {
-		struct gpu_activity *a = &g->activities[i];
+	for (size_t i = 0; i < gpu_call_count(g); i++)
+		g->lists.calls[i].link = 0;
+	for (size_t i = 0; i < gpu_activity_count(g); i++) {
+		struct gpu_activity *a = &g->lists.activities[i];
+		uint32_t process = gpu_activity_work(g, a)->process;
 		const struct numbered key = {
-			.number = number_of(a->process, a->correlation),
-			.pauses = pauses_before(&x->pauses, a->process, a->start_ns),
+			.number = number_of(process, a->link),
+			.pauses = pauses_before(&x->pauses, process, a->start_ns),
 		};
 		uint32_t call = call_index_find(x, &key);
 
@@ -306,28 +328,54 @@ static void join(struct gpu_timeline *g, struct call_index *x)
 			g->ambiguous += call == AMBIGUOUS;
 			continue;
 		}
-		a->call = call;
-		g->calls[call].activities++;
+		a->linked = true;
+		a->link = call;
+		g->lists.calls[call].link++;
 	}
 }
 
-/* Activities in order of start, grouped by call; calls in order. */
-static void list_links(struct gpu_timeline *g)
+/* Room in links for the calls with several activities: those are counted anew there. */
+static int links_place(struct gpu_lists *lists)
 {
-	uint32_t at = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < g->call_count; i++) {
-		g->link_at[i] = at;
-		at += g->calls[i].activities;
-	}
-	for (size_t i = 0; i < g->activity_count; i++) {
-		uint32_t call = g->activities[i].call;
+	for (size_t i = 0; i < lists->call_count; i++)
+		n += lists->calls[i].link > 1 ? lists->calls[i].link + 1u : 0;
+	lists->links = malloc((n + 1) * sizeof(*lists->links));
+	if (!lists->links)
+		return -1;
+	n = 0;
+	for (size_t i = 0; i < lists->call_count; i++) {
+		struct gpu_call *c = &lists->calls[i];
+		uint32_t count = c->link;
 
-		if (call != GPU_NONE)
-			g->links[g->link_at[call]++] = (uint32_t)i;
+		c->link = count ? 0 : GPU_NONE;
+		if (count < 2)
+			continue;
+		c->link = GPU_LINKS | (uint32_t)n;
+		lists->links[n] = 0;
+		n += count + 1u;
 	}
-	for (size_t i = 0; i < g->call_count; i++)
-		g->link_at[i] -= g->calls[i].activities;
+	return 0;
+}
+
+/* In order of their start. */
+static void links_fill(struct gpu_lists *lists)
+{
+	for (size_t i = 0; i < lists->activity_count; i++) {
+		const struct gpu_activity *a = &lists->activities[i];
+		struct gpu_call *c = a->linked ? &lists->calls[a->link] : NULL;
+		uint32_t *several;
+
+		if (!c)
+			continue;
+		if (!(c->link & GPU_LINKS)) {
+			c->link = (uint32_t)i;
+			continue;
+		}
+		several = &lists->links[c->link - GPU_LINKS];
+		several[++*several] = (uint32_t)i;
+	}
 }
 
 /* Launches that started nothing; those between begin and end of a capture need not. */
@@ -336,18 +384,19 @@ static void count_launches(struct gpu_timeline *g)
 	size_t thread = SIZE_MAX;
 	bool capturing = false;
 
-	for (size_t i = 0; i < g->call_count; i++) {
-		const struct gpu_call *c = &g->calls[i];
+	for (size_t i = 0; i < gpu_call_count(g); i++) {
+		const struct gpu_call *c = gpu_call(g, i);
+		const struct gpu_api *api = gpu_call_api(g, c);
 
-		if (c->thread != thread)
+		if (api->thread != thread)
 			capturing = false;
-		thread = c->thread;
-		if (c->what == CUDA_CALL_GRAPH_BUILD && strstr(c->name, "BeginCapture"))
+		thread = api->thread;
+		if (api->what == CUDA_CALL_GRAPH_BUILD && strstr(api->name, "BeginCapture"))
 			capturing = true;
-		else if (c->what == CUDA_CALL_GRAPH_BUILD && strstr(c->name, "EndCapture"))
+		else if (api->what == CUDA_CALL_GRAPH_BUILD && strstr(api->name, "EndCapture"))
 			capturing = false;
-		else if ((c->what == CUDA_CALL_LAUNCH || c->what == CUDA_CALL_GRAPH_LAUNCH) &&
-			 !c->activities && !capturing)
+		else if ((api->what == CUDA_CALL_LAUNCH || api->what == CUDA_CALL_GRAPH_LAUNCH) &&
+			 c->link == GPU_NONE && !capturing)
 			g->unmatched_launches++;
 	}
 }
@@ -357,18 +406,15 @@ int gpu_link(struct gpu_timeline *g)
 	struct call_index index = { 0 };
 	int rc = -1;
 
-	g->links = malloc((g->activity_count + 1) * sizeof(*g->links));
-	g->link_at = malloc((g->call_count + 1) * sizeof(*g->link_at));
-	if (!g->links || !g->link_at)
-		return -1;
-	sort_activities(g, g->links);
-	if (!call_index_init(&index, g)) {
+	if (!sort_activities(&g->lists) && !call_index_init(&index, g)) {
 		join(g, &index);
-		list_links(g);
-		count_launches(g);
 		rc = 0;
 	}
 	free(index.items);
 	free(index.pauses.items);
-	return rc;
+	if (rc || links_place(&g->lists))
+		return -1;
+	links_fill(&g->lists);
+	count_launches(g);
+	return 0;
 }

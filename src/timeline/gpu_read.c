@@ -10,18 +10,22 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
-#include "base/varint.h"
+#include "timeline/cuda_decode.h"
 #include "timeline/gpu_tables.h"
 #include "timeline/pair_map.h"
 
 #define OPEN_CALLS 16u
-#define POSITIONS_MAX ((size_t)UINT32_MAX - 1)
+#define CALLS_MAX ((size_t)1 << 31)
+#define WORKS_MAX                                                                      \
+	((size_t)1 << 30) /* activities too: gpu_call.link points at half as many more \
+			   */
 /* Half of what the trace allows: a correction may still be added without overflow. */
 #define DEVICE_TIME_MAX ((uint64_t)1 << 61)
 
 /* A call that has not returned yet. */
 struct open_call {
-	size_t at;       /* in g->calls */
+	size_t at;       /* of the calls */
+	bool waits;      /* for the device or a stream */
 	uint32_t stream; /* it waits for */
 };
 
@@ -36,67 +40,11 @@ struct reader {
 	size_t open_count;
 };
 
-/* Copies exist to and from arrays too; here an array is device memory. */
-static const enum gpu_copy copies[] = {
-	[1] = GPU_COPY_HOST_TO_DEVICE,   [2] = GPU_COPY_DEVICE_TO_HOST,
-	[3] = GPU_COPY_HOST_TO_DEVICE,   [4] = GPU_COPY_DEVICE_TO_HOST,
-	[5] = GPU_COPY_DEVICE_TO_DEVICE, [6] = GPU_COPY_DEVICE_TO_DEVICE,
-	[7] = GPU_COPY_DEVICE_TO_DEVICE, [8] = GPU_COPY_DEVICE_TO_DEVICE,
-	[9] = GPU_COPY_HOST_TO_HOST,     [10] = GPU_COPY_PEER,
-};
-
-/* 6 and 7 are variables that live where 3 and 5 do. */
-static const enum gpu_memory memories[] = {
-	[1] = GPU_MEMORY_PAGEABLE, [2] = GPU_MEMORY_PINNED,  [3] = GPU_MEMORY_DEVICE,
-	[4] = GPU_MEMORY_ARRAY,    [5] = GPU_MEMORY_MANAGED, [6] = GPU_MEMORY_DEVICE,
-	[7] = GPU_MEMORY_MANAGED,
-};
-
-static enum cuda_call call_of(uint64_t n)
-{
-	return n <= CUDA_CALL_GRAPH_BUILD ? (enum cuda_call)n : CUDA_CALL_OTHER;
-}
-
-static enum gpu_copy copy_of(uint64_t n)
-{
-	return n < sizeof(copies) / sizeof(*copies) ? copies[n] : GPU_COPY_UNKNOWN;
-}
-
-static enum gpu_memory memory_of(uint64_t n)
-{
-	return n < sizeof(memories) / sizeof(*memories) ? memories[n] : GPU_MEMORY_UNKNOWN;
-}
-
-static uint32_t u32(uint64_t value)
-{
-	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
-/* The payload of event i as up to n varints, 0 where it ends early; NULL in *rest then. */
-static size_t fields_read(const struct reader *r, size_t i, uint64_t *fields, size_t n,
-			  const uint8_t **rest)
-{
-	const struct event_batch *b = &r->batch;
-	const uint8_t *p = b->payload + b->payload_at[i];
-	const uint8_t *end = b->payload + b->payload_at[i + 1];
-	size_t got = 0;
-
-	memset(fields, 0, n * sizeof(*fields));
-	while (got < n) {
-		p = varint_get(p, end, &fields[got]);
-		if (!p)
-			break;
-		got++;
-	}
-	*rest = p;
-	return got;
-}
-
 /* [p, end of event i's payload) as a text of the timeline; NULL: no memory. */
-static const char *text_keep(struct reader *r, size_t i, const uint8_t *p)
+static const char *text_keep(struct reader *r, struct payload p)
 {
-	const char *from = (const char *)p;
-	size_t n = r->batch.payload_at[i + 1] - (size_t)(p - r->batch.payload);
+	const char *from = (const char *)p.at;
+	size_t n = (size_t)(p.end - p.at);
 	char *text = arena_alloc(&r->g->texts, utf8_clean_bytes(from, n) + 1);
 
 	if (text)
@@ -108,48 +56,76 @@ static const char *text_keep(struct reader *r, size_t i, const uint8_t *p)
 static void give_up_calls(struct reader *r, size_t keep, int64_t now_ns)
 {
 	while (r->open_count > keep)
-		r->g->calls[r->open[--r->open_count].at].end_ns = now_ns;
+		r->g->lists.calls[r->open[--r->open_count].at].end_ns = now_ns;
+}
+
+/* The number of what a call has in common with others; KEY_NONE: no memory. */
+static uint32_t api_number(struct reader *r, const struct cuda_entry *e, uint32_t name)
+{
+	const uint64_t key[] = { (uint64_t)name << 32 | (uint32_t)r->thread, (uint64_t)e->what,
+				 e->bytes };
+	struct gpu_timeline *g = r->g;
+	struct gpu_api *grown;
+	const char *text;
+	bool added;
+	uint32_t number = key_table_number(&g->apis, key, sizeof(key), &added);
+
+	if (number == KEY_NONE || !added)
+		return number;
+	grown = array_grow(g->lists.apis, &g->api_cap, g->apis.count, sizeof(*grown));
+	if (!grown)
+		return KEY_NONE;
+	g->lists.apis = grown;
+	text = trace_string(g->trace, name);
+	grown[number] = (struct gpu_api){
+		.name = text ? text : "(unknown)",
+		.what = e->what,
+		.process = r->process,
+		.thread = (uint32_t)r->thread,
+		.bytes = e->bytes,
+	};
+	return number;
+}
+
+static bool is_wait(enum cuda_call what)
+{
+	return what == CUDA_CALL_SYNC_DEVICE || what == CUDA_CALL_SYNC_STREAM;
 }
 
 static int read_enter(struct reader *r, size_t i, int64_t now_ns)
 {
-	enum { WHAT, CORRELATION, STACK, BYTES, STREAM, FIELDS };
 	struct gpu_timeline *g = r->g;
-	uint64_t f[FIELDS];
-	const uint8_t *rest;
+	struct cuda_entry e;
 	struct gpu_call *c;
-	const char *name;
+	uint32_t api;
 
-	if (fields_read(r, i, f, FIELDS, &rest) < STREAM) {
+	if (!cuda_entry_decode(&e, &r->batch, i)) {
 		g->malformed++;
 		return 0;
 	}
-	if (g->call_count >= POSITIONS_MAX)
+	api = api_number(r, &e, r->batch.ids[i]);
+	if (api >= CALLS_MAX || g->lists.call_count >= CALLS_MAX)
 		return -1;
-	c = array_grow(g->calls, &g->call_cap, g->call_count + 1, sizeof(*c));
+	c = array_grow(g->lists.calls, &g->call_cap, g->lists.call_count + 1, sizeof(*c));
 	if (!c)
 		return -1;
-	g->calls = c;
-	name = trace_string(g->trace, r->batch.ids[i]);
-	g->calls[g->call_count] = (struct gpu_call){
-		.name = name ? name : "(unknown)",
-		.what = call_of(f[WHAT]),
-		.correlation = u32(f[CORRELATION]),
-		.stack = u32(f[STACK]),
-		.bytes = f[BYTES],
-		.thread = (uint32_t)r->thread,
-		.process = r->process,
+	g->lists.calls = c;
+	c[g->lists.call_count] = (struct gpu_call){
 		.start_ns = now_ns,
 		.end_ns = now_ns,
+		.correlation = e.correlation,
+		.stack = e.stack,
+		.link = GPU_NONE,
+		.api = api & (CALLS_MAX - 1),
 	};
 	if (r->open_count == OPEN_CALLS) {
-		g->calls[r->open[0].at].end_ns = now_ns;
+		c[r->open[0].at].end_ns = now_ns;
 		memmove(r->open, r->open + 1, --r->open_count * sizeof(*r->open));
 	}
 	r->open[r->open_count++] = (struct open_call){
-		.at = g->call_count++,
-		.stream = f[STREAM] && f[STREAM] <= STREAM_UNKNOWN ? (uint32_t)(f[STREAM] - 1)
-								   : STREAM_UNKNOWN,
+		.at = g->lists.call_count++,
+		.waits = is_wait(e.what),
+		.stream = e.stream,
 	};
 	return 0;
 }
@@ -157,14 +133,15 @@ static int read_enter(struct reader *r, size_t i, int64_t now_ns)
 static int wait_add(struct gpu_timeline *g, const struct gpu_call *c, uint32_t stream)
 {
 	struct gpu_wait *w = array_grow(g->waits, &g->wait_cap, g->wait_count + 1, sizeof(*w));
+	const struct gpu_api *api = gpu_call_api(g, c);
 
 	if (!w)
 		return -1;
 	g->waits = w;
 	g->waits[g->wait_count++] = (struct gpu_wait){
-		.process = c->process,
-		.stream = c->what == CUDA_CALL_SYNC_DEVICE ? STREAM_UNKNOWN : stream,
-		.all = c->what == CUDA_CALL_SYNC_DEVICE,
+		.process = api->process,
+		.stream = api->what == CUDA_CALL_SYNC_DEVICE ? STREAM_UNKNOWN : stream,
+		.all = api->what == CUDA_CALL_SYNC_DEVICE,
 		.start_ns = c->start_ns,
 		.end_ns = c->end_ns,
 	};
@@ -173,136 +150,101 @@ static int wait_add(struct gpu_timeline *g, const struct gpu_call *c, uint32_t s
 
 static int read_exit(struct reader *r, size_t i, int64_t now_ns)
 {
+	struct gpu_call *calls = r->g->lists.calls;
 	size_t at = r->open_count;
-	struct open_call *open;
-	struct gpu_call *c;
+	const struct open_call *open;
 
-	while (at > 0 && r->g->calls[r->open[at - 1].at].correlation != r->batch.ids[i])
+	while (at > 0 && calls[r->open[at - 1].at].correlation != r->batch.ids[i])
 		at--;
 	if (!at)
 		return 0; /* entered before the recording, or in a gap */
 	give_up_calls(r, at, now_ns);
 	open = &r->open[--r->open_count];
-	c = &r->g->calls[open->at];
-	c->end_ns = now_ns;
-	c->ended = true;
-	return c->what == CUDA_CALL_SYNC_DEVICE || c->what == CUDA_CALL_SYNC_STREAM
-		       ? wait_add(r->g, c, open->stream)
-		       : 0;
+	calls[open->at].end_ns = now_ns;
+	calls[open->at].ended = true;
+	return open->waits ? wait_add(r->g, &calls[open->at], open->stream) : 0;
 }
 
-/* What all activities begin with. */
-enum { START, DURATION, DEVICE, CONTEXT, STREAM, CORRELATION, COMMON };
-
 /* Times on the trace's clock, where the device gave any that can be. */
-static void times_set(struct reader *r, struct gpu_activity *a, const uint64_t *f)
+static void times_set(struct reader *r, struct gpu_activity *a, const struct work_record *w)
 {
 	int64_t zero_ns = trace_start(r->g->trace)->monotonic_ns;
 	int64_t start_ns;
 
-	if (!f[START] || f[START] >= DEVICE_TIME_MAX || f[DURATION] >= DEVICE_TIME_MAX ||
-	    __builtin_sub_overflow((int64_t)f[START], zero_ns, &start_ns) ||
+	if (!w->start_ns || w->start_ns >= DEVICE_TIME_MAX || w->duration_ns >= DEVICE_TIME_MAX ||
+	    __builtin_sub_overflow((int64_t)w->start_ns, zero_ns, &start_ns) ||
 	    start_ns <= -(int64_t)DEVICE_TIME_MAX || start_ns >= (int64_t)DEVICE_TIME_MAX ||
-	    start_ns + (int64_t)f[DURATION] >= (int64_t)DEVICE_TIME_MAX) {
+	    start_ns + (int64_t)w->duration_ns >= (int64_t)DEVICE_TIME_MAX) {
 		r->g->untimed++;
 		return;
 	}
 	a->timed = true;
 	a->start_ns = start_ns;
-	a->end_ns = start_ns + (int64_t)f[DURATION];
+	a->end_ns = start_ns + (int64_t)w->duration_ns;
 }
 
-static int kernel_set(struct reader *r, size_t i, struct gpu_activity *a, const uint64_t *f)
+/* The number of what an activity has in common with others; KEY_NONE: no memory. */
+static uint32_t work_number(struct reader *r, const struct work_record *w, uint8_t kind,
+			    uint32_t id)
 {
-	for (size_t k = 0; k < 3; k++) {
-		a->grid[k] = u32(f[COMMON + k]);
-		a->block[k] = u32(f[COMMON + 3 + k]);
-	}
-	a->registers = u32(f[COMMON + 6]);
-	a->static_shared_bytes = u32(f[COMMON + 7]);
-	a->dynamic_shared_bytes = u32(f[COMMON + 8]);
-	a->graph = u32(f[COMMON + 9]);
-	a->graph_node = f[COMMON + 10];
-	a->name = kernel_names_find(&r->g->names, r->batch.ids[i]);
-	return a->name == KERNEL_NAME_NONE ? -1 : 0;
-}
+	uint8_t key[2 * sizeof(uint32_t) + 1 + WORK_WHERE_MAX + WORK_WHAT_MAX];
+	size_t where = (size_t)(w->where.end - w->where.at);
+	size_t what = (size_t)(w->what.end - w->what.at), n = 2 * sizeof(uint32_t);
+	struct gpu_timeline *g = r->g;
+	struct gpu_work *grown;
+	uint32_t number;
+	bool added;
 
-static void copy_set(struct reader *r, size_t i, struct gpu_activity *a, const uint64_t *f)
-{
-	a->copy = copy_of(r->batch.ids[i]);
-	a->bytes = f[COMMON];
-	a->source = memory_of(f[COMMON + 1]);
-	a->destination = memory_of(f[COMMON + 2]);
-	a->asynchronous = f[COMMON + 3] != 0;
-	a->graph = u32(f[COMMON + 4]);
-	a->graph_node = f[COMMON + 5];
-}
-
-static void memset_set(struct reader *r, size_t i, struct gpu_activity *a, const uint64_t *f)
-{
-	a->bytes = f[COMMON];
-	a->destination = memory_of(r->batch.ids[i]);
-	a->asynchronous = f[COMMON + 2] != 0;
-	a->graph = u32(f[COMMON + 3]);
-	a->graph_node = f[COMMON + 4];
+	memcpy(key, &r->process, sizeof(uint32_t));
+	memcpy(key + sizeof(uint32_t), &id, sizeof(uint32_t));
+	key[n++] = kind;
+	memcpy(key + n, w->where.at, where);
+	memcpy(key + n + where, w->what.at, what);
+	number = key_table_number(&g->works, key, n + where + what, &added);
+	if (number == KEY_NONE || !added)
+		return number;
+	grown = array_grow(g->lists.works, &g->work_cap, g->works.count, sizeof(*grown));
+	if (!grown)
+		return KEY_NONE;
+	g->lists.works = grown;
+	work_decode(&grown[number], w, kind, id);
+	grown[number].process = r->process;
+	if (kind == RECORD_GPU_KERNEL)
+		grown[number].name = kernel_names_find(&g->names, id);
+	return grown[number].name == KERNEL_NAME_NONE ? KEY_NONE : number;
 }
 
 static int read_activity(struct reader *r, size_t i)
 {
-	struct gpu_timeline *g = r->g;
-	uint64_t f[COMMON + 11];
-	const uint8_t *rest;
+	struct gpu_lists *lists = &r->g->lists;
 	struct gpu_activity *a;
-	int rc = 0;
+	struct work_record w;
+	uint32_t work;
 
-	if (fields_read(r, i, f, sizeof(f) / sizeof(*f), &rest) < COMMON) {
-		g->malformed++;
+	if (!work_record_decode(&w, &r->batch, i)) {
+		r->g->malformed++;
 		return 0;
 	}
-	if (g->activity_count >= POSITIONS_MAX)
+	work = work_number(r, &w, r->batch.kinds[i], r->batch.ids[i]);
+	if (work >= WORKS_MAX || lists->activity_count >= WORKS_MAX)
 		return -1;
-	a = array_grow(g->activities, &g->activity_cap, g->activity_count + 1, sizeof(*a));
+	a = array_grow(lists->activities, &r->g->activity_cap, lists->activity_count + 1,
+		       sizeof(*a));
 	if (!a)
 		return -1;
-	g->activities = a;
-	a = &g->activities[g->activity_count++];
-	*a = (struct gpu_activity){
-		.process = r->process,
-		.device = u32(f[DEVICE]),
-		.context = u32(f[CONTEXT]),
-		.stream = u32(f[STREAM]),
-		.correlation = u32(f[CORRELATION]),
-		.call = GPU_NONE,
-		.capture = GPU_NONE,
-	};
-	times_set(r, a, f);
-	switch (r->batch.kinds[i]) {
-	case RECORD_GPU_KERNEL:
-		a->kind = GPU_KERNEL;
-		rc = kernel_set(r, i, a, f);
-		break;
-	case RECORD_GPU_COPY:
-		a->kind = GPU_COPY;
-		copy_set(r, i, a, f);
-		break;
-	case RECORD_GPU_MEMSET:
-		a->kind = GPU_MEMSET;
-		memset_set(r, i, a, f);
-		break;
-	default:
-		a->kind = GPU_GRAPH;
-		a->graph = u32(f[COMMON]);
-		break;
-	}
-	return rc;
+	lists->activities = a;
+	a += lists->activity_count++;
+	*a = (struct gpu_activity){ .link = w.correlation, .work = work & (WORKS_MAX - 1) };
+	times_set(r, a, &w);
+	return 0;
 }
 
 static int read_overhead(struct reader *r, size_t i)
 {
+	struct payload p = event_payload(&r->batch, i);
 	uint64_t f[2];
-	const uint8_t *rest;
 
-	if (fields_read(r, i, f, 2, &rest) < 2 || f[1] >= DEVICE_TIME_MAX ||
+	if (payload_fields(&p, f, 2) < 2 || f[1] >= DEVICE_TIME_MAX ||
 	    __builtin_add_overflow(r->g->overhead_ns, (int64_t)f[1], &r->g->overhead_ns))
 		r->g->malformed++;
 	return 0;
@@ -312,7 +254,7 @@ static int read_state(struct reader *r, size_t i, int64_t now_ns)
 {
 	struct gpu_timeline *g = r->g;
 	uint32_t state = r->batch.ids[i];
-	const char *text = text_keep(r, i, r->batch.payload + r->batch.payload_at[i]);
+	const char *text = text_keep(r, event_payload(&r->batch, i));
 	struct gpu_change *c =
 		array_grow(g->changes, &g->change_cap, g->change_count + 1, sizeof(*c));
 
@@ -337,16 +279,16 @@ static int read_device(struct reader *r, size_t i)
 	struct gpu_timeline *g = r->g;
 	uint32_t number = r->batch.ids[i];
 	size_t at = pair_map_find(&r->device_at, r->process, number);
+	struct payload p = event_payload(&r->batch, i);
 	uint64_t f[FIELDS];
-	const uint8_t *rest;
 	struct gpu_device *d;
 	const char *name;
 
-	if (fields_read(r, i, f, FIELDS, &rest) < FIELDS) {
+	if (payload_fields(&p, f, FIELDS) < FIELDS) {
 		g->malformed++;
 		return 0;
 	}
-	name = text_keep(r, i, rest);
+	name = text_keep(r, p);
 	if (!name)
 		return -1;
 	if (at == PAIR_NONE) {
@@ -365,9 +307,9 @@ static int read_device(struct reader *r, size_t i)
 		.name = name,
 		.memory_bytes = f[MEMORY],
 		.bandwidth_kb_s = f[BANDWIDTH],
-		.multiprocessors = u32(f[MULTIPROCESSORS]),
-		.clock_khz = u32(f[CLOCK]),
-		.capability = u32(f[CAPABILITY]),
+		.multiprocessors = cut_to_u32(f[MULTIPROCESSORS]),
+		.clock_khz = cut_to_u32(f[CLOCK]),
+		.capability = cut_to_u32(f[CAPABILITY]),
 	};
 	return 0;
 }
@@ -381,10 +323,10 @@ static int read_node(struct reader *r, size_t i, int64_t now_ns)
 		.time_ns = now_ns,
 	};
 	bool cloned = r->batch.kinds[i] == RECORD_GRAPH_CLONE;
-	const uint8_t *rest;
+	struct payload p = event_payload(&r->batch, i);
 	uint64_t f[2];
 
-	if (fields_read(r, i, f, cloned ? 2 : 1, &rest) < (cloned ? 2 : 1)) {
+	if (payload_fields(&p, f, cloned ? 2 : 1) < (cloned ? 2 : 1)) {
 		r->g->malformed++;
 		return 0;
 	}

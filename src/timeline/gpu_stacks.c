@@ -59,8 +59,8 @@ static int stack_add(struct gpu_timeline *g, uint32_t id)
 
 int gpu_stacks_resolve(struct gpu_timeline *g)
 {
-	for (size_t i = 0; i < g->call_count; i++)
-		if (stack_add(g, g->calls[i].stack))
+	for (size_t i = 0; i < gpu_call_count(g); i++)
+		if (stack_add(g, gpu_call(g, i)->stack))
 			return -1;
 	for (size_t i = 0; i < g->nodes.count; i++)
 		if (stack_add(g, g->nodes.captures[i].stack))

@@ -2,12 +2,12 @@
  * The inside of a gpu_timeline, shared by the files that fill it, in this order:
  *
  *   gpu_read.c    events -> calls and activities, devices, changes
- *   gpu_link.c where the nodes of CUDA graphs come from
- *   gpu_link.c    order of the activities; which call started which
+ *   gpu_link.c    where the nodes of CUDA graphs come from; order of the activities; which call
+ *                 started which
  *   gpu_clock.c   host and device on one clock
  *   gpu_stacks.c  stacks -> Python lines
  *
- * Positions of calls, activities and captures fit 32 bits: gpu_read() refuses more.
+ * Positions of calls and activities fit 31 bits, those of captures 32: gpu_read() refuses more.
  */
 #ifndef TIMELINE_GPU_TABLES_H
 #define TIMELINE_GPU_TABLES_H
@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 #include "timeline/gpu.h"
+#include "timeline/key_table.h"
 #include "timeline/kernel_names.h"
 #include "timeline/pair_map.h"
 
@@ -49,9 +50,7 @@ int graph_nodes_clone(struct graph_nodes *n, uint32_t process, uint64_t node, ui
 uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node);
 
 /* After all of the above: tells each activity its capture, and each capture its activities. */
-int graph_nodes_link(struct graph_nodes *n, struct gpu_activity *activities, size_t count);
-
-#define STREAM_UNKNOWN UINT32_MAX
+int graph_nodes_link(struct graph_nodes *n, const struct gpu_lists *lists, size_t work_count);
 
 /* A synchronisation that returned; it may bound when activities ended. */
 struct gpu_wait {
@@ -66,16 +65,14 @@ struct gpu_stack_entry {
 };
 
 struct gpu_timeline {
+	struct gpu_lists lists; /* first: gpu_lists() */
 	const struct trace *trace;
 	struct arena texts;
-	struct gpu_activity *activities;
-	size_t activity_count, activity_cap;
-	struct gpu_call *calls;
-	size_t call_count, call_cap;
+	size_t activity_cap, call_cap, work_cap, api_cap;
+	struct key_table works,
+		apis;           /* numbers of lists.works and lists.apis by what records say */
 	struct gpu_wait *waits; /* in the order of their calls; gpu_clock() sorts them */
 	size_t wait_count, wait_cap;
-	uint32_t *links;   /* activities by the call that started them */
-	uint32_t *link_at; /* of each call: where its activities begin in links */
 	struct graph_nodes nodes;
 	struct kernel_names names;
 	struct gpu_stack_entry *stacks;

@@ -70,9 +70,10 @@ int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct er
 	idmap_init(&g->stack_at);
 	graph_nodes_init(&g->nodes);
 	kernel_names_init(&g->names, t);
-	if (gpu_read(g) || gpu_link(g) ||
-	    graph_nodes_link(&g->nodes, g->activities, g->activity_count) || gpu_clock_merge(g) ||
-	    gpu_stacks_resolve(g)) {
+	key_table_init(&g->works);
+	key_table_init(&g->apis);
+	if (gpu_read(g) || gpu_link(g) || graph_nodes_link(&g->nodes, &g->lists, g->works.count) ||
+	    gpu_clock_merge(g) || gpu_stacks_resolve(g)) {
 		gpu_timeline_free(g);
 		return err_set(err, "out of memory");
 	}
@@ -88,41 +89,19 @@ void gpu_timeline_free(struct gpu_timeline *g)
 	kernel_names_release(&g->names);
 	idmap_release(&g->stack_at);
 	arena_release(&g->texts);
-	free(g->activities);
-	free(g->calls);
+	key_table_release(&g->works);
+	key_table_release(&g->apis);
+	free(g->lists.activities);
+	free(g->lists.works);
+	free(g->lists.calls);
+	free(g->lists.apis);
+	free(g->lists.links);
 	free(g->waits);
-	free(g->links);
-	free(g->link_at);
 	free(g->stacks);
 	free(g->clocks);
 	free(g->devices);
 	free(g->changes);
 	free(g);
-}
-
-size_t gpu_activity_count(const struct gpu_timeline *g)
-{
-	return g->activity_count;
-}
-
-const struct gpu_activity *gpu_activity(const struct gpu_timeline *g, size_t i)
-{
-	return &g->activities[i];
-}
-
-size_t gpu_call_count(const struct gpu_timeline *g)
-{
-	return g->call_count;
-}
-
-const struct gpu_call *gpu_call(const struct gpu_timeline *g, size_t i)
-{
-	return &g->calls[i];
-}
-
-size_t gpu_call_activity(const struct gpu_timeline *g, const struct gpu_call *c, size_t nth)
-{
-	return g->links[g->link_at[c - g->calls] + nth];
 }
 
 size_t gpu_capture_count(const struct gpu_timeline *g)
@@ -142,9 +121,10 @@ size_t gpu_capture_activity(const struct gpu_timeline *g, const struct gpu_captu
 
 uint32_t gpu_activity_stack(const struct gpu_timeline *g, const struct gpu_activity *a)
 {
-	uint32_t stack = a->capture != GPU_NONE ? g->nodes.captures[a->capture].stack : 0;
+	uint32_t capture = gpu_activity_work(g, a)->capture, call = gpu_activity_call(a);
+	uint32_t stack = capture != GPU_NONE ? g->nodes.captures[capture].stack : 0;
 
-	return stack || a->call == GPU_NONE ? stack : g->calls[a->call].stack;
+	return stack || call == GPU_NONE ? stack : g->lists.calls[call].stack;
 }
 
 const struct gpu_kernel_name *gpu_kernel_name(const struct gpu_timeline *g, uint32_t index)

@@ -6,6 +6,7 @@
 
 #include "base/varint.h"
 #include "timeline/callstack.h"
+#include "timeline/cuda_decode.h"
 #include "timeline/functions.h"
 #include "timeline/layer_stack.h"
 
@@ -111,23 +112,18 @@ static void handle_counter(struct walk *w, size_t i, int64_t now_ns)
 
 static void handle_cuda_call(struct walk *w, size_t i, int64_t now_ns)
 {
-	enum { WHAT, CORRELATION, STACK, FIELDS };
-	const struct event_batch *b = &w->batch;
-	const uint8_t *p = b->payload + b->payload_at[i];
-	uint64_t f[FIELDS] = { CUDA_CALL_OTHER };
+	struct cuda_entry e;
 	const char *name;
 
-	if (!w->visitor->cuda_begin)
+	if (!w->visitor->cuda_begin || !cuda_entry_decode(&e, &w->batch, i))
 		return;
-	for (size_t k = 0; k < FIELDS && p; k++)
-		p = varint_get(p, b->payload + b->payload_at[i + 1], &f[k]);
-	name = trace_string(w->tl->trace, b->ids[i]);
+	name = trace_string(w->tl->trace, w->batch.ids[i]);
 	w->visitor->cuda_begin(w->visitor->ctx, &(struct cuda_begin){
 							.thread = w->thread,
-							.what = (enum cuda_call)f[WHAT],
+							.what = e.what,
 							.name = name ? name : "",
-							.correlation = (uint32_t)f[CORRELATION],
-							.stack = (uint32_t)f[STACK],
+							.correlation = e.correlation,
+							.stack = e.stack,
 							.time_ns = now_ns,
 						});
 }

@@ -71,19 +71,20 @@ static void gpu_check(const struct trace *t)
 		return;
 	for (size_t i = 0; i < gpu_activity_count(g); i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
+		const struct gpu_work *w = gpu_activity_work(g, a);
 
-		if (a->call != GPU_NONE && !gpu_call(g, a->call)->activities)
+		if (a->linked && !gpu_call_activities(g, gpu_call(g, a->link)))
 			abort();
 		if (a->end_ns < a->start_ns)
 			abort();
-		if (a->kind == GPU_KERNEL && !*gpu_kernel_name(g, a->name)->brief)
+		if (w->kind == GPU_KERNEL && !*gpu_kernel_name(g, w->name)->brief)
 			abort();
 	}
 	for (size_t i = 0; i < gpu_call_count(g); i++) {
 		const struct gpu_call *c = gpu_call(g, i);
 
-		for (size_t k = 0; k < c->activities; k++)
-			if (gpu_activity(g, gpu_call_activity(g, c, k))->call != i)
+		for (size_t k = 0; k < gpu_call_activities(g, c); k++)
+			if (gpu_activity_call(gpu_activity(g, gpu_call_activity(g, c, k))) != i)
 				abort();
 		if (c->end_ns < c->start_ns)
 			abort();

@@ -162,7 +162,9 @@ static int64_t worst_error(const struct simulated *r)
 
 	for (size_t i = 0; i < gpu_activity_count(r->t.gpu); i++) {
 		const struct gpu_activity *a = gpu_activity(r->t.gpu, i);
-		int64_t off = a->kind == GPU_KERNEL ? a->start_ns - r->true_start_ns[at++] : 0;
+		int64_t off = gpu_activity_work(r->t.gpu, a)->kind == GPU_KERNEL
+				      ? a->start_ns - r->true_start_ns[at++]
+				      : 0;
 
 		if (llabs(off) > worst)
 			worst = llabs(off);

@@ -20,19 +20,25 @@ static void add_call(struct gpu_trace *t, uint32_t thread, enum cuda_call what, 
 					       .end_ns = end_ns });
 }
 
-static void add_kernel(struct gpu_trace *t, uint32_t thread, uint32_t correlation, int64_t start_ns,
-		       int64_t end_ns)
+static void add_named(struct gpu_trace *t, uint32_t thread, uint32_t name, uint32_t correlation,
+		      int64_t start_ns, int64_t end_ns)
 {
 	gpu_trace_activity(
 		t, &(struct activity_spec){ .thread = thread,
 					    .kind = RECORD_GPU_KERNEL,
-					    .id = gpu_trace_string(t, "_Z5saxpyPfS_fi"),
+					    .id = name,
 					    .correlation = correlation,
 					    .context = 1,
 					    .stream = 7,
 					    .start_ns = start_ns,
 					    .end_ns = end_ns,
 					    .more = { 32, 2, 1, 256, 4, 1, 40, 1024, 2048 } });
+}
+
+static void add_kernel(struct gpu_trace *t, uint32_t thread, uint32_t correlation, int64_t start_ns,
+		       int64_t end_ns)
+{
+	add_named(t, thread, gpu_trace_string(t, "_Z5saxpyPfS_fi"), correlation, start_ns, end_ns);
 }
 
 static void a_trace_without_a_gpu_is_empty(void **state)
@@ -52,6 +58,18 @@ static void a_trace_without_a_gpu_is_empty(void **state)
 	gpu_trace_release(&t);
 }
 
+static const struct gpu_work *work_of(const struct gpu_trace *t, const struct gpu_activity *a)
+{
+	return gpu_activity_work(t->gpu, a);
+}
+
+static const char *starter_name(const struct gpu_trace *t, size_t activity)
+{
+	const struct gpu_activity *a = gpu_activity(t->gpu, activity);
+
+	return gpu_call_api(t->gpu, gpu_call(t->gpu, gpu_activity_call(a)))->name;
+}
+
 static void kernels_know_their_launch(void **state)
 {
 	struct gpu_trace t;
@@ -67,30 +85,31 @@ static void kernels_know_their_launch(void **state)
 	gpu_trace_read(&t);
 	assert_int_equal(gpu_activity_count(t.gpu), 2);
 	a = gpu_activity(t.gpu, 0);
-	assert_int_equal(a->kind, GPU_KERNEL);
+	assert_int_equal(work_of(&t, a)->kind, GPU_KERNEL);
 	assert_int_equal(a->start_ns, 4000);
 	assert_int_equal(a->end_ns, 5000);
 	assert_true(a->timed);
-	assert_int_equal(a->stream, 7);
-	assert_int_equal(a->grid[0], 32);
-	assert_int_equal(a->block[1], 4);
-	assert_int_equal(a->registers, 40);
-	assert_int_equal(a->dynamic_shared_bytes, 2048);
-	c = gpu_call(t.gpu, a->call);
+	assert_int_equal(work_of(&t, a)->stream, 7);
+	assert_int_equal(work_of(&t, a)->grid[0], 32);
+	assert_int_equal(work_of(&t, a)->block[1], 4);
+	assert_int_equal(work_of(&t, a)->registers, 40);
+	assert_int_equal(work_of(&t, a)->dynamic_shared_bytes, 2048);
+	c = gpu_call(t.gpu, gpu_activity_call(a));
 	assert_int_equal(c->correlation, 11);
+	assert_int_equal(gpu_activity_correlation(t.gpu, a), 11);
 	assert_int_equal(c->start_ns, 1000);
 	assert_int_equal(c->end_ns, 1500);
 	assert_true(c->ended);
-	assert_string_equal(c->name, "cudaLaunchKernel");
-	assert_int_equal(c->activities, 1);
+	assert_string_equal(gpu_call_api(t.gpu, c)->name, "cudaLaunchKernel");
+	assert_int_equal(gpu_call_activities(t.gpu, c), 1);
 	assert_int_equal(gpu_call_activity(t.gpu, c, 0), 0);
 	assert_int_equal(gpu_call_activity(t.gpu, gpu_call(t.gpu, 1), 0), 1);
 	/* Two string ids with one text are one name. */
 	assert_int_equal(gpu_kernel_name_count(t.gpu), 1);
-	assert_int_equal(a->name, gpu_activity(t.gpu, 1)->name);
-	assert_string_equal(gpu_kernel_name(t.gpu, a->name)->full,
+	assert_int_equal(work_of(&t, a)->name, work_of(&t, gpu_activity(t.gpu, 1))->name);
+	assert_string_equal(gpu_kernel_name(t.gpu, work_of(&t, a)->name)->full,
 			    "saxpy(float*, float*, float, int)");
-	assert_string_equal(gpu_kernel_name(t.gpu, a->name)->brief, "saxpy");
+	assert_string_equal(gpu_kernel_name(t.gpu, work_of(&t, a)->name)->brief, "saxpy");
 	gpu_trace_release(&t);
 }
 
@@ -104,10 +123,42 @@ static void correlations_belong_to_their_process(void **state)
 	add_call(&t, 4, CUDA_CALL_LAUNCH, "b", 5, 1000, 1500);
 	add_kernel(&t, 5, 5, 4000, 5000);
 	gpu_trace_read(&t);
-	assert_string_equal(gpu_call(t.gpu, gpu_activity(t.gpu, 0)->call)->name, "b");
-	assert_int_equal(gpu_call(t.gpu, 0)->activities, 0);
+	assert_string_equal(starter_name(&t, 0), "b");
+	assert_int_equal(gpu_call_activities(t.gpu, gpu_call(t.gpu, 0)), 0);
 	assert_int_equal(gpu_unmatched_launches(t.gpu), 1);
 	assert_int_equal(gpu_unmatched_activities(t.gpu), 0);
+	gpu_trace_release(&t);
+}
+
+static void equal_work_is_kept_once_and_its_calls_too(void **state)
+{
+	struct gpu_trace t;
+	uint32_t name;
+
+	(void)state;
+	gpu_trace_begin(&t);
+	name = gpu_trace_string(&t, "_Z5saxpyPfS_fi");
+	for (uint32_t i = 1; i <= 50; i++) {
+		add_call(&t, i % 2 ? 1 : 3, CUDA_CALL_LAUNCH, i % 2 ? "a" : "b", i, i * 1000,
+			 i * 1000 + 500);
+		add_named(&t, 2, name, i, i * 1000 + 600, i * 1000 + 700);
+	}
+	add_named(&t, 2, name, 99, 90000, 90100);
+	add_named(&t, 5, name, 1, 90000, 90100);
+	gpu_trace_read(&t);
+	for (size_t i = 0; i < 50; i++) {
+		const struct gpu_activity *a = gpu_activity(t.gpu, i);
+
+		assert_int_equal(gpu_activity_correlation(t.gpu, a), i + 1);
+		assert_ptr_equal(work_of(&t, a)->grid, work_of(&t, gpu_activity(t.gpu, 0))->grid);
+		assert_string_equal(starter_name(&t, i), i % 2 ? "b" : "a");
+		assert_int_equal(gpu_call_api(t.gpu, gpu_call(t.gpu, gpu_activity_call(a)))->thread,
+				 i % 2 ? 2 : 0);
+	}
+	assert_int_equal(gpu_activity_call(gpu_activity(t.gpu, 50)), GPU_NONE);
+	assert_int_equal(gpu_activity_correlation(t.gpu, gpu_activity(t.gpu, 50)), 99);
+	assert_int_equal(work_of(&t, gpu_activity(t.gpu, 51))->process, 2);
+	assert_int_equal(gpu_unmatched_activities(t.gpu), 2);
 	gpu_trace_release(&t);
 }
 
@@ -128,8 +179,7 @@ static void numbers_may_begin_anew_after_a_pause_but_not_otherwise(void **state)
 		assert_int_equal(gpu_ambiguous_activities(t.gpu), pauses ? 0 : 2);
 		assert_int_equal(gpu_unmatched_launches(t.gpu), pauses ? 0 : 2);
 		for (size_t i = 0; pauses && i < 2; i++)
-			assert_string_equal(gpu_call(t.gpu, gpu_activity(t.gpu, i)->call)->name,
-					    i ? "b" : "a");
+			assert_string_equal(starter_name(&t, i), i ? "b" : "a");
 		gpu_trace_release(&t);
 	}
 }
@@ -149,7 +199,7 @@ static void a_graph_launch_started_all_its_nodes(void **state)
 	add_kernel(&t, 2, 4, 5000, 5500);
 	gpu_trace_read(&t);
 	c = gpu_call(t.gpu, 1);
-	assert_int_equal(c->activities, 3);
+	assert_int_equal(gpu_call_activities(t.gpu, c), 3);
 	assert_int_equal(gpu_call_activity(t.gpu, c, 0), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(gpu_activity(t.gpu, gpu_call_activity(t.gpu, c, i))->start_ns,
@@ -205,26 +255,26 @@ static void copies_and_memsets_say_what_they_moved(void **state)
 							.more = { 9 } });
 	gpu_trace_read(&t);
 	a = gpu_activity(t.gpu, 0);
-	assert_int_equal(a->kind, GPU_COPY);
-	assert_int_equal(a->copy, GPU_COPY_HOST_TO_DEVICE);
-	assert_int_equal(a->bytes, 4096);
-	assert_int_equal(a->source, GPU_MEMORY_PAGEABLE);
-	assert_int_equal(a->destination, GPU_MEMORY_DEVICE);
-	assert_true(a->asynchronous);
-	assert_int_equal(a->graph, 3);
-	assert_int_equal(a->graph_node, 77);
+	assert_int_equal(work_of(&t, a)->kind, GPU_COPY);
+	assert_int_equal(work_of(&t, a)->copy, GPU_COPY_HOST_TO_DEVICE);
+	assert_int_equal(work_of(&t, a)->bytes, 4096);
+	assert_int_equal(work_of(&t, a)->source, GPU_MEMORY_PAGEABLE);
+	assert_int_equal(work_of(&t, a)->destination, GPU_MEMORY_DEVICE);
+	assert_true(work_of(&t, a)->asynchronous);
+	assert_int_equal(work_of(&t, a)->graph, 3);
+	assert_int_equal(work_of(&t, a)->graph_node, 77);
 	a = gpu_activity(t.gpu, 1);
-	assert_int_equal(a->kind, GPU_MEMSET);
-	assert_int_equal(a->bytes, 512);
-	assert_int_equal(a->destination, GPU_MEMORY_DEVICE);
-	assert_true(a->asynchronous);
+	assert_int_equal(work_of(&t, a)->kind, GPU_MEMSET);
+	assert_int_equal(work_of(&t, a)->bytes, 512);
+	assert_int_equal(work_of(&t, a)->destination, GPU_MEMORY_DEVICE);
+	assert_true(work_of(&t, a)->asynchronous);
 	a = gpu_activity(t.gpu, 2);
-	assert_int_equal(a->copy, GPU_COPY_DEVICE_TO_HOST);
-	assert_int_equal(a->source, GPU_MEMORY_UNKNOWN);
-	assert_int_equal(a->destination, GPU_MEMORY_MANAGED);
+	assert_int_equal(work_of(&t, a)->copy, GPU_COPY_DEVICE_TO_HOST);
+	assert_int_equal(work_of(&t, a)->source, GPU_MEMORY_UNKNOWN);
+	assert_int_equal(work_of(&t, a)->destination, GPU_MEMORY_MANAGED);
 	a = gpu_activity(t.gpu, 3);
-	assert_int_equal(a->kind, GPU_GRAPH);
-	assert_int_equal(a->graph, 9);
+	assert_int_equal(work_of(&t, a)->kind, GPU_GRAPH);
+	assert_int_equal(work_of(&t, a)->graph, 9);
 	gpu_trace_release(&t);
 }
 
@@ -250,8 +300,9 @@ static void unknown_times_are_counted_and_come_first(void **state)
 	assert_false(gpu_activity(t.gpu, 0)->timed);
 	assert_int_equal(gpu_activity(t.gpu, 1)->end_ns, 0);
 	assert_int_equal(gpu_activity(t.gpu, 2)->start_ns, -500);
-	assert_string_equal(gpu_kernel_name(t.gpu, gpu_activity(t.gpu, 0)->name)->brief,
-			    "(unknown)");
+	assert_string_equal(
+		gpu_kernel_name(t.gpu, work_of(&t, gpu_activity(t.gpu, 0))->name)->brief,
+		"(unknown)");
 	gpu_trace_release(&t);
 }
 
@@ -438,6 +489,7 @@ int main(void)
 		cmocka_unit_test(a_trace_without_a_gpu_is_empty),
 		cmocka_unit_test(kernels_know_their_launch),
 		cmocka_unit_test(correlations_belong_to_their_process),
+		cmocka_unit_test(equal_work_is_kept_once_and_its_calls_too),
 		cmocka_unit_test(numbers_may_begin_anew_after_a_pause_but_not_otherwise),
 		cmocka_unit_test(a_graph_launch_started_all_its_nodes),
 		cmocka_unit_test(captured_launches_are_not_missed),

@@ -40,7 +40,7 @@ static void add_copy(struct gpu_trace *t, uint32_t thread, uint64_t node, int64_
 
 static const struct gpu_capture *capture_of(const struct gpu_trace *t, size_t activity)
 {
-	size_t at = gpu_activity(t->gpu, activity)->capture;
+	uint32_t at = gpu_activity_work(t->gpu, gpu_activity(t->gpu, activity))->capture;
 
 	return at == GPU_NONE ? NULL : gpu_capture(t->gpu, at);
 }

@@ -8,12 +8,14 @@
 #include "analyze/gpu/gpu_busy.h"
 #include "base/array.h"
 
-static enum device_track track_of(const struct gpu_activity *a)
+static enum device_track track_of(const struct gpu_timeline *g, const struct gpu_activity *a)
 {
-	if (a->kind != GPU_COPY)
+	const struct gpu_work *w = gpu_activity_work(g, a);
+
+	if (w->kind != GPU_COPY)
 		return DEVICE_COMPUTE;
-	return a->copy == GPU_COPY_HOST_TO_DEVICE   ? DEVICE_H2D
-	       : a->copy == GPU_COPY_DEVICE_TO_HOST ? DEVICE_D2H
+	return w->copy == GPU_COPY_HOST_TO_DEVICE   ? DEVICE_H2D
+	       : w->copy == GPU_COPY_DEVICE_TO_HOST ? DEVICE_D2H
 						    : DEVICE_COMPUTE;
 }
 
@@ -24,7 +26,7 @@ static const enum time_class classes[DEVICE_TRACKS] = {
 static struct piece piece_of(const struct gpu_timeline *g, const struct gpu_activity *a)
 {
 	return (struct piece){ a->start_ns, a->end_ns, gpu_activity_stack(g, a),
-			       classes[track_of(a)] };
+			       classes[track_of(g, a)] };
 }
 
 void device_tracks_release(struct device_tracks *d)
@@ -66,15 +68,15 @@ static int fill(struct device_process *p, const struct gpu_timeline *g, uint32_t
 {
 	size_t n = gpu_activity_count(g), i = 0;
 
-	BISECT(i, n, gpu_activity(g, i)->process < process);
-	for (; i < n && gpu_activity(g, i)->process == process; i++) {
+	BISECT(i, n, gpu_activity_work(g, gpu_activity(g, i))->process < process);
+	for (; i < n && gpu_activity_work(g, gpu_activity(g, i))->process == process; i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
 		const struct piece piece = piece_of(g, a);
 
 		if (!a->timed)
 			continue;
-		if (track_add(&p->all.tracks[track_of(a)], &piece) ||
-		    (a->call == GPU_NONE && add_stray(p, i)))
+		if (track_add(&p->all.tracks[track_of(g, a)], &piece) ||
+		    (!a->linked && add_stray(p, i)))
 			return -1;
 	}
 	p->filled = true;
@@ -105,7 +107,7 @@ static int put(struct device_tracks *out, const struct gpu_timeline *g, size_t a
 	const struct gpu_activity *a = gpu_activity(g, activity);
 	const struct piece piece = piece_of(g, a);
 
-	return a->timed ? track_put(&out->tracks[track_of(a)], &piece) : 0;
+	return a->timed ? track_put(&out->tracks[track_of(g, a)], &piece) : 0;
 }
 
 int device_work_of_thread(struct device_work *d, uint32_t process, size_t thread,
@@ -118,10 +120,10 @@ int device_work_of_thread(struct device_work *d, uint32_t process, size_t thread
 	if (failed)
 		return -1;
 	for (size_t i = gpu_call_find(g, thread, INT64_MIN);
-	     i < gpu_call_count(g) && gpu_call(g, i)->thread == thread; i++) {
+	     i < gpu_call_count(g) && gpu_call_api(g, gpu_call(g, i))->thread == thread; i++) {
 		const struct gpu_call *c = gpu_call(g, i);
 
-		for (size_t k = 0; k < c->activities; k++)
+		for (size_t k = 0; k < gpu_call_activities(g, c); k++)
 			if (put(out, g, gpu_call_activity(g, c, k)))
 				return -1;
 	}

@@ -89,13 +89,13 @@ int idle_section_put(struct idle_section *s, size_t place, const struct idle_cau
 
 /* A part of a gap in which everything was recorded; `launch` ended it. */
 static int add_gap(struct idle_gaps *g, uint32_t section, const struct gpu_call *launch,
-		   int64_t start_ns, int64_t end_ns, struct time_places *places)
+		   uint32_t thread, int64_t start_ns, int64_t end_ns, struct time_places *places)
 {
 	struct idle_section *s = &g->sections[section];
 	int64_t launched_ns = launch->end_ns < start_ns ? start_ns
 			      : launch->end_ns < end_ns ? launch->end_ns
 							: end_ns;
-	struct track *gaps = &g->threads[launch->thread];
+	struct track *gaps = &g->threads[thread];
 	const struct piece gap = { start_ns, launched_ns, section, (uint32_t)gaps->count };
 
 	if (start_ns < 0) /* before the recording began: a hostile file */
@@ -120,12 +120,14 @@ static int add_recorded(struct idle_gaps *g, const struct analysis_gpu *gpu, uin
 {
 	const struct gpu_section *s = &gpu->sections[section];
 	const struct gpu_call *launch;
+	uint32_t thread;
 
-	if (ends->call == GPU_NONE)
+	if (!ends->linked)
 		return 0;
-	launch = gpu_call(gpu->timeline, ends->call);
+	launch = gpu_call(gpu->timeline, ends->link);
+	thread = gpu_call_api(gpu->timeline, launch)->thread;
 	if (!gpu_paused_between(s, start_ns, ends->start_ns))
-		return add_gap(g, section, launch, start_ns, ends->start_ns, places);
+		return add_gap(g, section, launch, thread, start_ns, ends->start_ns, places);
 	for (size_t i = 0; i < s->pause_count && start_ns < ends->start_ns; i++) {
 		const struct gpu_pause *p = &s->pauses[i];
 
@@ -134,12 +136,12 @@ static int add_recorded(struct idle_gaps *g, const struct analysis_gpu *gpu, uin
 		if (p->start_ns >= ends->start_ns)
 			break;
 		if (p->start_ns > start_ns &&
-		    add_gap(g, section, launch, start_ns, p->start_ns, places))
+		    add_gap(g, section, launch, thread, start_ns, p->start_ns, places))
 			return -1;
 		start_ns = p->end_ns;
 	}
 	return start_ns < ends->start_ns
-		       ? add_gap(g, section, launch, start_ns, ends->start_ns, places)
+		       ? add_gap(g, section, launch, thread, start_ns, ends->start_ns, places)
 		       : 0;
 }
 
@@ -155,7 +157,8 @@ int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct t
 	size_t n = gpu_activity_count(gpu->timeline);
 
 	for (size_t i = 0, next; i < n; i = next) {
-		uint32_t process = gpu_activity(gpu->timeline, i)->process;
+		uint32_t process =
+			gpu_activity_work(gpu->timeline, gpu_activity(gpu->timeline, i))->process;
 		uint32_t section = section_at(gpu, process);
 		const struct gpu_activity *a;
 		bool record_run = false;
@@ -163,7 +166,7 @@ int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct t
 
 		for (next = i; next < n; next++) {
 			a = gpu_activity(gpu->timeline, next);
-			if (a->process != process)
+			if (gpu_activity_work(gpu->timeline, a)->process != process)
 				break;
 			if (!a->timed || section == UINT32_MAX)
 				continue;

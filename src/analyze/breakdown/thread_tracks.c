@@ -98,18 +98,19 @@ static const enum time_class call_classes[] = {
  */
 static enum time_class class_of_call(const struct gpu_timeline *g, const struct gpu_call *c)
 {
-	const struct gpu_activity *a;
+	enum cuda_call what = gpu_call_api(g, c)->what;
+	const struct gpu_work *w;
 
-	if ((size_t)c->what >= sizeof(call_classes) / sizeof(call_classes[0]))
+	if ((size_t)what >= sizeof(call_classes) / sizeof(call_classes[0]))
 		return TIME_FRAMEWORK; /* of a later version */
-	if (c->what != CUDA_CALL_COPY || !c->activities)
-		return call_classes[c->what];
-	a = gpu_activity(g, gpu_call_activity(g, c, 0));
-	if (a->copy == GPU_COPY_HOST_TO_DEVICE && a->source == GPU_MEMORY_PAGEABLE)
+	if (what != CUDA_CALL_COPY || !gpu_call_activities(g, c))
+		return call_classes[what];
+	w = gpu_activity_work(g, gpu_activity(g, gpu_call_activity(g, c, 0)));
+	if (w->copy == GPU_COPY_HOST_TO_DEVICE && w->source == GPU_MEMORY_PAGEABLE)
 		return TIME_H2D;
-	if (a->copy == GPU_COPY_DEVICE_TO_HOST && a->destination == GPU_MEMORY_PAGEABLE)
+	if (w->copy == GPU_COPY_DEVICE_TO_HOST && w->destination == GPU_MEMORY_PAGEABLE)
 		return TIME_D2H;
-	return call_classes[c->what];
+	return call_classes[what];
 }
 
 /*
@@ -120,10 +121,11 @@ static int64_t copy_begins(const struct gpu_timeline *g, const struct gpu_call *
 {
 	const struct gpu_activity *a;
 
-	if (c->what != CUDA_CALL_COPY || !c->activities)
+	if (gpu_call_api(g, c)->what != CUDA_CALL_COPY || !gpu_call_activities(g, c))
 		return INT64_MIN;
 	a = gpu_activity(g, gpu_call_activity(g, c, 0));
-	return a->copy == GPU_COPY_DEVICE_TO_HOST && a->timed ? a->start_ns : INT64_MIN;
+	return gpu_activity_work(g, a)->copy == GPU_COPY_DEVICE_TO_HOST && a->timed ? a->start_ns
+										    : INT64_MIN;
 }
 
 static int add_call(struct track *calls, const struct piece *p, int64_t begins_ns)
@@ -154,7 +156,7 @@ int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_t
 		struct piece way = { c->start_ns > WAY_NS ? c->start_ns - WAY_NS : 0, c->start_ns,
 				     p.id, p.more };
 
-		if (c->thread != thread)
+		if (gpu_call_api(g, c)->thread != thread)
 			break;
 		if (calls->count && calls->items[calls->count - 1].end_ns > way.start_ns)
 			way.start_ns = calls->items[calls->count - 1].end_ns;

@@ -277,7 +277,8 @@ static int64_t next_work(const struct timed_waits_sources *from, size_t thread, 
 	size_t call = gpu_call_find(from->gpu, thread, time_ns), step = 0;
 	int64_t work_ns = INT64_MAX;
 
-	if (call < gpu_call_count(from->gpu) && gpu_call(from->gpu, call)->thread == thread)
+	if (call < gpu_call_count(from->gpu) &&
+	    gpu_call_api(from->gpu, gpu_call(from->gpu, call))->thread == thread)
 		work_ns = gpu_call(from->gpu, call)->start_ns;
 	BISECT(step, from->items->count,
 	       items[step].thread < thread ||

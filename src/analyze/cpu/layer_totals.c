@@ -61,6 +61,7 @@ static int sum_idle(struct layer_totals *c)
 	const struct gpu_section *section = NULL;
 	size_t n = gpu_activity_count(g);
 	int64_t idle_ns = 0, until_ns = 0;
+	uint32_t process = 0;
 	bool any = false;
 
 	c->idle_ns = calloc(n + 1, sizeof(*c->idle_ns));
@@ -69,8 +70,9 @@ static int sum_idle(struct layer_totals *c)
 	for (size_t i = 0; i < n; i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
 
-		if (!i || a->process != gpu_activity(g, i - 1)->process) {
-			section = gpu_section_find(c->gpu, a->process);
+		if (!i || process != gpu_activity_work(g, a)->process) {
+			process = gpu_activity_work(g, a)->process;
+			section = gpu_section_find(c->gpu, process);
 			idle_ns = 0;
 			any = false;
 		}
@@ -88,19 +90,24 @@ static int sum_idle(struct layer_totals *c)
 	return 0;
 }
 
-static void add_time(struct layer_call *to, const struct gpu_activity *a)
+static void add_time(struct layer_call *to, const struct gpu_timeline *g,
+		     const struct gpu_activity *a)
 {
-	to->kernels += a->kind == GPU_KERNEL;
-	to->self_kernels += a->kind == GPU_KERNEL;
+	bool kernel = gpu_activity_work(g, a)->kind == GPU_KERNEL;
+
+	to->kernels += kernel;
+	to->self_kernels += kernel;
 	if (!a->timed)
 		return;
 	to->gpu_ns = stats_add(to->gpu_ns, gpu_length(a->start_ns, a->end_ns));
 	to->self_gpu_ns = stats_add(to->self_gpu_ns, gpu_length(a->start_ns, a->end_ns));
 }
 
-static void add_activity(struct layer_call *to, const struct gpu_activity *a, size_t index)
+static void add_activity(struct layer_call *to, const struct gpu_timeline *g, size_t index)
 {
-	add_time(to, a);
+	const struct gpu_activity *a = gpu_activity(g, index);
+
+	add_time(to, g, a);
 	if (!a->timed)
 		return;
 	if (to->first == GPU_NONE || index < to->first)
@@ -119,6 +126,11 @@ static struct layer_call *innermost(struct layer_totals *c, size_t thread)
 	return thread == c->thread && c->depth ? &c->calls[c->depth - 1] : &c->outside;
 }
 
+static bool is_captured(const struct gpu_timeline *g, size_t activity)
+{
+	return gpu_activity_work(g, gpu_activity(g, activity))->capture != GPU_NONE;
+}
+
 /* A call that was captured leaves no gaps: its nodes run once, or a thousand times, later. */
 static void take_captures(struct layer_totals *c, size_t thread, int64_t time_ns)
 {
@@ -130,7 +142,7 @@ static void take_captures(struct layer_totals *c, size_t thread, int64_t time_ns
 		if (!is_before(made->thread, made->time_ns, thread, time_ns))
 			break;
 		for (size_t i = 0; i < made->activities; i++)
-			add_time(innermost(c, made->thread),
+			add_time(innermost(c, made->thread), g,
 				 gpu_activity(g, gpu_capture_activity(g, made, i)));
 	}
 }
@@ -143,15 +155,15 @@ static void take_calls(struct layer_totals *c, size_t thread, int64_t time_ns)
 	take_captures(c, thread, time_ns);
 	while (c->next_call < gpu_call_count(g)) {
 		const struct gpu_call *call = gpu_call(g, c->next_call);
+		uint32_t of = gpu_call_api(g, call)->thread;
 
-		if (!is_before(call->thread, call->start_ns, thread, time_ns))
+		if (!is_before(of, call->start_ns, thread, time_ns))
 			break;
-		for (size_t i = 0; i < call->activities; i++) {
+		for (size_t i = 0; i < gpu_call_activities(g, call); i++) {
 			size_t activity = gpu_call_activity(g, call, i);
 
-			if (gpu_activity(g, activity)->capture == GPU_NONE)
-				add_activity(innermost(c, call->thread), gpu_activity(g, activity),
-					     activity);
+			if (!is_captured(g, activity))
+				add_activity(innermost(c, of), g, activity);
 		}
 		c->next_call++;
 	}
@@ -279,8 +291,8 @@ int layer_totals_finish(struct layer_totals *c, struct analysis_layers *out)
 	c->depth = 0;
 	take_calls(c, SIZE_MAX, INT64_MAX);
 	for (size_t i = 0; i < gpu_activity_count(g); i++) {
-		if (gpu_activity(g, i)->call == GPU_NONE && gpu_activity(g, i)->capture == GPU_NONE)
-			add_activity(&c->outside, gpu_activity(g, i), i);
+		if (!gpu_activity(g, i)->linked && !is_captured(g, i))
+			add_activity(&c->outside, g, i);
 	}
 	out->outside_gpu_ns = c->outside.self_gpu_ns;
 	out->outside_kernels = c->outside.self_kernels;

@@ -124,15 +124,18 @@ int64_t gpu_paused_between(const struct gpu_section *s, int64_t start_ns, int64_
 	return paused_ns;
 }
 
-static bool call_is_before(const struct gpu_call *c, size_t thread, int64_t time_ns)
+static bool call_is_before(const struct gpu_timeline *g, const struct gpu_call *c, size_t thread,
+			   int64_t time_ns)
 {
-	return c->thread < thread || (c->thread == thread && c->start_ns < time_ns);
+	size_t of = gpu_call_api(g, c)->thread;
+
+	return of < thread || (of == thread && c->start_ns < time_ns);
 }
 
 size_t gpu_call_find(const struct gpu_timeline *g, size_t thread, int64_t time_ns)
 {
 	size_t at = 0;
 
-	BISECT(at, gpu_call_count(g), call_is_before(gpu_call(g, at), thread, time_ns));
+	BISECT(at, gpu_call_count(g), call_is_before(g, gpu_call(g, at), thread, time_ns));
 	return at;
 }

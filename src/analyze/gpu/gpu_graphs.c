@@ -34,13 +34,14 @@ static bool replay_read(struct replay *r, const struct gpu_timeline *g, const st
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
 	*r = (struct replay){ .call = c };
-	for (size_t i = 0; i < c->activities; i++) {
+	for (size_t i = 0; i < gpu_call_activities(g, c); i++) {
 		const struct gpu_activity *a = gpu_activity(g, gpu_call_activity(g, c, i));
+		const struct gpu_work *w = gpu_activity_work(g, a);
 
-		if (!a->graph)
+		if (!w->graph)
 			continue;
-		r->graph = a->graph;
-		r->whole |= a->kind == GPU_GRAPH;
+		r->graph = w->graph;
+		r->whole |= w->kind == GPU_GRAPH;
 		if (a->timed && a->start_ns < start_ns)
 			start_ns = a->start_ns;
 		if (a->timed && a->end_ns > end_ns)
@@ -103,21 +104,27 @@ static uint32_t usual_stack(const struct replay *replays, size_t n)
 /* Of where the capture began, if its beginning is in the trace; else of the node's own call. */
 static uint32_t capture_stack(const struct graphs *x, const struct gpu_capture *made)
 {
+	const struct gpu_timeline *g = x->gpu->timeline;
 	size_t from = 0, to = x->build_count;
+	const struct gpu_api *api;
 	const struct gpu_call *c;
 
 	while (from < to) { /* the first that began later */
 		size_t middle = from + (to - from) / 2;
 
-		c = gpu_call(x->gpu->timeline, x->builds[middle]);
-		if (c->thread < made->thread ||
-		    (c->thread == made->thread && c->start_ns <= made->time_ns))
+		c = gpu_call(g, x->builds[middle]);
+		api = gpu_call_api(g, c);
+		if (api->thread < made->thread ||
+		    (api->thread == made->thread && c->start_ns <= made->time_ns))
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	c = from ? gpu_call(x->gpu->timeline, x->builds[from - 1]) : NULL;
-	return c && c->thread == made->thread && strstr(c->name, "BeginCapture") && c->stack
+	if (!from)
+		return made->stack;
+	c = gpu_call(g, x->builds[from - 1]);
+	api = gpu_call_api(g, c);
+	return api->thread == made->thread && strstr(api->name, "BeginCapture") && c->stack
 		       ? c->stack
 		       : made->stack;
 }
@@ -139,15 +146,16 @@ static void read_nodes(struct gpu_graph_figures *f, const struct graphs *x,
 	const struct gpu_capture *first = NULL;
 
 	f->nodes = f->kernels = f->copies = f->memsets = f->known_nodes = 0;
-	for (size_t i = 0; i < c->activities; i++) {
+	for (size_t i = 0; i < gpu_call_activities(g, c); i++) {
 		const struct gpu_activity *a = gpu_activity(g, gpu_call_activity(g, c, i));
+		const struct gpu_work *w = gpu_activity_work(g, a);
 		const struct gpu_capture *made =
-			a->capture != GPU_NONE ? gpu_capture(g, a->capture) : NULL;
+			w->capture != GPU_NONE ? gpu_capture(g, w->capture) : NULL;
 
 		f->nodes++;
-		f->kernels += a->kind == GPU_KERNEL;
-		f->copies += a->kind == GPU_COPY;
-		f->memsets += a->kind == GPU_MEMSET;
+		f->kernels += w->kind == GPU_KERNEL;
+		f->copies += w->kind == GPU_COPY;
+		f->memsets += w->kind == GPU_MEMSET;
 		f->known_nodes += made != NULL;
 		if (made && (!first || made->time_ns < first->time_ns))
 			first = made;
@@ -160,6 +168,7 @@ static void read_nodes(struct gpu_graph_figures *f, const struct graphs *x,
 static void add_up(struct gpu_graph_figures *f, const struct graphs *x,
 		   const struct replay *replays, size_t n)
 {
+	const struct gpu_timeline *g = x->gpu->timeline;
 	const struct replay *fullest = NULL; /* one may be cut short */
 
 	f->graph = replays->graph;
@@ -169,7 +178,8 @@ static void add_up(struct gpu_graph_figures *f, const struct graphs *x,
 	for (const struct replay *r = replays; r < replays + n; r++) {
 		f->total_ns = stats_add(f->total_ns, r->length_ns);
 		f->replays_by_node += !r->whole;
-		if (!r->whole && (!fullest || r->call->activities > fullest->call->activities))
+		if (!r->whole && (!fullest || gpu_call_activities(g, r->call) >
+						      gpu_call_activities(g, fullest->call)))
 			fullest = r;
 	}
 	if (fullest)
@@ -201,8 +211,10 @@ static int list_calls(struct graphs *x)
 	size_t launches = 0, builds = 0;
 
 	for (size_t i = 0; i < gpu_call_count(g); i++) {
-		launches += gpu_call(g, i)->what == CUDA_CALL_GRAPH_LAUNCH;
-		builds += gpu_call(g, i)->what == CUDA_CALL_GRAPH_BUILD;
+		enum cuda_call what = gpu_call_api(g, gpu_call(g, i))->what;
+
+		launches += what == CUDA_CALL_GRAPH_LAUNCH;
+		builds += what == CUDA_CALL_GRAPH_BUILD;
 	}
 	x->replays = calloc(launches + 1, sizeof(*x->replays));
 	x->builds = calloc(builds + 1, sizeof(*x->builds));
@@ -210,14 +222,15 @@ static int list_calls(struct graphs *x)
 		return -1;
 	for (size_t i = 0; i < gpu_call_count(g); i++) {
 		const struct gpu_call *c = gpu_call(g, i);
+		const struct gpu_api *api = gpu_call_api(g, c);
 
-		if (c->what == CUDA_CALL_GRAPH_BUILD)
+		if (api->what == CUDA_CALL_GRAPH_BUILD)
 			x->builds[x->build_count++] = i;
-		if (c->what != CUDA_CALL_GRAPH_LAUNCH ||
+		if (api->what != CUDA_CALL_GRAPH_LAUNCH ||
 		    !replay_read(&x->replays[x->replay_count], g, c))
 			continue;
-		if (!s || s->process != c->process)
-			s = gpu_section_find(x->gpu, c->process);
+		if (!s || s->process != api->process)
+			s = gpu_section_find(x->gpu, api->process);
 		x->replays[x->replay_count++].section = (size_t)(s - x->gpu->sections);
 	}
 	return 0;

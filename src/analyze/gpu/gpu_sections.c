@@ -66,15 +66,15 @@ static void sum_add(struct gpu_sum *sum, uint64_t bytes, int64_t length_ns)
 	sum->total_ns = stats_add(sum->total_ns, length_ns);
 }
 
-static int count_kernel(struct collector *c, struct builder *b, const struct gpu_activity *a,
+static int count_kernel(struct collector *c, struct builder *b, const struct gpu_work *w,
 			int64_t length_ns)
 {
-	struct gpu_kernel_figures *k = pair_totals_at(&b->kernels, a->name, 0);
+	struct gpu_kernel_figures *k = pair_totals_at(&b->kernels, w->name, 0);
 
 	if (!k)
 		return -1;
 	if (!k->count) {
-		const struct gpu_kernel_name *name = gpu_kernel_name(c->timeline, a->name);
+		const struct gpu_kernel_name *name = gpu_kernel_name(c->timeline, w->name);
 
 		k->name = name->brief;
 		k->full_name = name->full;
@@ -87,45 +87,45 @@ static int count_kernel(struct collector *c, struct builder *b, const struct gpu
 	return 0;
 }
 
-static int count_copy(struct gpu_section *s, struct builder *b, const struct gpu_activity *a,
+static int count_copy(struct gpu_section *s, struct builder *b, const struct gpu_work *w,
 		      int64_t length_ns)
 {
-	uint64_t memories = (uint64_t)a->source << 32 | a->destination;
-	uint64_t kind = (uint64_t)a->copy << 1 | a->asynchronous;
+	uint64_t memories = (uint64_t)w->source << 32 | w->destination;
+	uint64_t kind = (uint64_t)w->copy << 1 | w->asynchronous;
 	struct gpu_copy_figures *f = pair_totals_at(&b->copies, kind, memories);
 
 	if (!f)
 		return -1;
-	f->kind = gpu_copy_name(a->copy);
-	f->source = gpu_memory_name(a->source);
-	f->destination = gpu_memory_name(a->destination);
-	f->asynchronous = a->asynchronous;
+	f->kind = gpu_copy_name(w->copy);
+	f->source = gpu_memory_name(w->source);
+	f->destination = gpu_memory_name(w->destination);
+	f->asynchronous = w->asynchronous;
 	f->count++;
-	f->bytes += a->bytes;
+	f->bytes += w->bytes;
 	f->total_ns = stats_add(f->total_ns, length_ns);
-	if (a->copy == GPU_COPY_HOST_TO_DEVICE)
-		s->h2d_bytes += a->bytes;
-	else if (a->copy == GPU_COPY_DEVICE_TO_HOST)
-		s->d2h_bytes += a->bytes;
+	if (w->copy == GPU_COPY_HOST_TO_DEVICE)
+		s->h2d_bytes += w->bytes;
+	else if (w->copy == GPU_COPY_DEVICE_TO_HOST)
+		s->d2h_bytes += w->bytes;
 	return 0;
 }
 
-static int count_stream(struct builder *b, const struct gpu_activity *a)
+static int count_stream(struct builder *b, const struct gpu_activity *a, const struct gpu_work *w)
 {
 	struct gpu_stream_figures *f =
-		pair_totals_at(&b->streams, (uint64_t)a->device << 32 | a->context, a->stream);
+		pair_totals_at(&b->streams, (uint64_t)w->device << 32 | w->context, w->stream);
 
 	if (!f)
 		return -1;
 	if (!(f->kernels + f->copies + f->memsets + f->graphs))
 		f->until_ns = INT64_MIN;
-	f->device = a->device;
-	f->context = a->context;
-	f->stream = a->stream;
-	f->kernels += a->kind == GPU_KERNEL;
-	f->copies += a->kind == GPU_COPY;
-	f->memsets += a->kind == GPU_MEMSET;
-	f->graphs += a->kind == GPU_GRAPH;
+	f->device = w->device;
+	f->context = w->context;
+	f->stream = w->stream;
+	f->kernels += w->kind == GPU_KERNEL;
+	f->copies += w->kind == GPU_COPY;
+	f->memsets += w->kind == GPU_MEMSET;
+	f->graphs += w->kind == GPU_GRAPH;
 	if (!a->timed)
 		return 0;
 	/* Activities come in order of their start, so the streams' do too. */
@@ -141,10 +141,11 @@ static int count_line_of(struct collector *c, struct builder *b, const struct gp
 			 int64_t length_ns)
 {
 	uint32_t stack = gpu_activity_stack(c->timeline, a);
-	bool captured = a->capture != GPU_NONE && gpu_capture(c->timeline, a->capture)->stack;
+	uint32_t capture = gpu_activity_work(c->timeline, a)->capture;
+	bool captured = capture != GPU_NONE && gpu_capture(c->timeline, capture)->stack;
 	struct gpu_line_figures *line;
 
-	if (a->call == GPU_NONE && !captured)
+	if (gpu_activity_call(a) == GPU_NONE && !captured)
 		return 0;
 	line = pair_totals_at(&b->lines, stack, 0);
 	if (!line)
@@ -158,29 +159,30 @@ static int count_line_of(struct collector *c, struct builder *b, const struct gp
 static int count_activity(struct collector *c, struct gpu_section *s, struct builder *b,
 			  const struct gpu_activity *a)
 {
+	const struct gpu_work *w = gpu_activity_work(c->timeline, a);
 	int64_t length_ns = a->timed ? gpu_length(a->start_ns, a->end_ns) : 0;
 
 	if (count_line_of(c, b, a, length_ns))
 		return -1;
-	switch (a->kind) {
+	switch (w->kind) {
 	case GPU_KERNEL:
 		sum_add(&s->kernel_sum, 0, length_ns);
-		if (count_kernel(c, b, a, length_ns))
+		if (count_kernel(c, b, w, length_ns))
 			return -1;
 		break;
 	case GPU_COPY:
-		sum_add(&s->copy_sum, a->bytes, length_ns);
-		if (count_copy(s, b, a, length_ns))
+		sum_add(&s->copy_sum, w->bytes, length_ns);
+		if (count_copy(s, b, w, length_ns))
 			return -1;
 		break;
 	case GPU_MEMSET:
-		sum_add(&s->memset_sum, a->bytes, length_ns);
+		sum_add(&s->memset_sum, w->bytes, length_ns);
 		break;
 	case GPU_GRAPH:
 		sum_add(&s->graph_sum, 0, length_ns);
 		break;
 	}
-	return count_stream(b, a);
+	return count_stream(b, a, w);
 }
 
 static int count_line(struct pair_totals *t, const struct gpu_call *call, int64_t length_ns)
@@ -197,22 +199,22 @@ static int count_line(struct pair_totals *t, const struct gpu_call *call, int64_
 	return 0;
 }
 
-static int count_call(struct builder *b, const struct gpu_call *call)
+static int count_call(struct builder *b, const struct gpu_call *call, const struct gpu_api *api)
 {
 	/* The trace keeps one copy of a string. */
-	struct gpu_call_figures *f = pair_totals_at(&b->calls, (uintptr_t)call->name, 0);
+	struct gpu_call_figures *f = pair_totals_at(&b->calls, (uintptr_t)api->name, 0);
 	int64_t length_ns = gpu_length(call->start_ns, call->end_ns);
 
 	if (!f)
 		return -1;
-	f->name = call->name;
+	f->name = api->name;
 	f->count++;
 	f->total_ns = stats_add(f->total_ns, length_ns);
 	if (length_ns > f->longest_ns)
 		f->longest_ns = length_ns;
-	if (gpu_call_starts_work(call->what) || call->activities)
+	if (gpu_call_starts_work(api->what) || gpu_call_started_work(call))
 		return count_line(&b->lines, call, length_ns);
-	return gpu_call_waits(call->what) ? count_line(&b->syncs, call, length_ns) : 0;
+	return gpu_call_waits(api->what) ? count_line(&b->syncs, call, length_ns) : 0;
 }
 
 static void name_lines(struct pair_totals *t, const struct gpu_timeline *g)
@@ -308,7 +310,8 @@ static int count_activities(struct collector *c, const struct trace *t)
 	size_t n = gpu_activity_count(c->timeline);
 
 	for (size_t i = 0, next; i < n; i = next) {
-		uint32_t process = gpu_activity(c->timeline, i)->process;
+		uint32_t process =
+			gpu_activity_work(c->timeline, gpu_activity(c->timeline, i))->process;
 		size_t at = section_of(c, t, process), change_count;
 		const struct gpu_change_ref *changes;
 
@@ -317,7 +320,7 @@ static int count_activities(struct collector *c, const struct trace *t)
 		for (next = i; next < n; next++) {
 			const struct gpu_activity *a = gpu_activity(c->timeline, next);
 
-			if (a->process != process)
+			if (gpu_activity_work(c->timeline, a)->process != process)
 				break;
 			if (count_activity(c, &c->gpu->sections[at], &c->builders[at], a))
 				return -1;
@@ -335,9 +338,10 @@ static int count_calls(struct collector *c, const struct trace *t)
 {
 	for (size_t i = 0; i < gpu_call_count(c->timeline); i++) {
 		const struct gpu_call *call = gpu_call(c->timeline, i);
-		size_t at = section_of(c, t, call->process);
+		const struct gpu_api *api = gpu_call_api(c->timeline, call);
+		size_t at = section_of(c, t, api->process);
 
-		if (at == SIZE_MAX || count_call(&c->builders[at], call))
+		if (at == SIZE_MAX || count_call(&c->builders[at], call, api))
 			return -1;
 	}
 	return 0;

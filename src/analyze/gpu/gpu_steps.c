@@ -71,16 +71,17 @@ static void sum_launches(struct gpu_launched *before, size_t n, const struct gpu
 {
 	for (size_t i = 0; i < gpu_activity_count(g); i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
-		struct gpu_launched *of = a->call < n ? &before[a->call + 1] : NULL;
+		const struct gpu_work *w = gpu_activity_work(g, a);
+		struct gpu_launched *of = a->linked ? &before[a->link + 1] : NULL;
 
 		if (!of)
 			continue;
-		of->kernels += a->kind == GPU_KERNEL;
-		of->copies += a->kind == GPU_COPY;
-		if (a->kind == GPU_COPY && a->copy == GPU_COPY_HOST_TO_DEVICE)
-			of->h2d_bytes += a->bytes;
-		else if (a->kind == GPU_COPY && a->copy == GPU_COPY_DEVICE_TO_HOST)
-			of->d2h_bytes += a->bytes;
+		of->kernels += w->kind == GPU_KERNEL;
+		of->copies += w->kind == GPU_COPY;
+		if (w->kind == GPU_COPY && w->copy == GPU_COPY_HOST_TO_DEVICE)
+			of->h2d_bytes += w->bytes;
+		else if (w->kind == GPU_COPY && w->copy == GPU_COPY_DEVICE_TO_HOST)
+			of->d2h_bytes += w->bytes;
 		if (a->timed)
 			of->device_ns =
 				stats_add(of->device_ns, gpu_length(a->start_ns, a->end_ns));

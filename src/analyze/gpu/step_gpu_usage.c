@@ -201,13 +201,13 @@ static void use_move(struct user *u, int64_t ns, uint32_t stack)
 	gpu_top_lines_add(&u->tops, GPU_LINE_MOVED, stack, ns, 0);
 }
 
-static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns, uint32_t stack)
+static void use_kernel(struct user *u, const struct gpu_work *w, int64_t ns, uint32_t stack)
 {
 	struct step_gpu_usage *out = u->out;
-	uint64_t blocks = (uint64_t)a->grid[0] * a->grid[1];
+	uint64_t blocks = (uint64_t)w->grid[0] * w->grid[1];
 
 	/* A file may say anything; what does not fit is many. */
-	if (__builtin_mul_overflow(blocks, (uint64_t)a->grid[2], &blocks))
+	if (__builtin_mul_overflow(blocks, (uint64_t)w->grid[2], &blocks))
 		blocks = UINT64_MAX;
 	add(&out->kernels, ns, 0);
 	if (blocks && blocks < out->multiprocessors) {
@@ -215,7 +215,7 @@ static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns,
 		out->few_blocks_idle_ns +=
 			(double)ns * (1 - (double)blocks / (double)out->multiprocessors);
 	}
-	switch (u->math[a->name]) {
+	switch (u->math[w->name]) {
 	case MATH_TENSOR:
 		out->matrix_tensor_ns = stats_add(out->matrix_tensor_ns, ns);
 		break;
@@ -233,66 +233,70 @@ static void use_kernel(struct user *u, const struct gpu_activity *a, int64_t ns,
 
 static void use_copy(struct user *u, const struct gpu_activity *a, int64_t ns, uint32_t stack)
 {
-	bool up = a->copy == GPU_COPY_HOST_TO_DEVICE;
+	const struct gpu_work *w = gpu_activity_work(u->gpu, a);
+	bool up = w->copy == GPU_COPY_HOST_TO_DEVICE;
 	struct gpu_usage_copies *c = up ? &u->out->h2d : &u->out->d2h;
-	enum gpu_memory host = up ? a->source : a->destination;
+	enum gpu_memory host = up ? w->source : w->destination;
 	int64_t call_ns = 0;
 
-	add(&c->all, ns, a->bytes);
+	add(&c->all, ns, w->bytes);
 	if (host == GPU_MEMORY_PAGEABLE)
-		add(&c->pageable, ns, a->bytes);
-	if (a->bytes >= GPU_USAGE_LARGE_COPY)
-		add(&c->large, ns, a->bytes);
-	if (a->bytes >= GPU_USAGE_LARGE_COPY && host == GPU_MEMORY_PINNED)
-		add(&c->large_pinned, ns, a->bytes);
-	if (a->call != GPU_NONE) {
-		const struct gpu_call *call = gpu_call(u->gpu, a->call);
+		add(&c->pageable, ns, w->bytes);
+	if (w->bytes >= GPU_USAGE_LARGE_COPY)
+		add(&c->large, ns, w->bytes);
+	if (w->bytes >= GPU_USAGE_LARGE_COPY && host == GPU_MEMORY_PINNED)
+		add(&c->large_pinned, ns, w->bytes);
+	if (a->linked) {
+		const struct gpu_call *call = gpu_call(u->gpu, a->link);
 
 		/* A launch of a graph is not the copy's own call. */
-		if (call->what == CUDA_CALL_COPY)
+		if (gpu_call_api(u->gpu, call)->what == CUDA_CALL_COPY)
 			call_ns = gpu_length(call->start_ns, call->end_ns);
 	}
 	c->call_ns = stats_add(c->call_ns, call_ns);
 	if (!up)
 		wait_lengths_add(&u->out->wait_lengths, call_ns - ns);
 	gpu_top_lines_add(&u->tops, up ? GPU_LINE_H2D : GPU_LINE_D2H, stack,
-			  ns > call_ns ? ns : call_ns, a->bytes);
+			  ns > call_ns ? ns : call_ns, w->bytes);
 }
 
-static bool crosses_the_bus(const struct gpu_activity *a)
+static bool crosses_the_bus(const struct gpu_work *w)
 {
-	return a->kind == GPU_COPY &&
-	       (a->copy == GPU_COPY_HOST_TO_DEVICE || a->copy == GPU_COPY_DEVICE_TO_HOST);
+	return w->kind == GPU_COPY &&
+	       (w->copy == GPU_COPY_HOST_TO_DEVICE || w->copy == GPU_COPY_DEVICE_TO_HOST);
 }
 
 static void use_activity(struct user *u, const struct gpu_activity *a)
 {
 	int64_t ns = gpu_length(a->start_ns, a->end_ns);
 	uint32_t stack = gpu_activity_stack(u->gpu, a);
-	bool replay =
-		a->call != GPU_NONE && gpu_call(u->gpu, a->call)->what == CUDA_CALL_GRAPH_LAUNCH;
+	const struct gpu_work *w = gpu_activity_work(u->gpu, a);
+	const struct gpu_call *call = a->linked ? gpu_call(u->gpu, a->link) : NULL;
+	bool replay = call && gpu_call_api(u->gpu, call)->what == CUDA_CALL_GRAPH_LAUNCH;
 
-	if (a->kind == GPU_KERNEL)
-		use_kernel(u, a, ns, stack);
-	else if (a->kind == GPU_GRAPH)
+	if (w->kind == GPU_KERNEL)
+		use_kernel(u, w, ns, stack);
+	else if (w->kind == GPU_GRAPH)
 		add(&u->out->whole_graphs, ns, 0);
-	else if (crosses_the_bus(a))
+	else if (crosses_the_bus(w))
 		use_copy(u, a, ns, stack);
-	else if (a->kind == GPU_COPY)
+	else if (w->kind == GPU_COPY)
 		use_move(u, ns, stack);
-	if (crosses_the_bus(a))
+	if (crosses_the_bus(w))
 		return;
 	gpu_top_lines_add(&u->tops, GPU_LINE_LAUNCH, stack, ns, 0);
-	gpu_top_lines_add(&u->tops, GPU_LINE_MODEL,
-			  replay ? gpu_call(u->gpu, a->call)->stack : stack, ns, 0);
+	gpu_top_lines_add(&u->tops, GPU_LINE_MODEL, replay ? call->stack : stack, ns, 0);
 }
 
 /* A copy to the host that returns only when it is done waits for all before it as well. */
 static bool waits_for_device(const struct gpu_timeline *g, const struct gpu_call *c)
 {
-	if (c->what != CUDA_CALL_COPY || !c->activities)
-		return gpu_call_waits(c->what);
-	return gpu_activity(g, gpu_call_activity(g, c, 0))->copy == GPU_COPY_DEVICE_TO_HOST;
+	enum cuda_call what = gpu_call_api(g, c)->what;
+
+	if (what != CUDA_CALL_COPY || !gpu_call_activities(g, c))
+		return gpu_call_waits(what);
+	return gpu_activity_work(g, gpu_activity(g, gpu_call_activity(g, c, 0)))->copy ==
+	       GPU_COPY_DEVICE_TO_HOST;
 }
 
 /*
@@ -301,12 +305,13 @@ static bool waits_for_device(const struct gpu_timeline *g, const struct gpu_call
  */
 static const struct gpu_call *waited(const struct user *u, size_t launch, int64_t idle_ns)
 {
-	const struct gpu_call *of = gpu_call(u->gpu, launch);
+	uint32_t thread = gpu_call_api(u->gpu, gpu_call(u->gpu, launch))->thread;
 
 	while (launch--) {
 		const struct gpu_call *c = gpu_call(u->gpu, launch);
 
-		if (c->thread != of->thread || c->end_ns < idle_ns - WAIT_TOLERANCE_NS)
+		if (gpu_call_api(u->gpu, c)->thread != thread ||
+		    c->end_ns < idle_ns - WAIT_TOLERANCE_NS)
 			return NULL;
 		if (c->start_ns <= idle_ns && waits_for_device(u->gpu, c))
 			return c;
@@ -329,14 +334,14 @@ static void use_gap(struct user *u, int64_t idle_ns, const struct gpu_activity *
 	int64_t ns = inside(u, idle_ns, a->start_ns);
 	const struct gpu_call *launch, *wait;
 
-	if (!ns || a->call == GPU_NONE)
+	if (!ns || !a->linked)
 		return;
-	launch = gpu_call(u->gpu, a->call);
+	launch = gpu_call(u->gpu, a->link);
 	if (launch->start_ns < idle_ns) {
 		add_gap(u, &u->out->latency, GPU_LINE_ROLES, 0, ns);
 		return;
 	}
-	wait = waited(u, a->call, idle_ns);
+	wait = waited(u, a->link, idle_ns);
 	if (wait) {
 		add_gap(u, &u->out->after_wait, GPU_LINE_AFTER_WAIT, wait->stack, ns);
 	} else if (a->start_ns - idle_ns <= GPU_USAGE_SHORT_GAP_NS) {
@@ -375,13 +380,14 @@ static void use_activities(struct user *u)
 
 	for (size_t i = 0; i < gpu_activity_count(u->gpu); i++) {
 		const struct gpu_activity *a = gpu_activity(u->gpu, i);
+		const struct gpu_work *w = gpu_activity_work(u->gpu, a);
 
-		if (a->process != u->process || !a->timed)
+		if (w->process != u->process || !a->timed)
 			continue;
 		if (all.any && a->start_ns > all.end_ns)
 			use_gap(u, all.end_ns, a);
 		busy_ns = stats_add(busy_ns, run_on(u, &all, a));
-		if (!crosses_the_bus(a))
+		if (!crosses_the_bus(w))
 			work_ns = stats_add(work_ns, run_on(u, &work, a));
 		if (is_inside(u, a->start_ns))
 			use_activity(u, a);
@@ -411,20 +417,22 @@ static void use_calls(struct user *u)
 
 	for (size_t i = 0; i < gpu_call_count(u->gpu); i++) {
 		const struct gpu_call *c = gpu_call(u->gpu, i);
+		const struct gpu_api *api = gpu_call_api(u->gpu, c);
 		int64_t ns = gpu_length(c->start_ns, c->end_ns);
 
-		if (c->process != u->process || !is_inside(u, c->start_ns))
+		if (api->process != u->process || !is_inside(u, c->start_ns))
 			continue;
-		if (c->what < sizeof(out->calls) / sizeof(*out->calls))
-			add(&out->calls[c->what], ns, c->bytes);
-		if (gpu_call_waits(c->what)) {
+		if (api->what < sizeof(out->calls) / sizeof(*out->calls))
+			add(&out->calls[api->what], ns, api->bytes);
+		if (gpu_call_waits(api->what)) {
 			add(&out->waits, ns, 0);
 			wait_lengths_add(&out->wait_lengths, ns);
 			gpu_top_lines_add(&u->tops, GPU_LINE_MODEL_WAIT, c->stack, ns, 0);
 		}
-		if (is_for_memory(c->what))
-			gpu_top_lines_add(&u->tops, frees(c->what) ? GPU_LINE_FREE : GPU_LINE_ALLOC,
-					  c->stack, ns, c->bytes);
+		if (is_for_memory(api->what))
+			gpu_top_lines_add(&u->tops,
+					  frees(api->what) ? GPU_LINE_FREE : GPU_LINE_ALLOC,
+					  c->stack, ns, api->bytes);
 	}
 }
 

@@ -39,7 +39,8 @@ int cuda_memory_calls_init(struct cuda_memory_calls *c, const struct gpu_timelin
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < gpu_call_count(g); i++) {
 		const struct gpu_call *call = gpu_call(g, i);
-		enum cuda_memory_call what = kind_of(call->what);
+		const struct gpu_api *api = gpu_call_api(g, call);
+		enum cuda_memory_call what = kind_of(api->what);
 		struct cuda_memory_event *grown;
 
 		if (what == CUDA_MEMORY_CALLS)
@@ -49,11 +50,11 @@ int cuda_memory_calls_init(struct cuda_memory_calls *c, const struct gpu_timelin
 			return -1;
 		c->items = grown;
 		grown[c->count++] = (struct cuda_memory_event){
-			.process = call->process,
+			.process = api->process,
 			.what = what,
 			.start_ns = call->start_ns,
 			.length_ns = gpu_length(call->start_ns, call->end_ns),
-			.bytes = call->bytes,
+			.bytes = api->bytes,
 		};
 	}
 	if (c->count)
