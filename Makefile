@@ -140,6 +140,11 @@ accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES, which ar
 	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
 		--traces $(TRACES) $(if $(UNSEEN),--unseen $(UNSEEN)) $(if $(UNSEEN_CPU),--unseen-cpu $(UNSEEN_CPU)) --write docs/ACCURACY.md
 
+.PHONY: programs
+programs: build venv ## record real programs from the package registry (PROGRAMS="NAME..."), judge, write docs/ACCURACY.md
+	.venv/bin/python tests/programs/run_programs.py --bin build/stage/bin/inferscope --column now \
+		--write docs/ACCURACY.md $(PROGRAMS)
+
 .PHONY: stage-gpu
 stage-gpu: packages ## build-gpu/stage: a program to carry to a machine with a GPU (tests/gpu)
 	$(call cmake,build-gpu,-DCMAKE_BUILD_TYPE=Release -DINFERSCOPE_STATIC=ON -DINFERSCOPE_TESTS=OFF -DINFERSCOPE_BENCH=OFF)

@@ -19,7 +19,9 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "examples", "bottlenecks"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "unseen_cpu"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "programs"))
 import catalogue  # noqa: E402
+import judge as programs  # noqa: E402
 import record_cpu  # noqa: E402
 
 HIGH = 0.8
@@ -390,6 +392,8 @@ def main():
                                             for judged in unseen if judged])
     if args.unseen_cpu:
         text += "\n" + UNSEEN_CPU + "\n" + unseen_cpu_part(args.bin, args.unseen_cpu)
+    with open(programs.HERE / "results.json", encoding="utf-8") as file:
+        text = programs.replace_chapter(text, programs.chapter(json.load(file)))
     if args.write:
         with open(args.write, "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,7 +1,7 @@
 """Judges what a report says of a program of this folder, and writes the chapter about all of them.
 
-truth.json says what is true of each program; its first lines explain the keys.  A step of the
-report is right where its count is within 2 % and its mean within 5 % of the program's own clock.
+programs_truth.json says what is true of each program; its first lines explain the keys.  A step
+of the report is right where its count is within 2 % and its mean within 5 % of the program's own clock.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TRUTH = json.loads((HERE / "truth.json").read_text(encoding="utf-8"))["programs"]
+TRUTH = json.loads((HERE / "programs_truth.json").read_text(encoding="utf-8"))["programs"]
 SURE = 0.8
 COUNT_TOLERANCE = 0.02
 MEAN_TOLERANCE = 0.05
@@ -164,8 +164,8 @@ INTRODUCTION = """{heading}
 
 `tests/programs`: {count} programs that only start unmodified third-party packages, with random
 weights or a model inside its wheel; servers run under a load generator. What is true of each stands
-in `tests/programs/truth.json`, written before its first recording by somebody who knew the list of
-ids and nothing else of the rules. `make programs` records them and writes this chapter;
+in `tests/programs/programs_truth.json`, written before its first recording by somebody who knew the
+list of ids and nothing else of the rules. `make programs` records them and writes this chapter;
 `tests/programs/results.json` keeps what it is made of.
 
 - **Steps** are right where the count is within 2 % and the mean within 5 % of the program's own

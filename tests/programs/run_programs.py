@@ -1,6 +1,6 @@
 """Records the programs of this folder and judges what is said of them.
 
-    run.py --bin INFERSCOPE [--venvs FOLDER] [--out FOLDER] [--column first_sight|now]
+    run_programs.py --bin INFERSCOPE [--venvs FOLDER] [--out FOLDER] [--column first_sight|now]
            [--judge] [--write PAGE] [PROGRAM...]
 
 Makes the virtual environments of programs.json (once; needs a package registry), runs each program
@@ -88,9 +88,9 @@ def exit_status(code):
     return 128 - code if code < 0 else code
 
 
-def stop(process):
+def stop(process, name):
     """Asks a server to end; the status that it ends with."""
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(getattr(signal, name))
     try:
         return process.wait(STOP_S)
     except subprocess.TimeoutExpired:
@@ -138,7 +138,7 @@ def run(truth, python, options, variables, recorder=None):
             try:
                 if "load" in truth:
                     said = run_load(truth["load"], port, environment, process)
-                    status = stop(process)
+                    status = stop(process, truth.get("stop", "SIGTERM"))
                 else:
                     status = process.wait(LIMIT_S)
             except subprocess.TimeoutExpired:
