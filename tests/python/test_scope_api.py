@@ -33,7 +33,8 @@ def test_is_recording(run, mode):
     run("""
     import inferscope
     assert inferscope.is_recording() is %s
-    assert inferscope.__all__ == ["scope", "mark_event", "counter", "is_recording", "start", "stop"]
+    assert inferscope.__all__ == [
+        "scope", "mark_event", "counter", "is_recording", "start", "stop", "profile"]
     """ % (mode == "recording"))
 
 
