@@ -236,6 +236,12 @@ static const struct analysis_verdict not_judged = {
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 {
+	return analysis_new_with(out, t, &(struct analysis_options){ 0 }, err);
+}
+
+int analysis_new_with(struct analysis **out, const struct trace *t,
+		      const struct analysis_options *options, struct err *err)
+{
 	struct analysis *a = calloc(1, sizeof(*a));
 	struct timeline *tl = NULL;
 	struct timeline_visitor visitor;
@@ -270,7 +276,8 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err)
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) ||
 	    function_totals_finish(&function_totals, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &function_totals.finder, &from, t, &items, err) ||
+	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &items,
+			  err) ||
 	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &items) ||
 	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series) ||
 	    nvtx_figures_collect(a, tl, &gpu_steps) ||
@@ -317,6 +324,7 @@ void analysis_free(struct analysis *a)
 	free(a->steps);
 	free(a->step_items.items);
 	arena_release(&a->step_names);
+	free(a->candidates);
 	free(a->nvtx);
 	free(a->marks);
 	free(a->counters);

@@ -104,7 +104,7 @@ struct analysis_line {
 	int64_t self_ns;
 };
 
-enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN };
+enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN, STEP_REQUEST };
 
 const char *step_source_name(enum step_source s); /* "whole-run": as in report.json */
 
@@ -113,7 +113,8 @@ struct analysis_step {
 	const char *name;
 	const char *domain; /* of NVTX, "": the default one; NULL: it is none of NVTX's */
 	enum step_source source;
-	uint32_t pid;
+	uint32_t pid;     /* of several processes the first one's */
+	size_t processes; /* that they are of */
 	uint32_t depth;   /* typical number of scopes around it; of loops */
 	bool has_steps;   /* it was found, and others lie inside it */
 	bool piped;       /* it was found in a library's pipeline */
@@ -136,6 +137,21 @@ struct analysis_step {
 	struct step_breakdown breakdown;
 	struct memory_step_figures memory;
 	size_t first_item, item_count; /* its part of step_items */
+};
+
+enum candidate_outcome { CANDIDATE_LEADS, CANDIDATE_SHOWN, CANDIDATE_LOST };
+
+/* What may have been the step, and why it is or is not (steps/step_choice.c). */
+struct analysis_candidate {
+	const char *name;
+	const char *domain;   /* as in analysis_step */
+	const char *found_by; /* "marks", "models", ... */
+	const char *because;
+	uint32_t pid;
+	size_t count;
+	double mean_ns;
+	double score; /* the most leads, unless `because` says otherwise */
+	enum candidate_outcome outcome;
 };
 
 /* NVTX ranges of one name, domain, category and kind, in all processes. */
@@ -238,7 +254,10 @@ struct analysis {
 	struct analysis_step *steps;
 	struct step_items step_items; /* the single steps that the figures are made of */
 	struct arena step_names;      /* of steps that nobody named */
-	struct step_gpu_usage use;    /* what the first kind of steps did with its GPU */
+	size_t candidate_count;
+	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */
+	const char *steps_are;     /* what the first kind of step is; NULL: none was found */
+	struct step_gpu_usage use; /* what the first kind of steps did with its GPU */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */
 	size_t mark_count;
@@ -258,6 +277,14 @@ struct analysis {
 };
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err);
+
+struct analysis_options {
+	const char *step; /* the name of the step that is to lead; NULL: the best candidate */
+};
+
+/* Likewise; -1 also where there is no such step: the text lists those there are. */
+int analysis_new_with(struct analysis **out, const struct trace *t,
+		      const struct analysis_options *options, struct err *err);
 void analysis_free(struct analysis *a); /* NULL is a no-op */
 
 /* The folder that the paths of a program's own files are told from. */

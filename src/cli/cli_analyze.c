@@ -23,7 +23,8 @@ static int record_write_reports(const struct report_output *f)
 
 	print_used_files(f->config, f->rules.path);
 	if (report_output_write(f, f->input_trace, &fired, &err))
-		return complain(EXIT_INPUT, "%s", err.text);
+		return complain(report_output_misses_step(&err) ? EXIT_USAGE : EXIT_INPUT, "%s",
+				err.text);
 	return fired ? EXIT_FIRED : EXIT_OK;
 }
 

@@ -293,6 +293,26 @@ static int record_write_reports(const struct report_output *f, const struct anal
 	return rc;
 }
 
+bool report_output_misses_step(const struct err *err)
+{
+	return !strncmp(err->text, "--step:", strlen("--step:"));
+}
+
+/* After a run there is a report in any case: what was recorded may not come again. */
+static int analyze_trace(const struct report_output *f, const struct trace *trace,
+			 struct analysis **analysis, struct err *err)
+{
+	struct analysis_options options = { .step = config_text(f->config, &setting_step) };
+
+	if (!analysis_new_with(analysis, trace, &options, err))
+		return 0;
+	if (f->input_trace || !report_output_misses_step(err))
+		return -1;
+	if (config_warns(f->config))
+		complain(EXIT_OK, "warning: %s; the report is on the best candidate", err->text);
+	return analysis_new(analysis, trace, err);
+}
+
 /* Of the first `part` bytes of the trace. */
 static int report_on(const struct report_output *f, const char *trace_path, uint64_t part,
 		     bool *fired, struct err *err)
@@ -307,8 +327,8 @@ static int report_on(const struct report_output *f, const char *trace_path, uint
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (trace_open_part(&trace, trace_path, part, err) || analysis_new(&analysis, trace, err) ||
-	    judge(analysis, &f->rules, err))
+	if (trace_open_part(&trace, trace_path, part, err) ||
+	    analyze_trace(f, trace, &analysis, err) || judge(analysis, &f->rules, err))
 		goto out;
 	rc = record_write_reports(f, analysis, written, &count, err);
 	if (rc && err_is_memory(err))

@@ -44,6 +44,9 @@ void report_output_release(struct report_output *f);
 int report_output_write(const struct report_output *f, const char *trace_path, bool *fired,
 			struct err *err);
 
+/* Did it fail because no step has the name that --step gives?  A mistake of the command line. */
+bool report_output_misses_step(const struct err *err);
+
 /* The user's rules: --rules, else the nearest .inferscope_rules.yaml, else none. */
 
 /*

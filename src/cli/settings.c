@@ -123,6 +123,14 @@ const struct setting setting_fail_on = {
 		"of a rule; repeatable",
 };
 
+const struct setting setting_step = {
+	.key = "step", .env = "INFERSCOPE_STEP", .flag = "--step",
+	.type = SETTING_PATH, .metavar = "NAME",
+	.scope = RUN | RECORD | ANALYZE,
+	.help = "report on the steps of this name, such as 'infer in main' or infer; the report "
+		"with --detail full lists the candidates; unset: the best candidate",
+};
+
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
@@ -262,7 +270,7 @@ const struct setting *const settings[] = {
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,
 	&setting_graph_nodes, &setting_delay, &setting_duration,
 	&setting_python, &setting_wait_children, &setting_enable, &setting_keep_secrets,
-	&setting_rules, &setting_fail_on, &setting_detail, &setting_max_memory,
+	&setting_rules, &setting_fail_on, &setting_detail, &setting_step, &setting_max_memory,
 	&setting_strict, &setting_verify_overhead,
 	&setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,
 	NULL,

@@ -399,10 +399,18 @@ static void ranges_that_a_library_opens_are_no_steps(void **state)
 			  "1: [request#1/0@100 <1@110 </1@120 ]#1@130 -main@900\n" END,
 		     "request: nvtx 1 30 30 0\n");
 	/* Nothing of Python's is known: as in a program without it. */
-	expect_steps(HEAD CUB "1: [cub::Sum#1/0@110 ]#1@115\n" END, "cub::Sum: nvtx 1 5 5 0\n");
+	expect_steps(HEAD "nvtx 1 batch mine 0 -\n1: [batch#1/0@110 ]#1@115\n" END,
+		     "batch: nvtx 1 5 5 0\n");
 	/* Nothing else is: the program itself may have opened them around native code. */
+	expect_steps(HEAD "nvtx 1 batch mine 0 -\n"
+			  "1: +main@10 [batch#1/0@110 ]#1@115 -main@900\n" END,
+		     "batch: nvtx 1 5 5 0\n");
+	/* Those of libraries that are known never are. */
 	expect_steps(HEAD CUB "1: +main@10 [cub::Sum#1/0@110 ]#1@115 -main@900\n" END,
-		     "cub::Sum: nvtx 1 5 5 0\n");
+		     "whole run: run 1 10000 10000 0\n");
+	expect_steps(HEAD "nvtx 1 XlaModule:#hlo_module=jit_f# TSL 0 -\n"
+			  "1: [XlaModule:#hlo_module=jit_f##1/0@100 +main@110 -main@115 ]#1@120\n" END,
+		     "whole run: run 1 10000 10000 0\n");
 	/* It ends in another thread. */
 	expect_steps(HEAD "nvtx 2 request - 0 -\n1: +main@10 [request#1/0@100 -main@900\n"
 			  "2: ]#1@130\n" END,

@@ -20,6 +20,7 @@ void step_finder_release(struct step_finder *f)
 	free(f->units);
 	free(f->open);
 	free(f->whose);
+	step_calls_release(&f->calls_of);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -81,9 +82,9 @@ static bool wraps(const struct place *f)
 	return strstr(f->name, "<locals>") != NULL;
 }
 
-static enum step_code ask_whose(const struct place *f)
+static enum step_code ask_whose(enum step_lead lead, const struct place *f)
 {
-	if (code_calls_untold_module(f->name, f->file))
+	if (lead != LEAD_CALLS && code_calls_untold_module(f->name, f->file))
 		return STEP_CODE_RUNS;
 	if (*f->file && user_code(f->file))
 		return STEP_CODE_USERS;
@@ -106,8 +107,11 @@ static enum step_code whose(struct step_finder *f, uint32_t function)
 		memset(grown + old, 0, f->whose_cap - old);
 		f->whose = grown;
 	}
+	if (f->lead == LEAD_CALLS && function < f->calls_of.count && f->calls_of.chosen[function])
+		f->whose[function] = STEP_CODE_RUNS;
 	if (!f->whose[function])
-		f->whose[function] = (uint8_t)ask_whose(timeline_function(f->timeline, function));
+		f->whose[function] =
+			(uint8_t)ask_whose(f->lead, timeline_function(f->timeline, function));
 	return (enum step_code)f->whose[function];
 }
 
@@ -182,9 +186,11 @@ static size_t model_begin(struct step_finder *f, uint64_t kind, size_t parent, s
 static size_t unit_begin(struct step_finder *f, uint64_t kind, size_t thread, int64_t time_ns)
 {
 	size_t parent = UNIT_NONE, inside = 0, around, unit;
+	/* A function that is followed by itself is the innermost one, and what is to be added. */
+	size_t depth = f->lead == LEAD_CALLS ? f->depth - 1 : f->depth;
 	uint64_t through = 0;
 
-	for (size_t i = 0; i < f->depth; i++) {
+	for (size_t i = 0; i < depth; i++) {
 		struct step_frame *o = &f->open[i];
 
 		if (!is_users(f, o->function)) {
@@ -206,7 +212,7 @@ static size_t unit_begin(struct step_finder *f, uint64_t kind, size_t thread, in
 	if (f->lead == LEAD_MODELS || f->lead == LEAD_RUNS)
 		unit = model_begin(f, kind, parent, inside, thread);
 	else
-		unit = unit_add(f, kind, parent, thread, 0);
+		unit = unit_add(f, kind, parent, thread, f->lead == LEAD_CALLS ? through : 0);
 	if (unit != UNIT_NONE)
 		f->units[unit].start_ns = time_ns;
 	return unit;
@@ -319,6 +325,8 @@ static void lead_run(void *ctx, size_t thread, uint32_t depth, uint32_t function
 /* Most programs have none: no walk for nothing. */
 static bool has_runs(struct step_finder *f)
 {
+	if (f->lead == LEAD_CALLS)
+		return f->calls_of.any;
 	for (size_t i = 0; i < timeline_function_count(f->timeline); i++) {
 		if (is_run(f, (uint32_t)i))
 			return true;
@@ -406,7 +414,7 @@ int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead 
 	};
 	struct err err;
 
-	if (lead == LEAD_RUNS) {
+	if (lead == LEAD_RUNS || lead == LEAD_CALLS) {
 		v.enter = lead_run;
 		v.throttled = lead_run_throttled;
 		v.pause = lead_run_pause;
@@ -419,10 +427,13 @@ int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead 
 	f->timeline = tl;
 	f->lead = lead;
 	f->gpu = gpu;
-	if (lead == LEAD_RUNS && !has_runs(f))
+	if (lead == LEAD_CALLS && step_calls_choose(&f->calls_of, tl, f->trace))
+		return -1;
+	if ((lead == LEAD_RUNS || lead == LEAD_CALLS) && !has_runs(f))
 		return f->failed ? -1 : 0;
 	for (size_t i = 0; i < trace_thread_count(f->trace); i++) {
 		f->call = UNIT_NONE;
+		f->depth = 0;
 		if (timeline_walk_again(tl, i, &v, &err))
 			return -1;
 	}
@@ -435,6 +446,5 @@ void found_steps_release(struct found_steps *s)
 {
 	free(s->items);
 	free(s->kinds);
-	arena_release(&s->names);
 	memset(s, 0, sizeof(*s));
 }

@@ -29,6 +29,7 @@
 #define ANALYZE_STEPS_STEP_FINDER_H
 
 #include "analyze/gpu/gpu_sections.h"
+#include "analyze/steps/step_calls.h"
 #include "base/arena.h"
 #include "timeline/timeline.h"
 
@@ -41,7 +42,7 @@ enum step_lead {
 	LEAD_RUNS,   /* calls of models by their frameworks' functions: Session.run() */
 	LEAD_WAITS,  /* calls of CUDA's that wait */
 	LEAD_LAUNCHES,
-	STEP_LEADS,
+	LEAD_CALLS, /* of functions that take most of the time of who calls them: step_calls.h */
 };
 
 /* A call of a layer that no other is around, a call of CUDA's, or a function that leads to one: the
@@ -73,7 +74,7 @@ enum step_code {
 	STEP_CODE_USERS,
 	STEP_CODE_LIBRARYS,
 	STEP_CODE_WRAPS, /* a library's that does nothing but call another: a decorator's */
-	STEP_CODE_RUNS,  /* a library's that calls a model: see LEAD_RUNS */
+	STEP_CODE_RUNS,  /* it calls a model: see LEAD_RUNS; or is chosen: see LEAD_CALLS */
 };
 
 struct step_frame {
@@ -88,6 +89,7 @@ struct step_finder {
 	const struct timeline *timeline;
 	enum step_lead lead;
 	const struct analysis_gpu *gpu; /* of LEAD_WAITS and LEAD_LAUNCHES; else NULL */
+	struct step_calls calls_of;     /* of LEAD_CALLS: the functions to follow */
 	struct step_unit *units;
 	size_t count, cap;
 	struct step_frame *open; /* of the thread that is walked, by depth */
@@ -118,8 +120,8 @@ struct found_steps {
 	size_t count, cap;
 	struct found_kind *kinds;
 	size_t kind_count;
-	struct arena names;
-	bool by_layer; /* they are layer calls */
+	struct arena *names; /* borrowed */
+	bool by_layer;       /* they are layer calls */
 };
 
 /* The trace is borrowed, and the timeline before the walk begins. */
@@ -140,8 +142,8 @@ void step_finder_cuda_begin(struct step_finder *f, const struct cuda_begin *c);
 int step_finder_walk(struct step_finder *f, struct timeline *tl, enum step_lead lead,
 		     const struct analysis_gpu *gpu);
 
-/* After the walk.  -1: out of memory; release the result nevertheless. */
-int step_finder_find(struct step_finder *f, struct found_steps *out);
+/* After the walk; names go into the arena.  -1: out of memory; release the result nevertheless. */
+int step_finder_find(struct step_finder *f, struct arena *names, struct found_steps *out);
 void found_steps_release(struct found_steps *s);
 
 /*

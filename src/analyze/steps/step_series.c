@@ -398,7 +398,7 @@ static int name_series(struct search *s, struct series *n)
 		add_function_name(&b, s, n->function);
 	}
 	if (!b.failed)
-		name = arena_alloc(&s->out->names, b.len + 1);
+		name = arena_alloc(s->out->names, b.len + 1);
 	if (name)
 		memcpy(name, buf_string(&b), b.len + 1);
 	n->name = name;
@@ -561,13 +561,13 @@ static int search_run(struct search *s)
 	return rc;
 }
 
-int step_finder_find(struct step_finder *f, struct found_steps *out)
+int step_finder_find(struct step_finder *f, struct arena *names, struct found_steps *out)
 {
 	struct search s = { .f = f, .out = out };
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	arena_init(&out->names);
+	out->names = names;
 	if (f->failed)
 		return -1;
 	pair_map_init(&s.callers);

@@ -1,16 +1,9 @@
 /*
- * Steps: what the user waits for, once per request or batch.  Here the scopes,
- * or NVTX's ranges of a domain, of one name in one process, but for those that a library opens;
- * where there are none, what repeats (step_finder.h), or else one part of the run (steps.h).
+ * Steps: what the user waits for, once per request or batch.
  *
- * The first is the one of most time without its warm-up; what is over before another one begins
- * that comes more often is set-up.
- *
- * Warm-up: the leading steps that last more than three times the median, and behind them those
- * that last longer than all that follow, half as long again as the median and far out (three
- * interquartile ranges above the third quartile), in a
- * series of at least five of which no two overlap.  They are left out of the
- * figures.  Steps that overlap are concurrent requests: none of them is warm-up.
+ * Generators of candidates (step_candidates.h): scopes and NVTX ranges of the program, requests of
+ * servers and work of pools (format/request_scopes.h), what repeats around models, the GPU or calls
+ * (step_finder.h).  step_choice.c orders them; where there is none, one part of the run is judged.
  */
 #ifndef ANALYZE_STEPS_STEPS_H
 #define ANALYZE_STEPS_STEPS_H
@@ -33,12 +26,13 @@ struct step_sources {
 };
 
 /*
- * Fills in a->steps but for what they spent their time on, and tells which steps those
- * figures are to be made of; needs a->run and a->processes.  -1: out of memory.
+ * Fills in a->steps but for what they spent their time on, a->candidates and a->steps_are, and
+ * tells which steps those figures are to be made of; needs a->run and a->processes.  `asked`: the
+ * name of the step that is to lead, or NULL.  -1: out of memory, or none has that name.
  */
 int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
-		  const struct step_sources *from, const struct trace *t, struct step_items *items,
-		  struct err *err);
+		  const struct step_sources *from, const struct trace *t, const char *asked,
+		  struct step_items *items, struct err *err);
 
 /*
  * When a program infers, by samples: for runs whose steps are not known, because calls were

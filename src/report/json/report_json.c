@@ -147,6 +147,40 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 	json_array_end(j);
 }
 
+static void put_candidates(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	static const char *const outcomes[] = {
+		[CANDIDATE_LEADS] = "leads",
+		[CANDIDATE_SHOWN] = "shown",
+		[CANDIDATE_LOST] = "not-shown",
+	};
+	size_t rows = json_rows(detail, a->candidate_count, JSON_ROWS);
+
+	if (a->steps_are)
+		put_string(j, "steps_are", a->steps_are);
+	else
+		put_null(j, "steps_are");
+	put_uint(j, "step_candidate_count", a->candidate_count);
+	begin_array(j, "step_candidates");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_candidate *c = &a->candidates[i];
+
+		json_object_begin(j);
+		put_string(j, "name", c->name);
+		if (c->domain)
+			put_string(j, "domain", c->domain);
+		put_string(j, "found_by", c->found_by);
+		put_uint(j, "pid", c->pid);
+		put_uint(j, "count", c->count);
+		put_fixed(j, "mean_ms", c->mean_ns / 1e6, 6);
+		put_fixed(j, "points", c->score, 1);
+		put_string(j, "outcome", outcomes[c->outcome]);
+		put_string(j, "because", c->because);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_lines(struct json *j, const struct analysis_function *f, enum report_detail detail)
 {
 	size_t rows = json_rows(detail, f->line_count, 10);
@@ -432,6 +466,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_run(&j, a);
 	put_processes(&j, a);
 	put_steps(&j, a, detail);
+	put_candidates(&j, a, detail);
 	json_put_verdict(&j, &a->verdict);
 	json_put_findings(&j, &a->findings);
 	json_put_gpu(&j, &a->gpu, detail);

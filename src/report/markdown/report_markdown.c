@@ -87,6 +87,52 @@ static void add_head(struct buf *out, const struct analysis *a)
 	}
 }
 
+/* How steps were found, and how to choose others. */
+static void add_how(struct buf *out, const struct analysis *a)
+{
+	if (a->steps[0].source == STEP_WHOLE_RUN) {
+		buf_add_str(out, "No steps were found, so one part of the run is judged; "
+				 "`inferscope.scope()` marks them.\n");
+		return;
+	}
+	if (!a->steps_are)
+		return;
+	buf_printf(out, "Steps are %s.", a->steps_are);
+	if (a->candidate_count > 1)
+		buf_printf(out,
+			   " `inferscope analyze --step NAME` chooses another of %zu candidates; "
+			   "`--detail full` lists them.",
+			   a->candidate_count);
+	buf_add_byte(out, '\n');
+}
+
+#define CANDIDATE_ROWS 100 /* of a hostile trace, or one whose ranges all have names of their own \
+			    */
+
+static void add_candidates(struct buf *out, const struct analysis *a)
+{
+	size_t rows = a->candidate_count < CANDIDATE_ROWS ? a->candidate_count : CANDIDATE_ROWS;
+	char f[TEXT_FIGURE];
+
+	if (!rows)
+		return;
+	buf_add_str(out,
+		    "\n### Candidates for the step\n\n"
+		    "| candidate | pid | found by | count | mean | points | what became of it |\n"
+		    "|---|--:|---|--:|--:|--:|---|\n");
+	for (size_t i = 0; i < rows; i++) {
+		const struct analysis_candidate *c = &a->candidates[i];
+
+		buf_add_str(out, "| ");
+		markdown_cell(out, c->name);
+		markdown_domain(out, c->domain);
+		buf_printf(out, " | %" PRIu32 " | %s | %zu | %s | %.1f | %s |\n", c->pid,
+			   c->found_by, c->count, text_duration(f, c->mean_ns), c->score,
+			   c->because);
+	}
+	markdown_more(out, rows, a->candidate_count);
+}
+
 static void add_steps(struct buf *out, const struct analysis *a, enum report_detail detail)
 {
 	size_t rows = report_rows(detail, a->step_count, 5, 30);
@@ -113,18 +159,9 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 	}
 	markdown_more(out, rows, a->step_count);
 	buf_add_str(out, "\nPercentiles are measured values (nearest rank), without warm-up.\n");
-	if (a->steps[0].source == STEP_LOOP)
-		buf_add_str(
-			out,
-			"The program marks no steps: these are detected from what repeats around "
-			"the calls of its models or, without models, around its waits for the GPU. "
-			"A step lasts until the next one begins; where a library calls the "
-			"function, until the function returns.\n");
-	else if (a->steps[0].source == STEP_MODULE)
-		buf_add_str(
-			out,
-			"The program marks no steps, and its calls were not recorded: these are "
-			"the calls of its models, without the time between them.\n");
+	add_how(out, a);
+	if (detail == DETAIL_FULL)
+		add_candidates(out, a);
 }
 
 static void add_processes(struct buf *out, const struct analysis *a, enum report_detail detail)

@@ -130,6 +130,12 @@ static void add_steps(struct terminal *s, const struct analysis *a)
 	}
 	if (rows < a->step_count)
 		buf_printf(&s->out, "  and %zu more\n", a->step_count - rows);
+	/* Marks are the user's: nobody asks where those come from. */
+	if (a->candidate_count && a->steps[0].source != STEP_WHOLE_RUN &&
+	    strcmp(a->candidates[0].found_by, "marks") != 0)
+		buf_printf(&s->out,
+			   "  found by %s; --step NAME chooses others, --detail full lists them\n",
+			   a->candidates[0].found_by);
 }
 
 static void add_trust(struct terminal *s, const struct analysis *a, enum report_detail detail)

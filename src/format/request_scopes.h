@@ -1,0 +1,10 @@
+/* Requests of servers, as the agent tells them: scopes of these names. */
+#ifndef FORMAT_REQUEST_SCOPES_H
+#define FORMAT_REQUEST_SCOPES_H
+
+/* So their names all begin; behind it the library that handles the request. */
+#define REQUEST_SCOPES "request: "
+/* ... and those of pieces of work that a pool takes up, or a queue hands out. */
+#define WORK_SCOPES "work item: "
+
+#endif
