@@ -408,8 +408,8 @@ static void ranges_that_a_library_opens_are_no_steps(void **state)
 	/* Those of libraries that are known never are. */
 	expect_steps(HEAD CUB "1: +main@10 [cub::Sum#1/0@110 ]#1@115 -main@900\n" END,
 		     "whole run: run 1 10000 10000 0\n");
-	expect_steps(HEAD "nvtx 1 XlaModule:#hlo_module=jit_f# TSL 0 -\n"
-			  "1: [XlaModule:#hlo_module=jit_f##1/0@100 +main@110 -main@115 ]#1@120\n" END,
+	expect_steps(HEAD "nvtx 1 XlaModule TSL 0 -\n"
+			  "1: [XlaModule#1/0@100 +main@110 -main@115 ]#1@120\n" END,
 		     "whole run: run 1 10000 10000 0\n");
 	/* It ends in another thread. */
 	expect_steps(HEAD "nvtx 2 request - 0 -\n1: +main@10 [request#1/0@100 -main@900\n"
