@@ -252,7 +252,7 @@ static void mistakes_on_the_command_line_are_named(void **state)
 		  "--delay: expected a number from 0 to 31536000, not '-1'" },
 		{ { "run", "--fail-on", "x" },
 		  "option '--fail-on' does not belong to this command" },
-		{ { "run", "--stepp", "x" }, "unknown option '--stepp'" },
+		{ { "run", "--none-such", "x" }, "unknown option '--none-such'" },
 	};
 
 	(void)state;
