@@ -42,7 +42,7 @@ static int analyze(const struct command *self, int argc, char **argv)
 	finish.summary = summary_stream(config);
 	finish.input_trace = operand < argc ? argv[operand] : NULL;
 	if (operand == argc)
-		status = complain(EXIT_USAGE, "analyze: no trace given; name a .isc file");
+		status = complain(EXIT_USAGE, "analyze: no trace given; name a .isc file or a trace of another tool");
 	else if (operand + 1 < argc)
 		status = complain(EXIT_USAGE, "analyze: one trace at a time; unexpected '%s'",
 				  argv[operand + 1]);
@@ -60,8 +60,9 @@ const struct command command_analyze = {
 	.operands = "TRACE [options]",
 	.summary = "report on a trace recorded earlier",
 	.details =
-		"Prints the summary of TRACE (a .isc file) and writes the reports that --report\n"
-		"names.  The same trace gives the same reports as the run that recorded it.",
+		"Prints the summary of TRACE and writes the reports that --report names.  TRACE is a\n"
+		".isc file, or JSON of PyTorch's profiler, VizTracer or Chrome; also packed with gzip\n"
+		"or zstd.  The same trace gives the same reports as the run that recorded it.",
 	.scope = SETTING_FOR_ANALYZE,
 	.run = analyze,
 };

@@ -9,6 +9,7 @@
 #include "cli/read_limit.h"
 #include "cli/report_output.h"
 #include "export/export.h"
+#include "import/import.h"
 #include "tables/table.h"
 
 /* Of the first `part` bytes of the trace. */
@@ -19,7 +20,7 @@ static int export_part(const struct config *c, const char *from, uint64_t part, 
 	struct outfile out;
 	int rc;
 
-	if (trace_open_part(&trace, from, part, err))
+	if (import_open(&trace, from, part, err))
 		return -1;
 	rc = outfile_open(&out, config_text(c, &setting_output), err);
 	if (!rc) {

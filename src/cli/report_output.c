@@ -17,6 +17,7 @@
 #include "cli/help.h"
 #include "cli/read_limit.h"
 #include "format/trace.h"
+#include "import/import.h"
 #include "report/report.h"
 #include "rules/judge.h"
 #include "rules/rule.h"
@@ -327,8 +328,8 @@ static int report_on(const struct report_output *f, const char *trace_path, uint
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (trace_open_part(&trace, trace_path, part, err) ||
-	    analyze_trace(f, trace, &analysis, err) || judge(analysis, &f->rules, err))
+	if (import_open(&trace, trace_path, part, err) || analyze_trace(f, trace, &analysis, err) ||
+	    judge(analysis, &f->rules, err))
 		goto out;
 	rc = record_write_reports(f, analysis, written, &count, err);
 	if (rc && err_is_memory(err))

@@ -115,6 +115,14 @@ int trace_open(struct trace **out, const char *path, struct err *err);
  * for a reader that has no memory for more.  trace_damage() says so.
  */
 int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err);
+
+/*
+ * The same of an open file, from its beginning; the descriptor belongs to the trace from here on,
+ * also on failure.  `name` stands for it in messages.  missing: what trace_damage() says if the
+ * file itself is whole, because whoever wrote it knows that something is missing; NULL: nothing.
+ */
+int trace_open_fd(struct trace **out, int fd, const char *name, const char *missing,
+		  struct err *err);
 double trace_read_share(const struct trace *t); /* of the file; 1 unless memory set a limit */
 
 void trace_close(struct trace *t); /* NULL is a no-op */

@@ -139,11 +139,7 @@ static int not_a_trace(const char *path, const uint8_t *head, size_t n, struct e
 
 	if (!guess)
 		return err_set(err, "%s is not an InferScope trace", path);
-	return err_set(
-		err,
-		"%s is not an InferScope trace: it looks like %s, and importing other tools' "
-		"traces is not supported yet",
-		path, guess);
+	return err_set(err, "%s is not an InferScope trace: it looks like %s", path, guess);
 }
 
 /* Returns where the first block begins, 0 on error. */
@@ -297,7 +293,8 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 		return -1;
 	*why = "the file unpacks to more than a trace of its size can hold,";
 	t->unpacked_bytes += h->raw_bytes;
-	if (t->unpacked_bytes > TRACE_UNPACK_RATIO * t->file_bytes + TRACE_UNPACK_FREE)
+	if (!t->own_work &&
+	    t->unpacked_bytes > TRACE_UNPACK_RATIO * t->file_bytes + TRACE_UNPACK_FREE)
 		return -1;
 	if (h->type == BLOCK_EVENTS)
 		return events_index(t, offset, h, why);
@@ -440,7 +437,8 @@ static int file_open(struct trace *t, struct err *err)
 	struct stat st;
 
 	/* A FIFO must not block here; a regular file does not care. */
-	t->fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (t->fd < 0)
+		t->fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (t->fd < 0 || fstat(t->fd, &st))
 		return err_errno(err, "cannot open %s", t->path);
 	if (S_ISDIR(st.st_mode))
@@ -451,20 +449,20 @@ static int file_open(struct trace *t, struct err *err)
 	return 0;
 }
 
-int trace_open(struct trace **out, const char *path, struct err *err)
-{
-	return trace_open_part(out, path, UINT64_MAX, err);
-}
-
-int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err)
+/* fd: an open file, or -1: `path` is to be opened. */
+static int open_part(struct trace **out, int fd, const char *path, uint64_t bytes, struct err *err)
 {
 	struct trace *t = calloc(1, sizeof(*t));
 	uint64_t first;
 	int rc = -1;
 
-	if (!t)
+	if (!t) {
+		if (fd >= 0)
+			close(fd);
 		return err_set(err, "cannot open %s: out of memory", path);
-	t->fd = -1;
+	}
+	t->fd = fd;
+	t->own_work = fd >= 0;
 	idmap_init(&t->process_at);
 	idmap_init(&t->watched_at);
 	idmap_init(&t->thread_at);
@@ -491,6 +489,31 @@ int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct
 out:
 	trace_close(t);
 	return rc;
+}
+
+int trace_open(struct trace **out, const char *path, struct err *err)
+{
+	return trace_open_part(out, path, UINT64_MAX, err);
+}
+
+int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err)
+{
+	return open_part(out, -1, path, bytes, err);
+}
+
+int trace_open_fd(struct trace **out, int fd, const char *name, const char *missing,
+		  struct err *err)
+{
+	if (open_part(out, fd, name, UINT64_MAX, err))
+		return -1;
+	if (!missing || (*out)->damage)
+		return 0;
+	(*out)->damage = strdup(missing);
+	if ((*out)->damage)
+		return 0;
+	trace_close(*out);
+	*out = NULL;
+	return err_set(err, "cannot open %s: out of memory", name);
 }
 
 void trace_close(struct trace *t)

@@ -71,6 +71,7 @@ void *table_add(struct table *t, size_t bytes_each);
 struct trace {
 	char *path; /* for messages */
 	int fd;
+	bool own_work; /* this process wrote it: it may unpack to anything */
 	uint64_t file_bytes;
 	uint64_t read_bytes;     /* blocks that begin before this are read */
 	uint64_t unpacked_bytes; /* of all blocks so far */

@@ -96,12 +96,18 @@ static int append(struct trace_writer *w, const void *data, size_t bytes, struct
 	return 0;
 }
 
+static struct trace_start clocks_read(void)
+{
+	return (struct trace_start){
+		.realtime_ns = (int64_t)stamp_of(CLOCK_REALTIME),
+		.monotonic_ns = (int64_t)stamp_monotonic(),
+	};
+}
+
 static int header_write(struct trace_writer *w, struct err *err)
 {
 	uint8_t header[TRACE_HEADER_BYTES] = TRACE_MAGIC;
 
-	w->start.realtime_ns = (int64_t)stamp_of(CLOCK_REALTIME);
-	w->start.monotonic_ns = (int64_t)stamp_monotonic();
 	put_le(header + 8, TRACE_VERSION, 4);
 	put_le(header + 12, TRACE_HEADER_BYTES, 4);
 	put_le(header + 16, (uint64_t)w->start.realtime_ns, 8);
@@ -117,6 +123,7 @@ int trace_writer_restart(struct trace_writer *w, struct err *err)
 	if (w->failed)
 		return fail(w, err);
 	w->bytes = 0;
+	w->start = clocks_read();
 	if (header_write(w, err))
 		return -1;
 	w->bytes = end;
@@ -125,11 +132,20 @@ int trace_writer_restart(struct trace_writer *w, struct err *err)
 
 int trace_writer_new(struct trace_writer **out, int fd, struct err *err)
 {
+	const struct trace_start now = clocks_read();
+
+	return trace_writer_new_at(out, fd, &now, err);
+}
+
+int trace_writer_new_at(struct trace_writer **out, int fd, const struct trace_start *start,
+			struct err *err)
+{
 	struct trace_writer *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return err_set(err, "cannot write the trace: out of memory");
 	w->fd = fd;
+	w->start = *start;
 	idmap_init(&w->queue_of);
 	idmap_init(&w->processes);
 	w->zstd = ZSTD_createCCtx();

@@ -25,6 +25,10 @@ struct trace_writer;
  */
 int trace_writer_new(struct trace_writer **out, int fd, struct err *err);
 
+/* The same with clocks that were read elsewhere: for what another tool recorded. */
+int trace_writer_new_at(struct trace_writer **out, int fd, const struct trace_start *start,
+			struct err *err);
+
 /* Makes this time 0.  Only facts and notes may have been written before. */
 int trace_writer_restart(struct trace_writer *w, struct err *err);
 const struct trace_start *trace_writer_start(const struct trace_writer *w);

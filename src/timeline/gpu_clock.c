@@ -15,6 +15,9 @@
  * first launch that it lasts until the second.  Work of a stream runs in order, so what
  * ends after a wait for it had ended when the next of its stream began, and is cut there.
  *
+ * What was imported is moved as a whole or not at all: that tool had a clock of its own to merge,
+ * and its durations and gaps are its user's to compare.
+ *
  * What counts as a wait for an activity:
  *   - its own call, if that is a copy to the host that is not asynchronous or goes
  *     to pageable memory: such a call returns when the copy is done
@@ -47,6 +50,8 @@ struct merge {
 	const struct gpu_wait *waits;
 	size_t wait_count;
 	bool one_context, one_stream;
+	bool rigid; /* another tool's: its times keep their distances, whatever is wrong with them
+		     */
 	int64_t origin_ns; /* the line's 0 */
 	struct gpu_clock *clock;
 };
@@ -228,7 +233,11 @@ static int correct(struct merge *m)
 		return -1;
 	for (int trusting = 1; trusting >= 0 && clock->violations_after; trusting--) {
 		struct clock_line line = fit(m, cells, trusting);
-		uint64_t violations = count_violations(m, &line);
+		uint64_t violations;
+
+		if (m->rigid)
+			line.slope = 0;
+		violations = count_violations(m, &line);
 
 		/* A line that leaves half of them unexplained is not what happened to the clock. */
 		if (violations < clock->violations_after &&
@@ -473,14 +482,14 @@ static int merge_process(struct merge m, size_t first, size_t count)
 	m.clock->violations_before = m.clock->violations_after = count_violations(&m, &none);
 	if (m.clock->violations_before && correct(&m))
 		return -1;
-	if (m.clock->violations_after && are_few(m.clock) && cut_ends(&m))
+	if (m.clock->violations_after && !m.rigid && are_few(m.clock) && cut_ends(&m))
 		return -1;
 	return measure(&m);
 }
 
 int gpu_clock_merge(struct gpu_timeline *g)
 {
-	struct merge m = { .g = g };
+	struct merge m = { .g = g, .rigid = trace_info(g->trace, "import.format", 0) != NULL };
 	size_t n = gpu_activity_count(g), i = 0;
 	int rc;
 

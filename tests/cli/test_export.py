@@ -286,8 +286,8 @@ def test_places_that_cannot_be_written(refused, trace, work):
 
 
 @pytest.mark.parametrize("name, content, says", [
-    ("x.json", b'{"traceEvents": []}', "looks like a JSON file"),
-    ("x.gz", b"\x1f\x8b\x08\0", "looks like a gzip file"),
+    ("x.json", b'{"traceEvents": []}', "has no events"),
+    ("x.gz", b"\x1f\x8b\x08\0", "the compressed data ends too early"),
     ("x.isc", b"", "is empty"),
     ("x.isc", b"\x7fELF" + bytes(100), "x.isc is not an InferScope trace"),
     ("x.isc", isc.header(version=2), "newer InferScope: format 2"),

@@ -1,0 +1,86 @@
+/* The inside of struct build, shared by build.c (collects), build_link.c (joins) and build_write.c.
+ */
+#ifndef IMPORT_BUILD_TABLES_H
+#define IMPORT_BUILD_TABLES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "import/build.h"
+#include "import/tables.h"
+
+struct build_process_entry {
+	uint32_t pid;
+	uint32_t name;
+	uint32_t id;      /* in the trace; 0: nothing happened in it */
+	uint32_t speaker; /* the thread that tells of its device work; 0: none yet */
+	uint64_t spans, calls, activities;
+	uint64_t first_activity; /* in order_activities() */
+	int64_t first_ns, last_ns;
+};
+
+struct build_thread_entry {
+	uint32_t process;
+	uint32_t tid;
+	uint32_t name;
+	uint32_t id; /* in the trace; 0: nothing happened in it */
+	uint64_t spans, items, calls;
+	int64_t first_ns, last_ns;
+};
+
+struct build_function_entry {
+	uint32_t name, file, line;
+	uint32_t id; /* of its definition; 0: not written yet */
+};
+
+struct build_device_entry {
+	struct build_device device;
+	uint32_t name;
+};
+
+#define BUILD_DEVICES_MAX 256u /* further ones are left out */
+
+struct build {
+	struct names names;
+	uint32_t *string_ids; /* by name: of its definition; 0: not written yet */
+	struct keymap process_at, thread_at, function_at;
+	struct build_process_entry *processes; /* [0] is unused, as in the next two */
+	size_t process_count, process_cap;
+	struct build_thread_entry *threads;
+	size_t thread_count, thread_cap;
+	struct build_function_entry *functions;
+	size_t function_count, function_cap;
+	struct build_device_entry *devices;
+	size_t device_count, device_cap;
+	struct chunked spans, activities;
+	struct buf infos, notes; /* texts with their NULs: key, value, key, ...; note, note, ... */
+	int64_t epoch_ns;        /* added to time 0 */
+	bool has_epoch;
+	uint32_t next_def; /* the next free id of a definition */
+	uint32_t last_correlation;
+	int64_t origin_ns; /* time 0 */
+	int64_t end_ns;
+};
+
+static inline struct build_span *build_span(const struct build *b, size_t i)
+{
+	return chunked_at(&b->spans, i);
+}
+
+static inline struct build_activity *build_activity(const struct build *b, size_t i)
+{
+	return chunked_at(&b->activities, i);
+}
+
+/* build_link.c */
+
+/*
+ * Gives every activity a process, every process and thread that something happened in an id in
+ * the trace, and the calls of a process different correlations.
+ */
+int build_link(struct build *b);
+
+/* build_steps.c: names that differ in a running number only become one. */
+int build_number_names(struct build *b);
+
+#endif

@@ -1,0 +1,10 @@
+/* A file that no name leads to: where an imported trace is written. */
+#ifndef IMPORT_IMPORT_FILE_H
+#define IMPORT_IMPORT_FILE_H
+
+#include "base/err.h"
+
+/* In $TMPDIR or /tmp, else in memory.  The descriptor, or -1. */
+int import_file_new(struct err *err);
+
+#endif
