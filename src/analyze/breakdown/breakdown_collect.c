@@ -470,7 +470,7 @@ static int prepare(struct job *j)
 			return -1;
 	}
 	qsort(j->items->items, j->items->count, sizeof(*j->items->items), by_thread_and_time);
-	return idle_gaps_find(&j->gaps, &j->analysis->gpu, &j->places) || choose_threads(j);
+	return idle_gaps_find(&j->gaps, &j->places) || choose_threads(j);
 }
 
 static int find_timed_waits(struct job *j, struct err *err)
@@ -510,7 +510,7 @@ int breakdown_collect(struct analysis *a, struct timeline *tl, struct step_items
 	stack_classes_init(&j.classes, t, tl);
 	err_set(err, "out of memory");
 	if (j.wanted && j.alone && !device_work_init(&j.device, &a->gpu) &&
-	    !idle_gaps_init(&j.gaps, a->gpu.section_count, trace_thread_count(t)) && !prepare(&j) &&
+	    !idle_gaps_init(&j.gaps, &a->gpu, trace_thread_count(t)) && !prepare(&j) &&
 	    !sample_tracks_fill(&j.samples, t, j.wanted, err) && !find_timed_waits(&j, err) &&
 	    !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");

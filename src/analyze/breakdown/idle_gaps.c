@@ -8,9 +8,12 @@
 #include "analyze/gpu/gpu_busy.h"
 #include "base/array.h"
 
-int idle_gaps_init(struct idle_gaps *g, size_t sections, size_t threads)
+int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads)
 {
+	size_t sections = gpu->section_count;
+
 	memset(g, 0, sizeof(*g));
+	g->gpu = gpu;
 	g->sections = calloc(sections + 1, sizeof(*g->sections));
 	g->threads = calloc(threads + 1, sizeof(*g->threads));
 	if (!g->sections || !g->threads)
@@ -30,7 +33,7 @@ void idle_gaps_release(struct idle_gaps *g)
 		track_release(&g->sections[i].steps);
 	}
 	for (size_t i = 0; i < g->thread_count; i++)
-		track_release(&g->threads[i]);
+		free(g->threads[i].items);
 	free(g->sections);
 	free(g->threads);
 	memset(g, 0, sizeof(*g));
@@ -87,62 +90,139 @@ int idle_section_put(struct idle_section *s, size_t place, const struct idle_cau
 	return 0;
 }
 
-/* A part of a gap in which everything was recorded; `launch` ended it. */
-static int add_gap(struct idle_gaps *g, uint32_t section, const struct gpu_call *launch,
-		   uint32_t thread, int64_t start_ns, int64_t end_ns, struct time_places *places)
+/* A part of a gap in which everything was recorded. */
+struct gap_part {
+	int64_t start_ns;
+	int64_t launched_ns; /* when the call returned that launched what ended the gap; */
+	int64_t end_ns;      /* the rest is the device's own */
+};
+
+/* The parts of a gap before an activity: what was paused in between is unknown. */
+struct gap_parts {
+	const struct gpu_section *section;
+	int64_t now_ns, end_ns, returned_ns;
+	size_t next_pause;
+};
+
+static void parts_begin(struct gap_parts *p, const struct gpu_section *s,
+			const struct gpu_call *launch, int64_t start_ns, int64_t end_ns)
 {
-	struct idle_section *s = &g->sections[section];
-	int64_t launched_ns = launch->end_ns < start_ns ? start_ns
-			      : launch->end_ns < end_ns ? launch->end_ns
-							: end_ns;
-	struct track *gaps = &g->threads[thread];
-	const struct piece gap = { start_ns, launched_ns, section, (uint32_t)gaps->count };
-
-	if (start_ns < 0) /* before the recording began: a hostile file */
-		return 0;
-	if (end_ns > launched_ns) {
-		size_t place = time_places_find(
-			places, &(struct time_place){ TIME_LAUNCH, launch->stack, NO_FUNCTION,
-						      NO_FUNCTION, 0 });
-
-		if (place == SIZE_MAX ||
-		    idle_section_add(s, place, true, start_ns, end_ns - launched_ns,
-				     track_overlap_ns(&s->steps, launched_ns, end_ns)))
-			return -1;
-	}
-	return track_add(gaps, &gap);
+	*p = (struct gap_parts){ s, start_ns, end_ns, launch->end_ns, 0 };
+	BISECT(p->next_pause, s->pause_count, s->pauses[p->next_pause].end_ns <= start_ns);
 }
 
-/* Without the pauses of the recording, in which that is unknown. */
-static int add_recorded(struct idle_gaps *g, const struct analysis_gpu *gpu, uint32_t section,
-			const struct gpu_activity *ends, int64_t start_ns,
-			struct time_places *places)
+static bool parts_next(struct gap_parts *p, struct gap_part *out)
 {
-	const struct gpu_section *s = &gpu->sections[section];
+	const struct gpu_section *s = p->section;
+
+	while (p->now_ns < p->end_ns) {
+		const struct gpu_pause *pause =
+			p->next_pause < s->pause_count ? &s->pauses[p->next_pause++] : NULL;
+		int64_t end_ns = pause && pause->start_ns < p->end_ns ? pause->start_ns : p->end_ns;
+
+		*out = (struct gap_part){ p->now_ns, p->returned_ns, end_ns };
+		p->now_ns = end_ns < p->end_ns ? pause->end_ns : p->end_ns;
+		if (out->launched_ns < out->start_ns)
+			out->launched_ns = out->start_ns;
+		if (out->launched_ns > end_ns)
+			out->launched_ns = end_ns;
+		/* One before the recording began: a hostile file. */
+		if (out->start_ns >= 0 && out->start_ns < end_ns)
+			return true;
+	}
+	return false;
+}
+
+/* What the thread itself did in a part is found when its time is swept. */
+static int list_add(struct gap_list *l, uint32_t section, size_t activity,
+		    const struct gap_part *part)
+{
+	uint32_t *grown;
+
+	if (part->launched_ns <= part->start_ns || (l->count && part->launched_ns <= l->last_ns))
+		return 0;
+	if (!l->count) {
+		l->section = section;
+		l->first_ns = part->start_ns;
+	}
+	l->last_ns = part->launched_ns;
+	if (l->count && l->items[l->count - 1] == activity)
+		return 0;
+	grown = array_grow(l->items, &l->cap, l->count + 1, sizeof(*grown));
+	if (!grown)
+		return -1;
+	l->items = grown;
+	grown[l->count++] = (uint32_t)activity;
+	return 0;
+}
+
+static int add_latency(struct idle_section *s, const struct gap_part *part, uint32_t stack,
+		       struct time_places *places)
+{
+	const struct time_place launch = { TIME_LAUNCH, stack, NO_FUNCTION, NO_FUNCTION, 0 };
+	size_t place;
+
+	if (part->end_ns <= part->launched_ns)
+		return 0;
+	place = time_places_find(places, &launch);
+	if (place == SIZE_MAX)
+		return -1;
+	return idle_section_add(s, place, true, part->start_ns, part->end_ns - part->launched_ns,
+				track_overlap_ns(&s->steps, part->launched_ns, part->end_ns));
+}
+
+/* The device had nothing to do from start_ns until an activity began. */
+static int add_gap(struct idle_gaps *g, uint32_t section, size_t activity, int64_t start_ns,
+		   struct time_places *places)
+{
+	const struct gpu_timeline *gpu = g->gpu->timeline;
+	const struct gpu_activity *ends = gpu_activity(gpu, activity);
 	const struct gpu_call *launch;
+	struct gap_parts parts;
+	struct gap_part part;
 	uint32_t thread;
 
 	if (!ends->linked)
 		return 0;
-	launch = gpu_call(gpu->timeline, ends->link);
-	thread = gpu_call_api(gpu->timeline, launch)->thread;
-	if (!gpu_paused_between(s, start_ns, ends->start_ns))
-		return add_gap(g, section, launch, thread, start_ns, ends->start_ns, places);
-	for (size_t i = 0; i < s->pause_count && start_ns < ends->start_ns; i++) {
-		const struct gpu_pause *p = &s->pauses[i];
-
-		if (p->end_ns <= start_ns)
-			continue;
-		if (p->start_ns >= ends->start_ns)
-			break;
-		if (p->start_ns > start_ns &&
-		    add_gap(g, section, launch, thread, start_ns, p->start_ns, places))
+	launch = gpu_call(gpu, ends->link);
+	thread = gpu_call_api(gpu, launch)->thread;
+	parts_begin(&parts, &g->gpu->sections[section], launch, start_ns, ends->start_ns);
+	while (parts_next(&parts, &part))
+		if (add_latency(&g->sections[section], &part, launch->stack, places) ||
+		    list_add(&g->threads[thread], section, activity, &part))
 			return -1;
-		start_ns = p->end_ns;
+	return 0;
+}
+
+static bool next_gap(void *ctx, struct track *t)
+{
+	struct gap_source *s = ctx;
+	const struct gpu_timeline *g = s->gpu->timeline;
+	const struct gpu_section *section = &s->gpu->sections[s->list->section];
+	const struct gpu_activity *ends;
+	struct gap_parts parts;
+	struct gap_part part;
+	size_t activity;
+
+	if (s->next == s->list->count)
+		return false;
+	activity = s->list->items[s->next++];
+	ends = gpu_activity(g, activity);
+	parts_begin(&parts, section, gpu_call(g, ends->link), gpu_busy_until(section, activity),
+		    ends->start_ns);
+	while (!t->failed && parts_next(&parts, &part)) {
+		const struct piece gap = { part.start_ns, part.launched_ns, s->list->section,
+					   s->number++ };
+
+		t->failed = track_add(t, &gap) != 0;
 	}
-	return start_ns < ends->start_ns
-		       ? add_gap(g, section, launch, thread, start_ns, ends->start_ns, places)
-		       : 0;
+	return !t->failed;
+}
+
+void gaps_open(struct track *t, struct gap_source *s, const struct idle_gaps *g, size_t thread)
+{
+	*s = (struct gap_source){ g->gpu, &g->threads[thread], 0, 0 };
+	track_open(t, next_gap, s);
 }
 
 static uint32_t section_at(const struct analysis_gpu *gpu, uint32_t process)
@@ -152,26 +232,26 @@ static uint32_t section_at(const struct analysis_gpu *gpu, uint32_t process)
 	return s ? (uint32_t)(s - gpu->sections) : UINT32_MAX;
 }
 
-int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct time_places *places)
+int idle_gaps_find(struct idle_gaps *g, struct time_places *places)
 {
-	size_t n = gpu_activity_count(gpu->timeline);
+	const struct gpu_timeline *gpu = g->gpu->timeline;
+	size_t n = gpu_activity_count(gpu);
 
 	for (size_t i = 0, next; i < n; i = next) {
-		uint32_t process =
-			gpu_activity_work(gpu->timeline, gpu_activity(gpu->timeline, i))->process;
-		uint32_t section = section_at(gpu, process);
+		uint32_t process = gpu_activity_work(gpu, gpu_activity(gpu, i))->process;
+		uint32_t section = section_at(g->gpu, process);
 		const struct gpu_activity *a;
 		bool record_run = false;
 		int64_t until_ns = 0;
 
 		for (next = i; next < n; next++) {
-			a = gpu_activity(gpu->timeline, next);
-			if (gpu_activity_work(gpu->timeline, a)->process != process)
+			a = gpu_activity(gpu, next);
+			if (gpu_activity_work(gpu, a)->process != process)
 				break;
 			if (!a->timed || section == UINT32_MAX)
 				continue;
 			if (record_run && a->start_ns > until_ns &&
-			    add_recorded(g, gpu, section, a, until_ns, places))
+			    add_gap(g, section, next, until_ns, places))
 				return -1;
 			if (!record_run || a->end_ns > until_ns)
 				until_ns = a->end_ns;

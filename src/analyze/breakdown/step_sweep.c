@@ -157,7 +157,7 @@ static void turn_steps(struct sweep *w)
 /* Moves all cursors to now. */
 static void turn(struct sweep *w)
 {
-	const struct piece *sample = w->sample, *way = w->way;
+	const struct piece *sample = w->sample;
 
 	w->known = false;
 	w->next_ns = INT64_MAX;
@@ -170,8 +170,10 @@ static void turn(struct sweep *w)
 	}
 	w->call = track_turn(&w->calls, w->now_ns, &w->next_ns);
 	w->way = track_turn(&w->ways, w->now_ns, &w->next_ns);
-	if (w->way && w->way != way)
+	if (w->way && w->way->id != w->way_stack) {
+		w->way_stack = w->way->id;
 		w->way_class = *stack_classes_of(w->s->classes, w->way->id);
+	}
 	w->at_work = track_turn(&w->framework, w->now_ns, &w->next_ns);
 	w->gap = track_turn(&w->gaps, w->now_ns, &w->next_ns);
 	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
@@ -297,28 +299,22 @@ static void visit_layer_dropped(void *ctx, size_t thread, uint32_t depth)
 }
 
 /* Tracks that all threads read are copied: each has a cursor of its own, run() sets it. */
-static void borrow_gaps(struct sweep *w)
+static void open_gaps(struct sweep *w)
 {
-	const struct idle_gaps *g = w->s->gaps;
+	const struct gap_list *list = &w->s->gaps->threads[w->thread];
 
-	w->gaps = g->threads[w->thread];
-	if (!w->gaps.count)
+	gaps_open(&w->gaps, &w->of_gaps, w->s->gaps, w->thread);
+	if (!list->count)
 		return;
-	w->section = &g->sections[w->gaps.items[0].id];
+	w->section = &w->s->gaps->sections[list->section];
 	w->steps = w->section->steps;
 }
 
-static int fill_device(struct sweep *w, bool own)
+static int open_device(struct sweep *w, bool own)
 {
-	const struct device_tracks *all;
-
-	if (own && w->calls.count)
-		return device_work_of_thread(w->s->device, w->process, w->thread, &w->device);
-	all = device_work_all(w->s->device, w->process);
-	w->borrows_device = true;
-	for (size_t i = 0; all && i < DEVICE_TRACKS; i++)
-		w->device.tracks[i] = all->tracks[i];
-	return all ? 0 : -1;
+	return own && track_has(&w->calls)
+		       ? device_work_of_thread(w->s->device, w->process, w->thread, &w->device)
+		       : device_work_all(w->s->device, w->process, &w->device);
 }
 
 static int fill(struct sweep *w, bool own)
@@ -330,18 +326,28 @@ static int fill(struct sweep *w, bool own)
 	w->timed_waits = &w->s->timed_waits->threads[w->thread];
 	w->holders = w->s->samples->holders;
 	w->running = w->s->samples->running;
-	borrow_gaps(w);
+	open_gaps(w);
+	calls_open(&w->calls, &w->of_calls, g, w->thread);
+	ways_open(&w->ways, &w->of_ways, g, w->thread);
 	w->next_fault = fault_marks_of(&w->s->samples->faults, w->process, &faults);
 	w->last_fault = faults ? w->next_fault + faults : w->next_fault;
-	return call_tracks_fill(&w->calls, &w->ways, g, w->thread) ||
-	       framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
-	       fill_device(w, own);
+	return framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
+	       open_device(w, own);
+}
+
+static bool tracks_failed(const struct sweep *w)
+{
+	bool failed = w->calls.failed || w->ways.failed || w->gaps.failed;
+
+	for (size_t i = 0; i < DEVICE_TRACKS; i++)
+		failed |= w->device.tracks[i].failed;
+	return failed;
 }
 
 static void release(struct sweep *w)
 {
-	if (!w->borrows_device)
-		device_tracks_release(&w->device);
+	device_tracks_release(&w->device);
+	track_release(&w->gaps);
 	track_release(&w->calls);
 	track_release(&w->ways);
 	track_release(&w->framework);
@@ -359,8 +365,7 @@ static void seek(struct sweep *w, int64_t from_ns)
 	w->now_ns = from_ns;
 	for (struct track *const *t = tracks; *t; t++)
 		track_seek(*t, from_ns);
-	for (size_t i = 0; i < DEVICE_TRACKS; i++)
-		track_seek(&w->device.tracks[i], from_ns);
+	device_tracks_seek(&w->device, from_ns);
 }
 
 /* From the first moment that anybody asks for to the last. */
@@ -377,6 +382,7 @@ static int run(struct sweep *w)
 		.layer = visit_layer,
 		.layer_dropped = visit_layer_dropped,
 	};
+	const struct gap_list *gaps = &w->s->gaps->threads[w->thread];
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 
 	w->last_call_ns = INT64_MIN;
@@ -386,10 +392,10 @@ static int run(struct sweep *w)
 		if (i->end_ns > to_ns)
 			to_ns = i->end_ns;
 	}
-	if (w->gaps.count && w->gaps.items[0].start_ns < from_ns)
-		from_ns = w->gaps.items[0].start_ns;
-	if (w->gaps.count && w->gaps.items[w->gaps.count - 1].end_ns > to_ns)
-		to_ns = w->gaps.items[w->gaps.count - 1].end_ns;
+	if (gaps->count && gaps->first_ns < from_ns)
+		from_ns = gaps->first_ns;
+	if (gaps->count && gaps->last_ns > to_ns)
+		to_ns = gaps->last_ns;
 	if (from_ns > to_ns)
 		return 0;
 	seek(w, from_ns);
@@ -417,13 +423,14 @@ int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t 
 		.last_step = s->items->items + last,
 		.sample_class = stack_class_empty,
 		.way_class = stack_class_empty,
+		.way_stack = UINT32_MAX,
 	};
 	int rc = -1;
 
 	err_set(err, "out of memory");
 	if (!fill(&w, own))
 		rc = run(&w);
-	if (w.failed || s->classes->failed)
+	if (w.failed || s->classes->failed || tracks_failed(&w))
 		rc = -1;
 	release(&w);
 	return rc;

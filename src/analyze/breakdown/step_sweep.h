@@ -85,27 +85,45 @@ struct idle_section {
 	bool marked;        /* by the user: they are requests, and not found by us */
 };
 
+/* The gaps that ended with work that one thread launched. */
+struct gap_list {
+	uint32_t *items; /* the activities that ended them */
+	size_t count, cap;
+	int64_t first_ns, last_ns; /* from the begin of the first to the end of the last piece */
+	uint32_t section;          /* index: one for all of a thread */
+};
+
 struct idle_gaps {
-	/*
-	 * By the position of the thread that launched: from the end of the work before a gap until
-	 * the call returned that launched the next.  id: index of the section, one for all of a
-	 * thread; more: their number, so that those that touch stay two.
-	 */
-	struct track *threads;
+	const struct analysis_gpu *gpu;
+	struct gap_list *threads; /* by the position of the thread that launched */
 	size_t thread_count;
 	struct idle_section *sections; /* as the analysis has them */
 	size_t section_count;
 };
 
+/*
+ * From the end of the work before a gap until the call returned that launched the next.  id: index
+ * of the section; more: their number, so that those that touch stay two.  It is a window; the
+ * source must stay where it is.
+ */
+struct gap_source {
+	const struct analysis_gpu *gpu;
+	const struct gap_list *list;
+	size_t next;
+	uint32_t number;
+};
+
+void gaps_open(struct track *t, struct gap_source *s, const struct idle_gaps *g, size_t thread);
+
 /* -1: no memory; release it nevertheless. */
-int idle_gaps_init(struct idle_gaps *g, size_t sections, size_t threads);
+int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads);
 void idle_gaps_release(struct idle_gaps *g);
 
 /*
  * Finds the gaps, and blames what the device itself took to begin.  The sections' steps are
  * known.  -1: no memory.
  */
-int idle_gaps_find(struct idle_gaps *g, const struct analysis_gpu *gpu, struct time_places *places);
+int idle_gaps_find(struct idle_gaps *g, struct time_places *places);
 
 /* A part of a gap that a place is to blame for.  -1: no memory. */
 int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,
@@ -120,25 +138,39 @@ int idle_gaps_finish(struct idle_gaps *g, struct analysis *a, const struct time_
 
 /*
  * What the device did, as tracks: for a process, which many of its threads read, or for one
- * of its threads.  Taking the first of these from all activities for each thread anew would
- * cost a server with a thread for each request its whole trace for each of them.
+ * of its threads.  The lists behind them are of activities that nothing before them hides.
  */
 
 /* Kernels hide copies: that is the order in which the device's tracks are asked. */
 enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
 
+struct device_list {
+	uint32_t *items; /* indices */
+	size_t count, cap;
+};
+
+struct device_source {
+	const struct gpu_timeline *gpu;
+	const struct device_list *list;
+	size_t next;
+};
+
+/* id: stack; more: enum time_class.  Windows: the whole must stay where it is. */
 struct device_tracks {
-	struct track tracks[DEVICE_TRACKS]; /* id: stack; more: enum time_class */
+	struct track tracks[DEVICE_TRACKS];
+	struct device_source sources[DEVICE_TRACKS];
+	struct device_list own[DEVICE_TRACKS]; /* of a thread */
 };
 
 void device_tracks_release(struct device_tracks *d);
 
+/* Sets all cursors to a time. */
+void device_tracks_seek(struct device_tracks *d, int64_t time_ns);
+
 struct device_process {
 	bool filled;
-	struct device_tracks all;
-	size_t *strays; /* activities whose starter is unknown: they are everybody's
-			 */
-	size_t stray_count, stray_cap;
+	struct device_list all[DEVICE_TRACKS];
+	struct device_list strays; /* activities whose starter is unknown: they are everybody's */
 };
 
 struct device_work {
@@ -149,14 +181,9 @@ struct device_work {
 int device_work_init(struct device_work *d, const struct analysis_gpu *gpu); /* -1: no memory */
 void device_work_release(struct device_work *d);
 
-/*
- * All that was done for a process, collected when first asked for.  NULL: no memory; borrowed: copy
- * a track to move its cursor.
- */
-const struct device_tracks *device_work_all(struct device_work *d, uint32_t process);
-
-/* Only what one of its threads started; the caller's own.  -1: no memory; release it nevertheless.
- */
+/* All that was done for a process; only what one of its threads started.  -1: no memory; release
+ * what was opened nevertheless, and before the device_work. */
+int device_work_all(struct device_work *d, uint32_t process, struct device_tracks *out);
 int device_work_of_thread(struct device_work *d, uint32_t process, size_t thread,
 			  struct device_tracks *out);
 

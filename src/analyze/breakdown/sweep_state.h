@@ -53,13 +53,15 @@ struct sweep {
 	int64_t now_ns, next_ns;            /* when a track changes */
 	int64_t last_call_ns, next_call_ns; /* when a function was entered or left, or is next */
 	struct device_tracks device;
-	bool borrows_device; /* it is that of all threads */
+	struct call_source of_calls, of_ways;
+	struct gap_source of_gaps;
 	struct track calls, ways, framework, gaps, holders, running, steps;
 	struct track *samples, *timed_waits;
 	const struct piece *on_device, *call, *way, *at_work, *sample, *gap, *covered, *holder,
 		*runs;
 	const struct piece *timed_wait;
 	struct stack_class sample_class, way_class;
+	uint32_t way_stack;           /* of way_class */
 	const struct piece *look;     /* the sample, if it describes this moment: sweep_decide.c */
 	struct idle_section *section; /* of the process; NULL */
 	const struct fault_mark *next_fault, *last_fault; /* of the process */

@@ -146,25 +146,66 @@ static bool starts_work(enum time_class what)
 	return what == TIME_LAUNCH || what == TIME_H2D || what == TIME_D2H;
 }
 
-int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_timeline *g,
-		     size_t thread)
+/* The next call of a source's thread; NULL: there is none. */
+static const struct gpu_call *next_call(struct call_source *s)
 {
-	for (size_t i = gpu_call_find(g, thread, INT64_MIN); i < gpu_call_count(g); i++) {
-		const struct gpu_call *c = gpu_call(g, i);
-		const struct piece p = { c->start_ns, c->end_ns, c->stack, class_of_call(g, c) };
+	const struct gpu_call *c;
 
-		struct piece way = { c->start_ns > WAY_NS ? c->start_ns - WAY_NS : 0, c->start_ns,
-				     p.id, p.more };
+	if (s->next == gpu_call_count(s->gpu))
+		return NULL;
+	c = gpu_call(s->gpu, s->next);
+	if (gpu_call_api(s->gpu, c)->thread != s->thread)
+		return NULL;
+	s->next++;
+	return c;
+}
 
-		if (gpu_call_api(g, c)->thread != thread)
-			break;
-		if (calls->count && calls->items[calls->count - 1].end_ns > way.start_ns)
-			way.start_ns = calls->items[calls->count - 1].end_ns;
-		if (add_call(calls, &p, copy_begins(g, c)) ||
-		    (starts_work((enum time_class)way.more) && track_add(ways, &way)))
-			return -1;
-	}
-	return 0;
+static bool next_calls(void *ctx, struct track *t)
+{
+	struct call_source *s = ctx;
+	const struct gpu_call *c = next_call(s);
+	struct piece p;
+
+	if (!c)
+		return false;
+	p = (struct piece){ c->start_ns, c->end_ns, c->stack, class_of_call(s->gpu, c) };
+	t->failed = add_call(t, &p, copy_begins(s->gpu, c)) != 0;
+	return !t->failed;
+}
+
+static bool next_ways(void *ctx, struct track *t)
+{
+	struct call_source *s = ctx;
+	const struct gpu_call *c = next_call(s);
+	struct piece way;
+
+	if (!c)
+		return false;
+	way = (struct piece){ c->start_ns > WAY_NS ? c->start_ns - WAY_NS : 0, c->start_ns,
+			      c->stack, class_of_call(s->gpu, c) };
+	if (s->until_ns > way.start_ns)
+		way.start_ns = s->until_ns;
+	if (c->end_ns > c->start_ns && c->end_ns > s->until_ns)
+		s->until_ns = c->end_ns;
+	t->failed = starts_work((enum time_class)way.more) && track_add(t, &way);
+	return !t->failed;
+}
+
+static void source_init(struct call_source *s, const struct gpu_timeline *g, size_t thread)
+{
+	*s = (struct call_source){ g, thread, gpu_call_find(g, thread, INT64_MIN), INT64_MIN };
+}
+
+void calls_open(struct track *t, struct call_source *s, const struct gpu_timeline *g, size_t thread)
+{
+	source_init(s, g, thread);
+	track_open(t, next_calls, s);
+}
+
+void ways_open(struct track *t, struct call_source *s, const struct gpu_timeline *g, size_t thread)
+{
+	source_init(s, g, thread);
+	track_open(t, next_ways, s);
 }
 
 static const struct {

@@ -44,10 +44,17 @@ const struct fault_mark *fault_marks_of(const struct fault_marks *m, uint32_t pr
 /*
  * A thread's CUDA calls, and the way to those that start work: what an operator takes from
  * Python to its launch, or less where the call before it ended later.  Both with id: stack, more:
- * enum time_class.  -1: no memory.
+ * enum time_class.  They are windows; the source must stay where it is.
  */
-int call_tracks_fill(struct track *calls, struct track *ways, const struct gpu_timeline *g,
-		     size_t thread);
+struct call_source {
+	const struct gpu_timeline *gpu;
+	size_t thread, next; /* position; index of a call */
+	int64_t until_ns;    /* when the calls before it had ended */
+};
+
+void calls_open(struct track *t, struct call_source *s, const struct gpu_timeline *g,
+		size_t thread);
+void ways_open(struct track *t, struct call_source *s, const struct gpu_timeline *g, size_t thread);
 
 /*
  * When a thread was compiling, or waiting for a DataLoader's workers, as the agent was told by

@@ -84,12 +84,6 @@ struct gpu_change_ref {
 	const struct gpu_change *change;
 };
 
-/* A stretch without a moment of rest; before_ns: busy time of all stretches before it. */
-struct gpu_interval {
-	int64_t start_ns, end_ns;
-	int64_t before_ns;
-};
-
 /* When nothing was recorded although there may have been something. */
 struct gpu_pause {
 	int64_t start_ns, end_ns; /* INT64_MAX: for good */
@@ -107,8 +101,8 @@ struct gpu_section {
 	int64_t busy_ns;           /* at least one stream had work */
 	int64_t idle_ns;   /* none had, between the first and the last activity; pauses left out */
 	int64_t paused_ns; /* between them, when nothing was recorded */
-	size_t interval_count;
-	struct gpu_interval *intervals; /* in order of time */
+	size_t interval_count; /* stretches of work, with gaps between them */
+	struct gpu_busy *busy; /* private: gpu_busy.h */
 	size_t pause_count;
 	struct gpu_pause *pauses; /* in order of time */
 

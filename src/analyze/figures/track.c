@@ -75,9 +75,35 @@ static size_t first_behind(const struct track *t, int64_t time_ns)
 	return at;
 }
 
+void track_open(struct track *t, bool (*source)(void *ctx, struct track *t), void *ctx)
+{
+	t->count = t->at = 0;
+	t->source = source;
+	t->ctx = ctx;
+	t->failed = false;
+}
+
+void track_fill(struct track *t)
+{
+	size_t kept = t->count - t->at;
+
+	if (kept && t->at)
+		memmove(t->items, t->items + t->at, kept * sizeof(*t->items));
+	t->count = kept;
+	t->at = 0;
+	while (t->source && t->count < TRACK_WINDOW)
+		if (!t->source(t->ctx, t))
+			t->source = NULL;
+}
+
 void track_seek(struct track *t, int64_t time_ns)
 {
-	t->at = first_behind(t, time_ns);
+	if (!t->source) {
+		t->at = first_behind(t, time_ns);
+		return;
+	}
+	while (track_has(t) && t->items[t->at].end_ns <= time_ns)
+		t->at++;
 }
 
 int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns)

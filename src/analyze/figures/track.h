@@ -1,10 +1,14 @@
 /*
  * Something that goes on in pieces of time, one after the other, and a cursor that
  * runs through them beside others.
+ *
+ * A track holds all of its pieces, or a window of them that its source fills as the cursor
+ * moves: there may be hundreds of millions.
  */
 #ifndef ANALYZE_FIGURES_TRACK_H
 #define ANALYZE_FIGURES_TRACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +21,16 @@ struct track {
 	struct piece *items; /* in order, disjoint, none empty */
 	size_t count, cap;
 	size_t at; /* the first that does not lie behind the cursor */
+	/*
+	 * Of a window: adds what comes next by track_add().  False: there is no more, or no memory
+	 * (failed).  NULL: the track holds all.
+	 */
+	bool (*source)(void *ctx, struct track *t);
+	void *ctx;
+	bool failed;
 };
+
+#define TRACK_WINDOW 256u /* pieces, about: 6 KB stay in the first cache */
 
 void track_release(struct track *t);
 
@@ -31,7 +44,21 @@ int track_add(struct track *t, const struct piece *p);
 int track_put(struct track *t, const struct piece *p);
 void track_sort(struct track *t);
 
-/* Sets the cursor to a time, behind or before the one it has. */
+/* A window at the beginning of what the source gives; the memory of the track is used again. */
+void track_open(struct track *t, bool (*source)(void *ctx, struct track *t), void *ctx);
+
+/* Fills a window again: the cursor's piece is the first then, and the next one is known. */
+void track_fill(struct track *t);
+
+/* Is there a piece at the cursor?  The last of a window may grow: it is not shown yet. */
+static inline bool track_has(struct track *t)
+{
+	if (t->source && t->at + 1 >= t->count)
+		track_fill(t);
+	return t->at < t->count;
+}
+
+/* Sets the cursor to a time, behind or, unless it is a window, before the one it has. */
 void track_seek(struct track *t, int64_t time_ns);
 
 /* How much of [start, end) there are pieces in; the cursor stays. */
@@ -46,7 +73,7 @@ static inline const struct piece *track_turn(struct track *t, int64_t now_ns, in
 	const struct piece *p;
 	int64_t change_ns;
 
-	while (t->at < t->count && t->items[t->at].end_ns <= now_ns)
+	while (track_has(t) && t->items[t->at].end_ns <= now_ns)
 		t->at++;
 	if (t->at == t->count)
 		return NULL;

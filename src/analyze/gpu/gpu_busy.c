@@ -12,31 +12,33 @@ int64_t gpu_length(int64_t start_ns, int64_t end_ns)
 	return __builtin_sub_overflow(end_ns, start_ns, &length) ? INT64_MAX : length;
 }
 
-static int collect_intervals(struct gpu_section *s, const struct gpu_timeline *g, size_t begin,
-			     size_t end)
+#define MARK_EACH 64u /* activities */
+
+/* The union of activities up to one of them. */
+struct cover {
+	int64_t busy_ns, until_ns;
+};
+
+static void cover_add(struct cover *c, const struct gpu_activity *a)
 {
-	struct gpu_interval *last = NULL;
-	size_t cap = 0;
+	if (!a->timed)
+		return;
+	c->busy_ns = stats_add(
+		c->busy_ns,
+		gpu_length(a->start_ns > c->until_ns ? a->start_ns : c->until_ns, a->end_ns));
+	if (a->end_ns > c->until_ns)
+		c->until_ns = a->end_ns;
+}
 
-	for (size_t i = begin; i < end; i++) {
-		const struct gpu_activity *a = gpu_activity(g, i);
-		struct gpu_interval *grown;
+/* What the first n activities of a section cover. */
+static struct cover cover_of(const struct gpu_busy *b, size_t n)
+{
+	const struct gpu_busy_mark *mark = &b->marks[n / MARK_EACH];
+	struct cover c = { mark->before_ns, mark->until_ns };
 
-		if (!a->timed)
-			continue;
-		if (last && a->start_ns <= last->end_ns) {
-			if (a->end_ns > last->end_ns)
-				last->end_ns = a->end_ns;
-			continue;
-		}
-		grown = array_grow(s->intervals, &cap, s->interval_count + 1, sizeof(*grown));
-		if (!grown)
-			return -1;
-		s->intervals = grown;
-		last = &grown[s->interval_count++];
-		*last = (struct gpu_interval){ a->start_ns, a->end_ns, 0 };
-	}
-	return 0;
+	for (size_t i = n - n % MARK_EACH; i < n; i++)
+		cover_add(&c, gpu_activity(b->timeline, b->first + i));
+	return c;
 }
 
 /* Before CUDA was initialised, the process had no work for the device: that is no pause. */
@@ -65,43 +67,66 @@ static int collect_pauses(struct gpu_section *s, const struct gpu_change_ref *ch
 	return 0;
 }
 
+static void add_gap(struct gpu_section *s, int64_t start_ns, int64_t end_ns)
+{
+	int64_t paused_ns = gpu_paused_between(s, start_ns, end_ns);
+
+	s->paused_ns = stats_add(s->paused_ns, paused_ns);
+	s->idle_ns = stats_add(s->idle_ns, gpu_length(start_ns, end_ns) - paused_ns);
+}
+
 int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
 		     const struct gpu_change_ref *changes, size_t change_count)
 {
-	if (collect_intervals(s, g, begin, end) || collect_pauses(s, changes, change_count))
+	struct cover c = { 0, INT64_MIN };
+	size_t n = end - begin;
+
+	s->busy = calloc(1, sizeof(*s->busy) + (n / MARK_EACH + 1) * sizeof(*s->busy->marks));
+	if (!s->busy || collect_pauses(s, changes, change_count))
 		return -1;
-	for (size_t i = 0; i < s->interval_count; i++) {
-		struct gpu_interval *now = &s->intervals[i];
+	s->busy->timeline = g;
+	s->busy->first = begin;
+	s->busy->count = n;
+	s->busy->marks[0].until_ns = INT64_MIN;
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu_activity *a = gpu_activity(g, begin + i);
 
-		now->before_ns = s->busy_ns;
-		s->busy_ns = stats_add(s->busy_ns, gpu_length(now->start_ns, now->end_ns));
-		if (i) {
-			int64_t gap_ns = gpu_length(now[-1].end_ns, now->start_ns);
-			int64_t paused_ns = gpu_paused_between(s, now[-1].end_ns, now->start_ns);
-
-			s->paused_ns = stats_add(s->paused_ns, paused_ns);
-			s->idle_ns = stats_add(s->idle_ns, gap_ns - paused_ns);
+		if (a->timed && (!s->interval_count || a->start_ns > c.until_ns)) {
+			if (s->interval_count++)
+				add_gap(s, c.until_ns, a->start_ns);
+			else
+				s->first_ns = a->start_ns;
 		}
+		cover_add(&c, a);
+		if ((i + 1) % MARK_EACH == 0)
+			s->busy->marks[(i + 1) / MARK_EACH] =
+				(struct gpu_busy_mark){ c.busy_ns, c.until_ns };
 	}
-	if (s->interval_count) {
-		s->first_ns = s->intervals[0].start_ns;
-		s->last_ns = s->intervals[s->interval_count - 1].end_ns;
-	}
+	s->busy_ns = c.busy_ns;
+	if (s->interval_count)
+		s->last_ns = c.until_ns;
 	return 0;
 }
 
-/* Busy time up to a moment. */
+int64_t gpu_busy_until(const struct gpu_section *s, size_t activity)
+{
+	return cover_of(s->busy, activity - s->busy->first).until_ns;
+}
+
+/* Busy time up to a moment; what began before it goes on without a gap to the end of it all. */
 static int64_t busy_before(const struct gpu_section *s, int64_t time_ns)
 {
-	size_t at = 0;
-	const struct gpu_interval *in;
+	const struct gpu_busy *b = s->busy;
+	const struct gpu_activity *a;
+	struct cover c;
+	size_t n = 0;
 
-	BISECT(at, s->interval_count, s->intervals[at].start_ns <= time_ns);
-	if (!at)
+	if (!b)
 		return 0;
-	in = &s->intervals[at - 1];
-	return stats_add(in->before_ns,
-			 gpu_length(in->start_ns, time_ns < in->end_ns ? time_ns : in->end_ns));
+	BISECT(n, b->count,
+	       (a = gpu_activity(b->timeline, b->first + n), !a->timed || a->start_ns <= time_ns));
+	c = cover_of(b, n);
+	return c.busy_ns - gpu_length(time_ns, c.until_ns);
 }
 
 int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns)

@@ -5,12 +5,33 @@
 #include "analyze/figures/gpu_figures.h"
 
 /*
- * Fills in stretches, pauses, first_ns, last_ns, busy_ns and idle_ns of the
+ * Where a process' activities stand, and of every so many of them what was before: a section's busy
+ * time up to a moment takes a short walk from there, and no memory for each activity.
+ */
+struct gpu_busy_mark {
+	int64_t before_ns; /* busy, by all activities before these */
+	int64_t until_ns;  /* when the last of them had ended; INT64_MIN: none has times */
+};
+
+struct gpu_busy {
+	const struct gpu_timeline *timeline;
+	size_t first, count; /* activities */
+	struct gpu_busy_mark marks[];
+};
+
+/*
+ * Fills in the busy time, pauses, first_ns, last_ns, busy_ns and idle_ns of the
  * section of activities [begin, end), all of one process; its changes in order
  * of time.  -1: out of memory.
  */
 int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t begin, size_t end,
 		     const struct gpu_change_ref *changes, size_t change_count);
+
+/*
+ * When all activities of the section before one of them had ended, by its index; INT64_MIN: none of
+ * them has times.
+ */
+int64_t gpu_busy_until(const struct gpu_section *s, size_t activity);
 
 /* Busy time between two moments. */
 int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns);

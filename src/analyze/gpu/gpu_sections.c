@@ -438,7 +438,7 @@ void gpu_sections_release(struct analysis_gpu *gpu)
 		struct gpu_section *s = &gpu->sections[i];
 
 		free(s->devices);
-		free(s->intervals);
+		free(s->busy);
 		free(s->pauses);
 		free(s->kernels);
 		free(s->kernel_groups);

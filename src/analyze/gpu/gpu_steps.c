@@ -5,6 +5,7 @@
 
 #include "analyze/figures/stats.h"
 #include "analyze/gpu/gpu_busy.h"
+#include "base/array.h"
 
 enum column { BUSY, IDLE, KERNELS, COPIES, H2D, D2H, LAUNCHED, COLUMNS };
 
@@ -67,49 +68,91 @@ static void mark_interleaved(bool *marks, size_t *open, const struct timeline *t
 	}
 }
 
-static void sum_launches(struct gpu_launched *before, size_t n, const struct gpu_timeline *g)
-{
-	for (size_t i = 0; i < gpu_activity_count(g); i++) {
-		const struct gpu_activity *a = gpu_activity(g, i);
-		const struct gpu_work *w = gpu_activity_work(g, a);
-		struct gpu_launched *of = a->linked ? &before[a->link + 1] : NULL;
+#define MARK_EACH 32u /* calls and activities */
 
-		if (!of)
-			continue;
-		of->kernels += w->kind == GPU_KERNEL;
-		of->copies += w->kind == GPU_COPY;
-		if (w->kind == GPU_COPY && w->copy == GPU_COPY_HOST_TO_DEVICE)
-			of->h2d_bytes += w->bytes;
-		else if (w->kind == GPU_COPY && w->copy == GPU_COPY_DEVICE_TO_HOST)
-			of->d2h_bytes += w->bytes;
-		if (a->timed)
-			of->device_ns =
-				stats_add(of->device_ns, gpu_length(a->start_ns, a->end_ns));
+static void add_launched(struct gpu_launched *sum, const struct gpu_timeline *g,
+			 const struct gpu_activity *a)
+{
+	const struct gpu_work *w = gpu_activity_work(g, a);
+
+	sum->kernels += w->kind == GPU_KERNEL;
+	sum->copies += w->kind == GPU_COPY;
+	if (w->kind == GPU_COPY && w->copy == GPU_COPY_HOST_TO_DEVICE)
+		sum->h2d_bytes += w->bytes;
+	else if (w->kind == GPU_COPY && w->copy == GPU_COPY_DEVICE_TO_HOST)
+		sum->d2h_bytes += w->bytes;
+	if (a->timed)
+		sum->device_ns = stats_add(sum->device_ns, gpu_length(a->start_ns, a->end_ns));
+}
+
+static void add_call(struct gpu_launched *sum, const struct gpu_timeline *g, size_t call)
+{
+	const struct gpu_call *c = gpu_call(g, call);
+
+	for (size_t i = 0; i < gpu_call_activities(g, c); i++)
+		add_launched(sum, g, gpu_activity(g, gpu_call_activity(g, c, i)));
+}
+
+/*
+ * A mark stands behind every so many calls and activities: one that follows a call with many of
+ * these is never far from the next call.  -1: no memory.
+ */
+static int mark_launches(struct gpu_steps *s, const struct gpu_timeline *g)
+{
+	struct gpu_launched sum = { 0 };
+	size_t n = gpu_call_count(g), passed = MARK_EACH, cap = 0;
+
+	for (size_t i = 0; i <= n; i++) {
+		if (passed >= MARK_EACH) {
+			struct launch_mark *grown =
+				array_grow(s->marks, &cap, s->mark_count + 1, sizeof(*grown));
+
+			if (!grown)
+				return -1;
+			s->marks = grown;
+			grown[s->mark_count++] = (struct launch_mark){ i, sum };
+			passed = 0;
+		}
+		if (i == n)
+			break;
+		add_call(&sum, g, i);
+		passed += 1 + (size_t)gpu_call_activities(g, gpu_call(g, i));
 	}
-	for (size_t i = 1; i <= n; i++) {
-		before[i].kernels += before[i - 1].kernels;
-		before[i].copies += before[i - 1].copies;
-		before[i].h2d_bytes += before[i - 1].h2d_bytes;
-		before[i].d2h_bytes += before[i - 1].d2h_bytes;
-		before[i].device_ns = stats_add(before[i].device_ns, before[i - 1].device_ns);
-	}
+	return 0;
+}
+
+/* What all calls before one of them launched. */
+static struct gpu_launched launched_before(const struct gpu_steps *s, size_t call)
+{
+	struct gpu_launched sum;
+	size_t at = 0;
+
+	BISECT(at, s->mark_count, s->marks[at].call <= call);
+	sum = s->marks[at - 1].before; /* the first is at the first call */
+	for (size_t i = s->marks[at - 1].call; i < call; i++)
+		add_call(&sum, s->gpu->timeline, i);
+	return sum;
+}
+
+/* ... those of a thread before a moment, and of the threads before it. */
+static struct gpu_launched launched_until(const struct gpu_steps *s, size_t thread, int64_t time_ns)
+{
+	return launched_before(s, gpu_call_find(s->gpu->timeline, thread, time_ns));
 }
 
 int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const struct timeline *tl)
 {
-	size_t calls = gpu_call_count(gpu->timeline), scopes = timeline_scope_count(tl);
+	size_t scopes = timeline_scope_count(tl);
 	size_t *open = calloc(scopes + 1, sizeof(*open));
 	int rc = -1;
 
 	*s = (struct gpu_steps){
 		.gpu = gpu,
 		.timeline = tl,
-		.before = calloc(calls + 1, sizeof(*s->before)),
 		.interleaved = calloc(scopes + 1, sizeof(*s->interleaved)),
 	};
-	if (open && s->before && s->interleaved) {
+	if (open && s->interleaved && !mark_launches(s, gpu->timeline)) {
 		rc = 0;
-		sum_launches(s->before, calls, gpu->timeline);
 		mark_interleaved(s->interleaved, open, tl, false);
 		mark_interleaved(s->interleaved, open, tl, true);
 	}
@@ -119,7 +162,7 @@ int gpu_steps_init(struct gpu_steps *s, const struct analysis_gpu *gpu, const st
 
 void gpu_steps_release(struct gpu_steps *s)
 {
-	free(s->before);
+	free(s->marks);
 	free(s->interleaved);
 	memset(s, 0, sizeof(*s));
 }
@@ -142,17 +185,15 @@ static void measure(const struct gpu_section *section, const struct scope *scope
 static void measure_launches(const struct gpu_steps *s, const struct scope *scope,
 			     struct sheet *sheet)
 {
-	const struct gpu_timeline *g = s->gpu->timeline;
-	const struct gpu_launched *begin =
-		&s->before[gpu_call_find(g, scope->thread, scope->start_ns)];
-	const struct gpu_launched *end = &s->before[gpu_call_find(g, scope->thread, scope->end_ns)];
+	const struct gpu_launched begin = launched_until(s, scope->thread, scope->start_ns);
+	const struct gpu_launched end = launched_until(s, scope->thread, scope->end_ns);
 	size_t row = sheet->launches++;
 
-	sheet->columns[KERNELS][row] = clamp(end->kernels - begin->kernels);
-	sheet->columns[COPIES][row] = clamp(end->copies - begin->copies);
-	sheet->columns[H2D][row] = clamp(end->h2d_bytes - begin->h2d_bytes);
-	sheet->columns[D2H][row] = clamp(end->d2h_bytes - begin->d2h_bytes);
-	sheet->columns[LAUNCHED][row] = end->device_ns - begin->device_ns;
+	sheet->columns[KERNELS][row] = clamp(end.kernels - begin.kernels);
+	sheet->columns[COPIES][row] = clamp(end.copies - begin.copies);
+	sheet->columns[H2D][row] = clamp(end.h2d_bytes - begin.h2d_bytes);
+	sheet->columns[D2H][row] = clamp(end.d2h_bytes - begin.d2h_bytes);
+	sheet->columns[LAUNCHED][row] = end.device_ns - begin.device_ns;
 }
 
 static int64_t median(int64_t *values, size_t n)
@@ -224,14 +265,13 @@ int gpu_steps_measure(const struct gpu_steps *s, const struct step_scope *series
 bool gpu_steps_launched(const struct gpu_steps *s, const struct scope *scope, int64_t *device_ns)
 {
 	const struct gpu_section *section = gpu_section_find(s->gpu, scope->process);
-	const struct gpu_timeline *g = s->gpu->timeline;
 
 	*device_ns = 0;
 	if (!section || gpu_steps_interleaved(s, scope) ||
 	    gpu_paused_between(section, scope->start_ns, scope->end_ns))
 		return false;
-	*device_ns = s->before[gpu_call_find(g, scope->thread, scope->end_ns)].device_ns -
-		     s->before[gpu_call_find(g, scope->thread, scope->start_ns)].device_ns;
+	*device_ns = launched_until(s, scope->thread, scope->end_ns).device_ns -
+		     launched_until(s, scope->thread, scope->start_ns).device_ns;
 	return true;
 }
 

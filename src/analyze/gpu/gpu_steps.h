@@ -12,17 +12,23 @@ struct step_scope {
 	const struct scope *scope;
 };
 
-/* Up to a call: what all calls before it, of all threads, launched. */
+/* What all calls before some call, of all threads, launched. */
 struct gpu_launched {
 	uint64_t kernels, copies, h2d_bytes, d2h_bytes;
 	int64_t device_ns;
 };
 
+struct launch_mark {
+	size_t call; /* index */
+	struct gpu_launched before;
+};
+
 struct gpu_steps {
 	const struct analysis_gpu *gpu;
 	const struct timeline *timeline;
-	struct gpu_launched *before; /* by index of the call; one more at the end */
-	bool *interleaved;           /* by index of the scope */
+	struct launch_mark *marks; /* of a call every now and then */
+	size_t mark_count;
+	bool *interleaved; /* by index of the scope */
 };
 
 /* Both are borrowed.  -1: out of memory; release it nevertheless. */
