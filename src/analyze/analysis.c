@@ -1,5 +1,6 @@
 #include "analyze/analysis.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,14 @@ static void collect_frameworks(struct analysis_run *run, const struct trace *t)
 	qsort(run->frameworks, run->framework_count, sizeof(*run->frameworks), by_framework);
 }
 
+static double cpus_recorded(const struct trace *t)
+{
+	const char *text = trace_info(t, "cpus", 0);
+	double cpus = text ? strtod(text, NULL) : 0;
+
+	return isfinite(cpus) && cpus > 0 ? cpus : 0;
+}
+
 static int collect_run(struct analysis_run *run, const struct trace *t)
 {
 	const struct trace_end *end = trace_end(t);
@@ -149,6 +158,7 @@ static int collect_run(struct analysis_run *run, const struct trace *t)
 	for (size_t i = 0; i < trace_info_count(t) && run->command_count < COMMAND_MAX; i++)
 		if (!strcmp(trace_info_key(t, i), "command"))
 			run->command[run->command_count++] = trace_info_value(t, i);
+	run->cpus = cpus_recorded(t);
 	run->cwd = trace_info(t, "cwd", 0);
 	if (source_root(&run->root, run->command, run->command_count, run->cwd))
 		return -1;
@@ -279,8 +289,10 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &items,
 			  err) ||
 	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &items) ||
-	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series) ||
-	    nvtx_figures_collect(a, tl, &gpu_steps) ||
+	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series))
+		goto out;
+	crowd_measure(&a->crowd, a);
+	if (nvtx_figures_collect(a, tl, &gpu_steps) ||
 	    torch_figures_collect(&a->torch, tl, &gpu_steps, t) ||
 	    trust_collect(a, tl, &samples, &series, t) ||
 	    breakdown_collect(a, tl, &items, &samples, &sleeps, t, err) ||

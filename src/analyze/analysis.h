@@ -17,6 +17,7 @@
 #include "analyze/cpu/torch_figures.h"
 #include "analyze/figures/breakdown.h"
 #include "analyze/figures/curve.h"
+#include "analyze/cpu/crowd.h"
 #include "analyze/figures/finding_figures.h"
 #include "analyze/figures/gpu_figures.h"
 #include "analyze/figures/layer_figures.h"
@@ -47,6 +48,7 @@ struct analysis_run {
 	bool exit_known;
 	int exit_status;
 	bool gpu_recorded; /* what used a GPU would be here: it was asked for, and possible */
+	double cpus;       /* that it might use; 0: not recorded */
 	int64_t wall_ns;   /* of the recording; the latest time seen where its end is missing */
 	char python_text[16];
 	size_t framework_count;
@@ -249,6 +251,7 @@ struct analysis {
 	struct analysis_function *functions; /* most self time first, those that wait last */
 	struct analysis_line *lines;         /* of all functions; those of one most samples first */
 	struct step_functions in_steps;      /* by samples */
+	struct crowd crowd;
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;

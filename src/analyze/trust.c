@@ -385,6 +385,19 @@ static void note_memory(struct notes *n, const struct analysis *a)
  * A look cannot tell a thread that waits for a CPU from one that has it: what its code takes is
  * longer by that.  A fifth of it, and figures of a quiet machine are not to be compared with these.
  */
+static const char *who_had_the_cpus(const struct analysis *a)
+{
+	const struct crowd *c = &a->crowd;
+
+	if (c->own)
+		return "the program has more threads that could run than CPUs (CPU wait in the "
+		       "breakdown)";
+	if (c->cpus > 0 && c->runnable > 0 && c->runnable < c->cpus)
+		return "other programs occupied the CPUs, so measured times of code include this "
+		       "wait";
+	return "other threads occupied all CPUs, so measured times of code include this wait";
+}
+
 static void note_queued(struct notes *n, const struct analysis *a)
 {
 	const struct analysis_thread *worst = NULL;
@@ -400,11 +413,11 @@ static void note_queued(struct notes *n, const struct analysis *a)
 	if (worst)
 		notes_add(n,
 			  "%s (thread %" PRIu32 ") was ready to run but had no CPU for %.0f %% of "
-			  "its runnable time: other threads occupied all CPUs, so measured times "
-			  "of code include this wait",
+			  "its runnable time: %s",
 			  *worst->name ? worst->name : "a thread", worst->tid,
 			  100 * (double)worst->queued_ns /
-				  (double)(worst->on_cpu_ns + worst->queued_ns));
+				  (double)(worst->on_cpu_ns + worst->queued_ns),
+			  who_had_the_cpus(a));
 }
 
 int trust_collect(struct analysis *a, const struct timeline *tl,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,18 @@ static int write_command(struct record_run *b, char *const command[], struct err
 	return rc;
 }
 
+/* That the workload may use, which inherits them from the recorder. */
+static int write_cpus(struct trace_writer *w, struct err *err)
+{
+	char text[16];
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 0;
+	snprintf(text, sizeof(text), "%d", CPU_COUNT(&cpus));
+	return trace_write_info(w, "cpus", text, err);
+}
+
 static int write_facts(struct record_run *b, char *const command[], struct err *err)
 {
 	struct trace_writer *w = recording_writer(b->recording);
@@ -174,6 +187,8 @@ static int write_facts(struct record_run *b, char *const command[], struct err *
 		return -1;
 	if (gmtime_r(&now, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) &&
 	    trace_write_info(w, "started", text, err))
+		return -1;
+	if (write_cpus(w, err))
 		return -1;
 	return trace_write_info(w, "cpu", config_text(b->config, &setting_cpu), err) ||
 			       trace_write_info(w, "gpu",

@@ -126,6 +126,11 @@ static const struct analysis_function *only_function(const struct finding_builde
 	return NULL;
 }
 
+bool finding_line_known(const struct finding_builder *d, const struct place *p)
+{
+	return !only_function(d, p);
+}
+
 /* The line of that function which most time is known of: in steps, else by all samples. */
 static uint32_t heaviest_line(const struct finding_builder *d, const struct place *p)
 {

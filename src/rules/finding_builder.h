@@ -81,6 +81,9 @@ void finding_suggest(struct finding_builder *d, const char *fmt, ...)
 void finding_where(struct finding_builder *d, const struct place *p);
 bool place_same_function(const struct place *a, const struct place *b);
 
+/* False: only its function is known, the line is that function's first. */
+bool finding_line_known(const struct finding_builder *d, const struct place *p);
+
 /* Milliseconds of a step; kept within 0 and the step. */
 void finding_saving(struct finding_builder *d, double ms, double low_ms, double high_ms);
 

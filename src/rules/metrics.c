@@ -47,6 +47,7 @@ static void measure_parts(struct metrics *m, const struct step_breakdown *b)
 		[TIME_LAUNCH] = &m->launch_time,
 		[TIME_ALLOCATION] = &m->allocation_time,
 		[TIME_GC] = &m->gc_time,
+		[TIME_CPU_WAIT] = &m->cpu_wait_time,
 		[TIME_GIL_WAIT] = &m->gil_wait_time,
 		[TIME_LOCK_WAIT] = &m->lock_wait_time,
 		[TIME_IO_WAIT] = &m->io_wait_time,
@@ -299,6 +300,14 @@ static void measure_memory(struct metrics *m, const struct analysis *a)
 		m->memory_stall_share = machine->memory.some_share;
 }
 
+static void measure_crowd(struct metrics *m, const struct analysis *a)
+{
+	if (a->crowd.cpus > 0)
+		m->cpus = a->crowd.cpus;
+	if (a->crowd.runnable > 0)
+		m->runnable_threads = a->crowd.runnable;
+}
+
 /*
  * GB/s of a lane of each generation of PCIe, with its line code; what headers of packets
  * take is left to the bound of the rule that compares.
@@ -353,6 +362,7 @@ void metrics_measure(struct metrics *m, const struct analysis *a)
 		measure_gpu(m, &a->use);
 	measure_blame(m, a);
 	measure_memory(m, a);
+	measure_crowd(m, a);
 	measure_devices(m, a);
 	measure_models(m, a);
 }

@@ -32,6 +32,7 @@
 	M(launch_time, "ms", "part of the step: in CUDA calls that start work") \
 	M(allocation_time, "ms", "part of the step: in CUDA calls for memory") \
 	M(gc_time, "ms", "part of the step: garbage collection") \
+	M(cpu_wait_time, "ms", "part of the step: ready to run, while other threads had all CPUs") \
 	M(gil_wait_time, "ms", "part of the step: waiting for the GIL") \
 	M(lock_wait_time, "ms", "part of the step: waiting for a lock, a condition, a queue or a thread") \
 	M(io_wait_time, "ms", "part of the step: waiting for data or a device") \
@@ -77,6 +78,8 @@
 	M(gc_longest, "ms", "longest garbage collection") \
 	M(cpu_cores_used, "", "CPU time of all threads by the wall time") \
 	M(step_cores_used, "", "CPU time of all processes while steps lasted, by that time") \
+	M(cpus, "", "CPUs that the program might use") \
+	M(runnable_threads, "", "its threads that ran or were ready to run while steps lasted, on average") \
 	M(queued_share, "", "share of the threads' CPU time that they had to wait for a CPU") \
 	M(rss_peak_bytes, "B", "largest resident memory of a process") \
 	M(rss_growth_per_step, "B", "growth of resident memory") \

@@ -236,6 +236,13 @@ static inline void story_of_gil(struct made *m, double ms)
 	cause(m)->waited_for = other;
 }
 
+/* The class is there only if the program's own threads crowd the CPUs. */
+static inline void story_of_crowd(struct made *m, double ms)
+{
+	m->a->crowd = (struct crowd){ 2, 4, true };
+	take(m, TIME_CPU_WAIT, ms);
+}
+
 static inline void story_of_lock(struct made *m, double ms)
 {
 	take(m, TIME_LOCK_WAIT, ms);

@@ -29,6 +29,7 @@ static const struct truth {
 	{ "framework-overhead", story_of_framework, 9.9, 10.1, 40, &user, false },
 	{ "gpu-bound", story_of_gpu_time, 79.9, 80.1, 99, &launch, false },
 	{ "gil-contention", story_of_gil, 4.9, 5.1, 30, &other, true },
+	{ "cpu-oversubscribed", story_of_crowd, 9.9, 10.1, 40, &user, true },
 	{ "lock-contention", story_of_lock, 4.9, 5.1, 30, &other, true },
 	{ "input-starvation", story_of_queue, 9.9, 10.1, 40, &user, true },
 	{ "input-starvation", story_of_loader, 9.9, 10.1, 40, &user, true },

@@ -24,7 +24,9 @@ static const struct {
 	/* Nobody says that it is on the way. */
 	{ NULL, TORCH "libtorch_cpu.so", NATIVE_KERNEL },
 	{ "at::native::embedding(at::Tensor const&)", TORCH "libtorch_cpu.so", NATIVE_KERNEL },
-	{ NULL, TORCH "libgomp-98b21ff3.so.1", NATIVE_KERNEL },
+	{ NULL, TORCH "libgomp-98b21ff3.so.1", NATIVE_THREADS },
+	{ "do_spin", "/usr/lib/x86_64-linux-gnu/libgomp.so.1", NATIVE_THREADS },
+	{ "__kmp_wait", "/opt/venv/lib/libiomp5.so", NATIVE_THREADS },
 	{ "at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)",
 	  TORCH "libtorch_cpu.so", NATIVE_DISPATCH },
 	{ "at::TensorIteratorBase::build(at::TensorIteratorConfig&)", TORCH "libtorch_cpu.so",

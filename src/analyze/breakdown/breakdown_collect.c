@@ -56,10 +56,11 @@ static int model_callers_find(struct analysis *a, const struct kind_sum *kind,
 	return 0;
 }
 
-#define KINDS 32u       /* of steps that are broken down: each that lasts takes memory */
-#define PLACED_KINDS 4u /* of which places are counted too */
-#define CAUSES 100u     /* of a kind that are kept */
-#define SLOW_SERIES 5u  /* of fewer steps none is called slow */
+#define KINDS 32u         /* of steps that are broken down: each that lasts takes memory */
+#define PLACED_KINDS 4u   /* of which places are counted too */
+#define CAUSES 100u       /* of a kind that are kept */
+#define SLOW_SERIES 5u    /* of fewer steps none is called slow */
+#define QUEUED_LEAST 0.05 /* less is what any machine has */
 #define STANDARD_ERRORS 1.96
 
 struct job {
@@ -237,6 +238,7 @@ static int sweep_threads(struct job *j, struct err *err)
 		.gaps = &j->gaps,
 		.places = &j->places,
 		.classes = &j->classes,
+		.crowded = j->analysis->crowd.own,
 		.kinds = j->kinds,
 		.kind_count = j->kind_count,
 		.placed_count = j->kind_count < PLACED_KINDS ? j->kind_count : PLACED_KINDS,
@@ -290,6 +292,40 @@ static double share_of_cpu(const struct job *j, size_t kind)
 			own_ns = (double)a->threads[i].on_cpu_ns;
 	}
 	return own_ns > 0 ? own_ns / all_ns : 1;
+}
+
+/* Of the time in which the threads of a kind's steps could run, by the kernel's totals. */
+static double queued_share(const struct job *j, size_t kind)
+{
+	const struct analysis *a = j->analysis;
+	double queued_ns = 0, all_ns = 0;
+	uint32_t last = UINT32_MAX;
+
+	for (size_t i = 0; i < j->items->count; i++) {
+		const struct step_item *item = &j->items->items[i];
+
+		if (item->kind != kind || item->thread == last || item->thread >= a->thread_count ||
+		    !a->threads[item->thread].timed)
+			continue;
+		last = item->thread;
+		queued_ns += (double)a->threads[last].queued_ns;
+		all_ns += (double)a->threads[last].on_cpu_ns + (double)a->threads[last].queued_ns;
+	}
+	return all_ns > 0 ? queued_ns / all_ns : 0;
+}
+
+/* Where the kernel told each such time, the sweep has them already. */
+static int move_queued(struct job *j)
+{
+	if (!j->analysis->crowd.own || j->samples.absences)
+		return 0;
+	for (size_t k = 0; k < j->kind_count && k < PLACED_KINDS; k++) {
+		double share = j->analysis->steps[k].item_count ? queued_share(j, k) : 0;
+
+		if (share >= QUEUED_LEAST && queue_parts_move(&j->kinds[k], share, &j->places))
+			return -1;
+	}
+	return 0;
 }
 
 static int move_faults(struct job *j)
@@ -445,7 +481,7 @@ static int finish_causes(const struct job *j, struct step_breakdown *b, const st
 
 static int finish(struct job *j)
 {
-	if (move_faults(j))
+	if (move_queued(j) || move_faults(j))
 		return -1;
 	for (size_t k = 0; k < j->kind_count; k++) {
 		struct analysis_step *s = &j->analysis->steps[k];

@@ -36,8 +36,7 @@ static double faults_ns(const struct analysis_step *s, enum fault_kind kind)
 		       : 0;
 }
 
-/* The place with another class; SIZE_MAX: no memory. */
-static size_t place_as(struct time_places *places, size_t place, enum time_class what)
+size_t place_as(struct time_places *places, size_t place, enum time_class what)
 {
 	struct time_place wanted = places->items[place];
 
@@ -54,7 +53,7 @@ static int64_t part_of(int64_t ns, double share)
 	return part < (double)ns ? (int64_t)part : ns;
 }
 
-static int move_place(struct kind_sum *kind, size_t from, size_t to, double share)
+int place_move(struct kind_sum *kind, size_t from, size_t to, double share)
 {
 	size_t old = kind->place_cap;
 
@@ -74,6 +73,16 @@ static int move_place(struct kind_sum *kind, size_t from, size_t to, double shar
 		kind->places[to].ns[g] = stats_add(kind->places[to].ns[g], ns);
 	}
 	return 0;
+}
+
+void part_move(struct kind_sum *kind, enum time_class from, enum time_class to, double ns)
+{
+	int64_t moved_ns = ns < (double)kind->parts[from].ns ? (int64_t)ns : kind->parts[from].ns;
+
+	kind->parts[from].ns -= moved_ns;
+	if (kind->parts[from].sampled_ns > kind->parts[from].ns)
+		kind->parts[from].sampled_ns = kind->parts[from].ns;
+	kind->parts[to].ns = stats_add(kind->parts[to].ns, moved_ns);
 }
 
 static int move_idle(struct idle_section *idle, size_t from, size_t to, double share)
@@ -180,23 +189,16 @@ static int move(struct kind_sum *kind, const struct analysis_step *step, enum fa
 	for (size_t i = 0; i < count; i++) {
 		enum time_class was = places->items[i].what;
 		double ns = (double)kind->places[i].ns[STEPS_ALL], wanted = wanted_ns(&s, i);
-		int64_t moved_ns;
+		int64_t moved_ns = ns > 0 ? part_of(kind->places[i].ns[STEPS_ALL], wanted / ns) : 0;
 		size_t to;
 
 		if (wanted < 1)
 			continue;
 		to = place_as(places, i, TIME_PAGE_FAULTS);
-		moved_ns = part_of(kind->places[i].ns[STEPS_ALL], wanted / ns);
-		if (moved_ns > kind->parts[was].ns)
-			moved_ns = kind->parts[was].ns;
-		if (to == SIZE_MAX || move_place(kind, i, to, wanted / ns) ||
+		if (to == SIZE_MAX || place_move(kind, i, to, wanted / ns) ||
 		    move_idle(idle, i, to, wanted / ns))
 			return -1;
-		kind->parts[was].ns -= moved_ns;
-		if (kind->parts[was].sampled_ns > kind->parts[was].ns)
-			kind->parts[was].sampled_ns = kind->parts[was].ns;
-		kind->parts[TIME_PAGE_FAULTS].ns =
-			stats_add(kind->parts[TIME_PAGE_FAULTS].ns, moved_ns);
+		part_move(kind, was, TIME_PAGE_FAULTS, (double)moved_ns);
 	}
 	return 0;
 }

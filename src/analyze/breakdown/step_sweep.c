@@ -179,6 +179,7 @@ static void turn(struct sweep *w)
 	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
 	w->holder = track_turn(&w->holders, w->now_ns, &w->next_ns);
 	w->runs = track_turn(&w->running, w->now_ns, &w->next_ns);
+	w->without_cpu = track_turn(w->queued, w->now_ns, &w->next_ns);
 	w->timed_wait = track_turn(w->timed_waits, w->now_ns, &w->next_ns);
 	w->sample = track_turn(w->samples, w->now_ns, &w->next_ns);
 	if (w->sample && w->sample != sample)
@@ -324,6 +325,7 @@ static int fill(struct sweep *w, bool own)
 
 	w->samples = &w->s->samples->threads[w->thread];
 	w->timed_waits = &w->s->timed_waits->threads[w->thread];
+	w->queued = &w->s->samples->queued[w->thread];
 	w->holders = w->s->samples->holders;
 	w->running = w->s->samples->running;
 	open_gaps(w);
@@ -360,7 +362,7 @@ static void seek(struct sweep *w, int64_t from_ns)
 {
 	struct track *const tracks[] = { &w->calls,      &w->ways,    &w->framework, &w->gaps,
 					 &w->steps,      &w->holders, &w->running,   w->samples,
-					 w->timed_waits, NULL };
+					 w->timed_waits, w->queued,   NULL };
 
 	w->now_ns = from_ns;
 	for (struct track *const *t = tracks; *t; t++)

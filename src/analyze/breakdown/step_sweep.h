@@ -213,6 +213,7 @@ struct step_sweep {
 	struct idle_gaps *gaps;
 	struct time_places *places;
 	struct stack_classes *classes;
+	bool crowded; /* waits for a CPU are the program's own doing: a class of their own */
 	struct kind_sum *kinds;
 	size_t kind_count, placed_count; /* the places of the first ones are counted */
 };
@@ -241,5 +242,20 @@ int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t 
  */
 int fault_parts_move(struct kind_sum *kind, const struct analysis_step *step, double alone,
 		     struct idle_section *idle, struct time_places *places);
+
+/* For parts that are known by sums alone. */
+
+/* The place with another class; SIZE_MAX: no memory. */
+size_t place_as(struct time_places *places, size_t place, enum time_class what);
+/* Moves a share of all that the kind's steps spent at a place to another one.  -1: no memory. */
+int place_move(struct kind_sum *kind, size_t from, size_t to, double share);
+/* Likewise of a class' sum. */
+void part_move(struct kind_sum *kind, enum time_class from, enum time_class to, double ns);
+
+/*
+ * Where the kernel did not tell when a thread had no CPU, but how long in all: that share of the
+ * time that it seemed to run in was spent waiting for one, everywhere alike.  -1: no memory.
+ */
+int queue_parts_move(struct kind_sum *kind, double share, struct time_places *places);
 
 #endif

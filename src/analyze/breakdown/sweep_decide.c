@@ -60,25 +60,43 @@ static const struct stack_class *top_frame(const struct sweep *w)
 }
 
 /* Was a function entered or left between now and when the sample was taken? */
-static bool moved_since(const struct sweep *w)
+static bool moved_since(const struct sweep *w, const struct piece *sample)
 {
 	const struct sample_times *t =
-		&w->s->samples->times[w->thread].items[w->sample - w->samples->items];
+		&w->s->samples->times[w->thread].items[sample - w->samples->items];
 
 	return w->now_ns < t->first_ns ? w->next_call_ns <= t->first_ns
 				       : w->last_call_ns > t->last_ns;
 }
 
-static bool is_in_sample(const struct sweep *w, uint32_t function)
+static bool is_in_sample(const struct sweep *w, const struct piece *sample, uint32_t function)
 {
 	size_t count = 0;
-	const struct trace_frame *frames = trace_stack(w->s->trace, w->sample->id, &count);
+	const struct trace_frame *frames = trace_stack(w->s->trace, sample->id, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (timeline_function_of(w->s->timeline, frames[i].code) == function)
 			return true;
 	}
 	return false;
+}
+
+/* Nothing that was recorded lies between it and now, and it was taken inside the open call. */
+static bool describes_now(const struct sweep *w, const struct piece *sample, uint32_t function)
+{
+	return !moved_since(w, sample) && is_in_sample(w, sample, function);
+}
+
+/* The one on the other side of now, if the thread was sampled all along; NULL: none. */
+static const struct piece *other_sample(const struct sweep *w)
+{
+	const struct piece *items = w->samples->items, *sample = w->sample;
+	size_t at = (size_t)(sample - items);
+
+	if (w->now_ns < w->s->samples->times[w->thread].items[at].first_ns)
+		return at && sample[-1].end_ns == sample->start_ns ? sample - 1 : NULL;
+	return at + 1 < w->samples->count && sample[1].start_ns == sample->end_ns ? sample + 1
+										  : NULL;
 }
 
 static bool is_waiting(const struct piece *sample)
@@ -90,21 +108,26 @@ static bool is_waiting(const struct piece *sample)
 
 /*
  * A sample stands for the time halfway to its neighbours, calls are known to the nanosecond: where
- * the innermost recorded call is none of the sampled stack, or another call lies in between, the
- * thread had not yet come to where it was sampled, or had left it.  A wait must not reach beyond
- * such a call.  What a thread that runs does is spread over the calls of the same function of the
- * user's, which is right on average.
+ * a function was entered or left between the sample and now, its neighbour on the other side knows
+ * more, or neither does.  A wait must not reach beyond such a call into another function.  What a
+ * thread that runs does is spread over the calls of the same function of the user's, which is
+ * right on average.
  */
 static const struct piece *find_look(const struct sweep *w)
 {
 	const struct stack_class *calls = top_frame(w), *seen = &w->sample_class;
+	const struct piece *other;
 
 	if (!w->sample || calls->inner == NO_FUNCTION || !w->sample->id ||
-	    calls->inner == seen->inner)
+	    describes_now(w, w->sample, calls->inner))
 		return w->sample;
-	if (!is_waiting(w->sample) && !seen->waits && calls->user == seen->user)
+	other = other_sample(w);
+	if (other && other->id && describes_now(w, other, calls->inner))
+		return other;
+	if (calls->inner == seen->inner)
 		return w->sample;
-	return is_in_sample(w, calls->inner) && !moved_since(w) ? w->sample : NULL;
+	return !is_waiting(w->sample) && !seen->waits && calls->user == seen->user ? w->sample
+										   : NULL;
 }
 
 /* Somebody else who is at work: the stack, 0 where there is nobody. */
@@ -167,7 +190,7 @@ static bool is_pause(const struct sweep *w)
 	for (size_t i = 0; i < w->open.count; i++) {
 		uint32_t loop = w->s->analysis->steps[w->open.items[i].item->kind].loop_of;
 
-		if (loop && loop - 1 == w->sample_class.user)
+		if (loop && loop - 1 == w->look_class.user)
 			return !sweep_busy_stack(w);
 	}
 	return false;
@@ -180,13 +203,13 @@ static bool is_pause(const struct sweep *w)
  */
 static bool waits_for_own_threads(const struct sweep *w)
 {
-	return !w->has_gpu && w->sample_class.what == TIME_FRAMEWORK;
+	return !w->has_gpu && w->look_class.what == TIME_FRAMEWORK;
 }
 
 /* It waits, by the look at it; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
-	const struct stack_class *in = &w->sample_class;
+	const struct stack_class *in = &w->look_class;
 	struct stack_class slept = stack_class_empty;
 	uint32_t waited_for = 0;
 
@@ -250,8 +273,8 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 /* The stack of the look, which knows the line, if it is one at the same function; else 0. */
 static uint32_t line_of_sample(const struct sweep *w, const struct stack_class *at)
 {
-	return w->look && w->sample_class.user != NO_FUNCTION &&
-			       (at->user == NO_FUNCTION || at->user == w->sample_class.user)
+	return w->look && w->look_class.user != NO_FUNCTION &&
+			       (at->user == NO_FUNCTION || at->user == w->look_class.user)
 		       ? w->look->id
 		       : 0;
 }
@@ -272,16 +295,32 @@ static bool decide_by_next_call(struct sweep *w, struct moment *m)
 static void decide_code(struct sweep *w, struct moment *m)
 {
 	const struct stack_class *calls = top_frame(w), *at = calls;
-	bool sampled = w->look && w->sample_class.what != TIME_UNATTRIBUTED;
+	bool sampled = w->look && w->look_class.what != TIME_UNATTRIBUTED;
 	bool runs = w->look && (w->look->more & SAMPLE_STATE) == SAMPLE_RUNNING;
 
 	m->sampled = sampled && (calls->what == TIME_UNATTRIBUTED || w->throttled);
 	if (m->sampled)
-		at = &w->sample_class;
+		at = &w->look_class;
 	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
 		return;
 	m->what = class_of_code(w, at, runs);
 	m->place = place_of(w, m->what, line_of_sample(w, at), at, 0);
+}
+
+/*
+ * It was ready to run and had no CPU: whatever it was at takes longer by that, but for a wait for
+ * the device.
+ */
+static bool decide_queued(struct sweep *w, struct moment *m)
+{
+	const struct stack_class *calls = top_frame(w);
+
+	if (!w->without_cpu || !w->s->crowded || (w->call && w->call->more == TIME_SYNC_WAIT))
+		return false;
+	m->what = TIME_CPU_WAIT;
+	m->place = w->call ? place_of(w, m->what, w->call->id, &stack_class_empty, 0)
+			   : place_of(w, m->what, line_of_sample(w, calls), calls, 0);
+	return true;
 }
 
 static void decide_host(struct sweep *w)
@@ -290,6 +329,8 @@ static void decide_host(struct sweep *w)
 	const struct stack_class *calls = top_frame(w);
 
 	*m = (struct moment){ .what = TIME_UNATTRIBUTED, .place = SIZE_MAX };
+	if (decide_queued(w, m))
+		return;
 	if (calls->what == TIME_GC && !(w->at_work && w->at_work->more == TIME_COMPILE)) {
 		m->what = TIME_GC;
 		m->place = place_of(w, m->what, line_of_sample(w, calls), calls, 0);
@@ -309,6 +350,10 @@ void sweep_decide(struct sweep *w)
 {
 	w->known = true;
 	w->look = find_look(w);
+	if (w->look)
+		w->look_class = w->look == w->sample
+					? w->sample_class
+					: *stack_classes_of(w->s->classes, w->look->id);
 	w->moment = w->on_device ? &w->gpu : &w->host;
 	if (w->on_device) {
 		w->gpu.what = (enum time_class)w->on_device->more;

@@ -56,13 +56,13 @@ struct sweep {
 	struct call_source of_calls, of_ways;
 	struct gap_source of_gaps;
 	struct track calls, ways, framework, gaps, holders, running, steps;
-	struct track *samples, *timed_waits;
+	struct track *samples, *timed_waits, *queued;
 	const struct piece *on_device, *call, *way, *at_work, *sample, *gap, *covered, *holder,
 		*runs;
-	const struct piece *timed_wait;
-	struct stack_class sample_class, way_class;
+	const struct piece *timed_wait, *without_cpu;
+	struct stack_class sample_class, look_class, way_class;
 	uint32_t way_stack;           /* of way_class */
-	const struct piece *look;     /* the sample, if it describes this moment: sweep_decide.c */
+	const struct piece *look;     /* the sample that describes now: sweep_decide.c */
 	struct idle_section *section; /* of the process; NULL */
 	const struct fault_mark *next_fault, *last_fault; /* of the process */
 

@@ -312,6 +312,20 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 		c->failed = true;
 }
 
+static void take_native(void *ctx, const struct native_sample_at *n)
+{
+	struct collector *c = ctx;
+	struct sample_tracks *l = c->tracks;
+	const struct piece away = { n->time_ns, n->end_ns, 0, 0 };
+
+	if (!(n->flags & SAMPLE_AWAY) || n->thread >= l->thread_count || c->failed)
+		return;
+	l->absences = true;
+	if (c->wanted[n->thread] && (n->flags & SAMPLE_STATE) == SAMPLE_RUNNING &&
+	    n->end_ns > n->time_ns && track_put(&l->queued[n->thread], &away))
+		c->failed = true;
+}
+
 static void take_fault(void *ctx, const struct fault_at *f)
 {
 	struct collector *c = ctx;
@@ -324,19 +338,22 @@ int sample_tracks_fill(struct sample_tracks *l, const struct trace *t, const boo
 		       struct err *err)
 {
 	struct collector c = { l, wanted, false };
-	const struct sample_visitor visitor = { .ctx = &c,
-						.sample = take_sample,
-						.fault = take_fault };
+	const struct sample_visitor visitor = {
+		.ctx = &c, .sample = take_sample, .native = take_native, .fault = take_fault
+	};
 	struct sample_walk walk; /* what is damaged is counted by sample_totals.c */
 
 	l->thread_count = trace_thread_count(t);
 	l->threads = calloc(l->thread_count + 1, sizeof(*l->threads));
 	l->waiting = calloc(l->thread_count + 1, sizeof(*l->waiting));
 	l->times = calloc(l->thread_count + 1, sizeof(*l->times));
-	if (!l->threads || !l->waiting || !l->times)
+	l->queued = calloc(l->thread_count + 1, sizeof(*l->queued));
+	if (!l->threads || !l->waiting || !l->times || !l->queued)
 		return err_set(err, "out of memory");
 	if (sample_walk(&walk, t, &visitor, err))
 		return -1;
+	for (size_t i = 0; i < l->thread_count; i++)
+		track_sort(&l->queued[i]);
 	track_sort(&l->holders);
 	track_sort(&l->running);
 	fault_marks_sort(&l->faults);
@@ -349,6 +366,9 @@ void sample_tracks_release(struct sample_tracks *l)
 		track_release(&l->threads[i]);
 	for (size_t i = 0; l->waiting && i < l->thread_count; i++)
 		track_release(&l->waiting[i]);
+	for (size_t i = 0; l->queued && i < l->thread_count; i++)
+		track_release(&l->queued[i]);
+	free(l->queued);
 	for (size_t i = 0; l->times && i < l->thread_count; i++)
 		free(l->times[i].items);
 	free(l->times);

@@ -81,6 +81,9 @@ struct sample_tracks {
 	/* By position: from the first to the last look in a row that found it waiting; more: the
 	 * time between two of them, us. */
 	struct track *waiting;
+	/* By position: it was ready, and had no CPU for a millisecond or longer. */
+	struct track *queued;
+	bool absences; /* such times were watched for, of any thread */
 	size_t thread_count;
 	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
 	struct track running; /* somebody, anywhere, ran Python code; likewise */

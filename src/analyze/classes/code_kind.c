@@ -14,6 +14,9 @@ static const struct {
 } libraries[] = {
 	{ "/numpy/", NATIVE_ARRAYS },
 	{ "/numpy.libs/", NATIVE_ARRAYS },
+	{ "/libgomp", NATIVE_THREADS },
+	{ "/libiomp5", NATIVE_THREADS },
+	{ "/libomp", NATIVE_THREADS },
 	/* Nothing but what is between Python and the operators. */
 	{ "/libtorch_python", NATIVE_DISPATCH },
 	{ "/libc10.so", NATIVE_DISPATCH },

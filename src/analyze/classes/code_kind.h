@@ -58,6 +58,7 @@ enum native_kind {
 	NATIVE_KERNEL,   /* a framework's, at work */
 	NATIVE_DISPATCH, /* a framework's, on the way to its kernels and back */
 	NATIVE_PYTHON,   /* the interpreter */
+	NATIVE_THREADS,  /* a threading runtime's: it hands work out, and waits by spinning */
 	NATIVE_ANYBODYS, /* the C library's and the loader's: who calls it cannot be seen */
 	NATIVE_KINDS
 };

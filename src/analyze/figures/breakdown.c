@@ -47,6 +47,7 @@ static const struct {
 	[TIME_LAUNCH] = { "launch", "Launches" },
 	[TIME_ALLOCATION] = { "allocation", "Allocation" },
 	[TIME_GC] = { "gc", "Garbage collection" },
+	[TIME_CPU_WAIT] = { "cpu_wait", "CPU wait" },
 	[TIME_GIL_WAIT] = { "gil_wait", "GIL wait" },
 	[TIME_LOCK_WAIT] = { "lock_wait", "Lock wait" },
 	[TIME_IO_WAIT] = { "io_wait", "I/O wait" },

@@ -5,11 +5,12 @@
  * Where several things went on at once the first of these has the moment
  * (docs/ANALYSIS.md gives the reasons):
  *   1. the device worked for the step: kernels before copies
- *   2. the step's thread collected garbage
- *   3. it was in a CUDA call, whose class it has
- *   4. it compiled, or waited for a DataLoader
- *   5. it waited, by samples: for the GIL, a lock, data or a time
- *   6. it ran Python code: by calls, by samples where calls were not recorded; of that, and of
+ *   2. the step's thread was ready to run and had no CPU, but did not wait for the device
+ *   3. it collected garbage
+ *   4. it was in a CUDA call, whose class it has
+ *   5. it compiled, or waited for a DataLoader
+ *   6. it waited, by samples: for the GIL, a lock, data or a time
+ *   7. it ran Python code: by calls, by samples where calls were not recorded; of that, and of
  *      copies to the host, the time of page faults is their own (step_sweep.h)
  * So host time is what the device did not hide.
  */
@@ -34,6 +35,7 @@ enum time_class {
 	TIME_LAUNCH,            /* in CUDA calls that start work */
 	TIME_ALLOCATION,        /* in CUDA calls for memory, pinned memory included */
 	TIME_GC,
+	TIME_CPU_WAIT, /* ready to run, while other threads had all CPUs: by the kernel */
 	TIME_GIL_WAIT,
 	TIME_LOCK_WAIT,   /* for a lock, a condition, a queue, a thread */
 	TIME_IO_WAIT,     /* for data or a device, a DataLoader's workers included */

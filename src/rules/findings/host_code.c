@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/classes/code_kind.h"
+#include "analyze/figures/stats.h"
 #include "timeline/functions.h"
 
 /* Of fewer nothing is concluded: chance, and looks that came late, decide about them. */
@@ -62,6 +63,24 @@ static bool waits(const struct finding_builder *d, const struct time_cause *c, e
 }
 
 /*
+ * Calls say that a function ran for so long, samples what it did then.  Where they are rarer than
+ * its calls, some have no sample: no line is known of those, and most of them waited as the others.
+ */
+static bool waits_unseen(const struct finding_builder *d, const struct time_cause *c)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *w = &d->parts->causes[i];
+
+		if (w->what == TIME_LOCK_WAIT && place_same_function(&w->where, &c->where) &&
+		    (w->where.line == c->where.line || !finding_line_known(d, &c->where)))
+			ns = stats_add(ns, w->ns);
+	}
+	return ns > c->ns;
+}
+
+/*
  * Operators that the user's code calls by themselves have no function of the framework's.
  * Without a GPU they are what the program is there for; with one they prepare for it.
  */
@@ -73,10 +92,13 @@ static enum host_kind kind_of(const struct finding_builder *d, const struct time
 		return HOST_IO;
 	if (waits(d, c, TIME_SYNC_WAIT))
 		return HOST_SYNC;
+	if (waits_unseen(d, c))
+		return HOST_LOCK;
 	n = native_of(d, &c->where);
 	if (is_of_numpy(c->inner.file) || is_most(&n, n.samples[NATIVE_ARRAYS]))
 		return HOST_NUMPY;
-	return !d->use->gpu && is_most(&n, n.samples[NATIVE_KERNEL] + n.samples[NATIVE_DISPATCH])
+	return !d->use->gpu && is_most(&n, n.samples[NATIVE_KERNEL] + n.samples[NATIVE_DISPATCH] +
+						   n.samples[NATIVE_THREADS])
 		       ? HOST_COMPUTE
 		       : HOST_CODE;
 }

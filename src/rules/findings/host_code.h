@@ -16,6 +16,7 @@ enum host_kind {
 	HOST_COMPUTE, /* a framework's operators, in a process that uses no GPU */
 	HOST_IO,      /* it also waits for data there: it runs in the system call that reads them */
 	HOST_SYNC,    /* it also waits for the GPU there: it asks for what it waits for */
+	HOST_LOCK,    /* it waits for a lock there, and samples were too few to see each wait */
 };
 
 /* Per step, in ms; and the page faults of the same code. */

@@ -1,0 +1,126 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/classes/code_kind.h"
+#include "rules/finding_builder.h"
+
+/* What libraries call their number of threads; named where the library was seen at work. */
+static const struct {
+	const char *library; /* a part of its path, or a framework's name */
+	const char *setting;
+} settings[] = {
+	{ "onnxruntime", "SessionOptions.intra_op_num_threads of ONNX Runtime" },
+	{ "openblas", "OPENBLAS_NUM_THREADS" },
+	{ "libmkl", "MKL_NUM_THREADS" },
+	{ "torch", "OMP_NUM_THREADS or torch.set_num_threads()" },
+	{ "libgomp", "OMP_NUM_THREADS" },
+	{ "libiomp5", "OMP_NUM_THREADS" },
+	{ "sklearn", "n_jobs and OMP_NUM_THREADS of scikit-learn" },
+	{ "tensorflow", "tf.config.threading.set_intra_op_parallelism_threads()" },
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool is_used(const struct finding_builder *d, const char *library)
+{
+	const struct analysis_native *n = &d->a->native;
+
+	for (size_t i = 0; i < n->library_count; i++)
+		if (n->libraries[i].library && strstr(n->libraries[i].library, library))
+			return true;
+	for (size_t i = 0; i < n->count; i++)
+		if (n->rows[i].library && strstr(n->rows[i].library, library))
+			return true;
+	for (size_t i = 0; i < d->a->run.framework_count; i++)
+		if (!strcmp(d->a->run.frameworks[i].name, library))
+			return true;
+	return false;
+}
+
+static const char *setting_of(const struct finding_builder *d)
+{
+	for (size_t i = 0; i < COUNT(settings); i++)
+		if (is_used(d, settings[i].library))
+			return settings[i].setting;
+	return "max_workers, or the number of processes";
+}
+
+/* The share of native samples in which threads wait for each other by spinning. */
+static double spinning(const struct finding_builder *d)
+{
+	const struct analysis_native *n = &d->a->native;
+	uint64_t spins = 0;
+
+	for (size_t i = 0; i < n->count; i++)
+		if (native_kind(n->rows[i].symbol, n->rows[i].library) == NATIVE_THREADS)
+			spins += n->rows[i].samples;
+	return n->samples ? (double)spins / (double)n->samples : 0;
+}
+
+static size_t processes_with_steps(const struct finding_builder *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->a->step_count; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < i; k++)
+			known |= d->a->steps[k].pid == d->a->steps[i].pid;
+		n += !known;
+	}
+	return n;
+}
+
+static bool evaluate(struct finding_builder *d)
+{
+	const struct time_cause *c = finding_cause(d, TIME_CPU_WAIT);
+	double ms = finding_part(d, TIME_CPU_WAIT), spins = spinning(d);
+	size_t processes = processes_with_steps(d);
+	const char *name, *setting = setting_of(d);
+
+	if (!c)
+		return false;
+	finding_where(d, &c->where);
+	name = finding_place_name(d, &c->where);
+	finding_evidence(d, FROM_TIMES, finding_strength(finding_share(d, ms), 0.10),
+			 "%s is ready to run but has no CPU for %s %s (%s), mostly in %s",
+			 finding_thread(d), finding_ms(d, ms), finding_of_step(d),
+			 finding_percent(d, ms), name);
+	finding_evidence(d, FROM_KERNEL_TIMES,
+			 finding_strength(d->m->runnable_threads / d->m->cpus - 1, 0.5),
+			 "%.1f of the program's own threads run or are ready to run at a time, on "
+			 "average, for %.3g CPU%s",
+			 d->m->runnable_threads, d->m->cpus, notes_plural((uint64_t)d->m->cpus));
+	if (spins > 0.05)
+		finding_evidence(
+			d, FROM_NATIVE, finding_strength(spins, 0.20),
+			"%.0f %% of the Linux kernel's CPU time samples are in a threading "
+			"runtime, whose threads wait for each other by spinning",
+			100 * spins);
+	finding_claim(d, TIME_CPU_WAIT, ms);
+	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	finding_suggest(d,
+			"Lower the number of threads: set %s so that processes x threads is at "
+			"most the %.3g CPUs%s",
+			setting, d->m->cpus,
+			processes > 1 ? "; with several processes start with 1 in each" : "");
+	finding_suggest(
+		d,
+		"Run fewer processes or worker threads beside %s: beyond the number of CPUs "
+		"each one only waits longer",
+		name);
+	finding_suggest(d,
+			"Give the program more CPUs, or pin its processes to CPUs of their own "
+			"(taskset, cpuset), if %s must run this often at the same time",
+			name);
+	return true;
+}
+
+/* The class is there only where the program's own threads are more than the CPUs (crowd.h). */
+const struct rule rule_cpu_oversubscribed = {
+	.id = "cpu-oversubscribed",
+	.title = "More threads are ready to run than there are CPUs",
+	.condition = "cpu_wait_time / total_time > 0.10",
+	.evaluate = evaluate,
+};
