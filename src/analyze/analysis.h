@@ -138,7 +138,7 @@ struct analysis_step {
 	struct gpu_step_figures gpu;
 	struct step_breakdown breakdown;
 	struct memory_step_figures memory;
-	size_t first_item, item_count; /* its part of step_items */
+	size_t first_item, item_count; /* private: of the struct step_items */
 };
 
 enum candidate_outcome { CANDIDATE_LEADS, CANDIDATE_SHOWN, CANDIDATE_LOST };
@@ -255,7 +255,7 @@ struct analysis {
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;
-	struct step_items step_items; /* the single steps that the figures are made of */
+	struct step_items step_items; /* single steps, of the first kinds */
 	struct arena step_names;      /* of steps that nobody named */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */

@@ -230,9 +230,9 @@ const struct setting setting_log_level = {
 const struct setting setting_to = {
 	.flag = "--to",
 	.type = SETTING_CHOICE, .fallback = "json", .metavar = "FORMAT",
-	.choices = "json|folded",
+	.choices = "json|folded|sqlite|arrow",
 	.scope = EXPORT,
-	.help = "the format to write",
+	.help = "the format to write; without --to the name of FILE may say it: .sqlite, .folded",
 };
 
 const struct setting setting_output = {
@@ -240,6 +240,13 @@ const struct setting setting_output = {
 	.type = SETTING_PATH, .fallback = "-", .metavar = "FILE",
 	.scope = EXPORT,
 	.help = "the file to write; - is standard output",
+};
+
+const struct setting setting_table = {
+	.flag = "--table",
+	.type = SETTING_PATH, .metavar = "NAME",
+	.scope = EXPORT,
+	.help = "sqlite, arrow: only this table",
 };
 
 const struct setting setting_list_tables = {
@@ -264,7 +271,7 @@ const struct setting setting_json = {
 };
 
 const struct setting *const settings[] = {
-	&setting_to, &setting_output, &setting_list_tables,
+	&setting_to, &setting_output, &setting_table, &setting_list_tables,
 	&setting_report, &setting_trace,
 	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,

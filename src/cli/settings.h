@@ -58,9 +58,10 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_log_level, setting_verify_overhead, setting_wait_children, setting_enable,
 	setting_fail_on, setting_keep_secrets, setting_max_memory, setting_step,
 	/* options of one command: neither in files nor in the environment */
-	setting_to, setting_output, setting_list_tables, setting_origin, setting_json;
+	setting_to, setting_output, setting_table, setting_list_tables, setting_origin,
+	setting_json;
 
-#define SETTING_COUNT 32
+#define SETTING_COUNT 33
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

@@ -5,15 +5,39 @@
 #include <unistd.h>
 
 static const struct exporter *const exporters[] = {
-	&exporter_json,
-	&exporter_folded,
-	NULL,
+	&exporter_json, &exporter_folded, &exporter_sqlite, &exporter_arrow, NULL,
 };
+
+const struct exporter *exporter_at(size_t i)
+{
+	return i < sizeof(exporters) / sizeof(*exporters) ? exporters[i] : NULL;
+}
 
 const struct exporter *exporter_find(const char *name)
 {
 	for (const struct exporter *const *e = exporters; *e; e++)
 		if (!strcmp((*e)->name, name))
+			return *e;
+	return NULL;
+}
+
+/* Does the name end with one of the words? */
+static bool ends_with_one(const char *name, const char *words)
+{
+	size_t length = strlen(name);
+
+	for (size_t n; *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		if (n < length && !memcmp(name + length - n, words, n))
+			return true;
+	}
+	return false;
+}
+
+const struct exporter *exporter_guess(const char *path)
+{
+	for (const struct exporter *const *e = exporters; *e; e++)
+		if (ends_with_one(path, (*e)->suffixes))
 			return *e;
 	return NULL;
 }
@@ -33,4 +57,12 @@ void export_flush(struct buf *text, int fd, int *error)
 			*error = errno;
 	}
 	text->len = 0;
+}
+
+int export_finish(int error, struct err *err)
+{
+	if (!error)
+		return 0;
+	errno = error;
+	return err_errno(err, "cannot write the export");
 }

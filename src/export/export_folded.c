@@ -327,7 +327,7 @@ static int read_all(struct folded *x, struct err *err)
 		       : 0;
 }
 
-static int export_folded(const struct trace *t, int fd, struct err *err)
+static int export_folded(const struct trace *t, const struct export_target *to, struct err *err)
 {
 	struct folded *x = calloc(1, sizeof(*x));
 	int rc = -1;
@@ -335,7 +335,7 @@ static int export_folded(const struct trace *t, int fd, struct err *err)
 	if (!x)
 		return err_set(err, "out of memory");
 	x->trace = t;
-	x->fd = fd;
+	x->fd = to->fd;
 	pair_map_init(&x->children);
 	buf_init(&x->line);
 	buf_init(&x->text);
@@ -349,12 +349,7 @@ static int export_folded(const struct trace *t, int fd, struct err *err)
 		goto out;
 	if (!x->error)
 		write_nodes(x);
-	if (x->error) {
-		errno = x->error;
-		err_errno(err, "cannot write the export");
-		goto out;
-	}
-	rc = 0;
+	rc = export_finish(x->error, err);
 out:
 	timeline_free(x->timeline);
 	functions_release(&x->functions);
@@ -369,5 +364,6 @@ out:
 
 const struct exporter exporter_folded = {
 	.name = "folded",
+	.suffixes = ".folded .collapsed",
 	.write = export_folded,
 };

@@ -7,7 +7,6 @@
  */
 #include "export/export_json.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -429,9 +428,9 @@ static int examine(struct exported *x, struct err *err)
 		       : 0;
 }
 
-static int export_json(const struct trace *t, int fd, struct err *err)
+static int export_json(const struct trace *t, const struct export_target *to, struct err *err)
 {
-	struct exported x = { .trace = t, .fd = fd };
+	struct exported x = { .trace = t, .fd = to->fd };
 	const struct timeline_visitor visitor = {
 		.ctx = &x,
 		.function = visit_function,
@@ -462,13 +461,8 @@ static int export_json(const struct trace *t, int fd, struct err *err)
 	json_array_end(&x.json);
 	json_object_end(&x.json);
 	buf_add_byte(&x.text, '\n');
-	export_flush(&x.text, fd, &x.error);
-	if (x.error) {
-		errno = x.error;
-		err_errno(err, "cannot write the export");
-		goto out;
-	}
-	rc = 0;
+	export_flush(&x.text, to->fd, &x.error);
+	rc = export_finish(x.error, err);
 out:
 	timeline_free(x.examined);
 	traced_calls_release(&x.traced);
@@ -480,5 +474,6 @@ out:
 
 const struct exporter exporter_json = {
 	.name = "json",
+	.suffixes = "", /* which JSON? */
 	.write = export_json,
 };

@@ -19,25 +19,42 @@ static int compare_refs(const void *a, const void *b)
 	return (x->item > y->item) - (x->item < y->item);
 }
 
-/* Kinds come most important first. */
-static bool is_first_of_its_process(const struct analysis *a, size_t kind)
+/* Kinds come most important first: *first becomes, of each, whether it is its process' first. */
+static int find_first_kinds(const struct analysis *a, bool **first)
 {
-	for (size_t i = 0; i < kind; i++)
-		if (a->steps[i].pid == a->steps[kind].pid && a->steps[i].item_count)
-			return false;
-	return true;
+	size_t count = 0; /* the analysis keeps the single steps of a few kinds only */
+
+	for (size_t i = 0; i < a->step_items.count; i++)
+		if (a->step_items.items[i].kind >= count &&
+		    a->step_items.items[i].kind < a->step_count)
+			count = a->step_items.items[i].kind + 1u;
+	*first = calloc(a->step_count + 1, sizeof(**first));
+	if (!*first)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		size_t earlier = 0;
+
+		while (earlier < i &&
+		       !((*first)[earlier] && a->steps[earlier].pid == a->steps[i].pid))
+			earlier++;
+		(*first)[i] = earlier == i;
+	}
+	return 0;
 }
 
-static void add_kind(struct step_index *x, const struct analysis *a, size_t kind)
+int step_index_init(struct step_index *x, const struct analysis *a)
 {
-	const struct analysis_step *s = &a->steps[kind];
-	bool first = is_first_of_its_process(a, kind);
+	bool *first;
 
-	for (size_t i = s->first_item; i < s->first_item + s->item_count; i++) {
+	memset(x, 0, sizeof(*x));
+	x->items = &a->step_items;
+	x->refs = calloc(x->items->count + 1, sizeof(*x->refs));
+	if (!x->refs || find_first_kinds(a, &first))
+		return -1;
+	for (size_t i = 0; i < x->items->count; i++) {
 		const struct step_item *item = &x->items->items[i];
 
-		x->kind_of[i] = (uint32_t)kind;
-		if (first)
+		if (item->kind < a->step_count && first[item->kind])
 			x->refs[x->count++] = (struct step_ref){
 				.thread = item->thread,
 				.item = (uint32_t)i,
@@ -45,18 +62,7 @@ static void add_kind(struct step_index *x, const struct analysis *a, size_t kind
 				.end_ns = item->end_ns,
 			};
 	}
-}
-
-int step_index_init(struct step_index *x, const struct analysis *a)
-{
-	memset(x, 0, sizeof(*x));
-	x->items = &a->step_items;
-	x->kind_of = calloc(x->items->count + 1, sizeof(*x->kind_of));
-	x->refs = calloc(x->items->count + 1, sizeof(*x->refs));
-	if (!x->kind_of || !x->refs)
-		return -1;
-	for (size_t k = 0; k < a->step_count; k++)
-		add_kind(x, a, k);
+	free(first);
 	qsort(x->refs, x->count, sizeof(*x->refs), compare_refs);
 	for (size_t i = 0; i < x->count; i++) {
 		struct step_ref *r = &x->refs[i];
@@ -70,7 +76,6 @@ int step_index_init(struct step_index *x, const struct analysis *a)
 
 void step_index_release(struct step_index *x)
 {
-	free(x->kind_of);
 	free(x->refs);
 	memset(x, 0, sizeof(*x));
 }

@@ -6,7 +6,6 @@
 
 struct step_index {
 	const struct step_items *items;
-	uint32_t *kind_of; /* of each item: index of its analysis_step */
 	struct step_ref {
 		uint32_t thread; /* position */
 		uint32_t item;

@@ -31,17 +31,17 @@ static void steps_cell(struct table_cursor *c, size_t column, struct cell *out)
 {
 	const struct analysis *a = source_analysis(c->source, NULL);
 	const struct step_item *s = &a->step_items.items[position_of(c)];
-	uint32_t kind = source_steps(c->source, NULL)->kind_of[position_of(c)];
+	size_t kind = s->kind;
 
 	switch (column) {
 	case STEP_id:
 		cell_uint(out, position_of(c));
 		break;
 	case STEP_kind:
-		cell_int(out, kind);
+		cell_uint(out, kind);
 		break;
 	case STEP_name:
-		cell_text(out, a->steps[kind].name);
+		cell_text(out, kind < a->step_count ? a->steps[kind].name : NULL);
 		break;
 	case STEP_start_ns:
 		cell_int(out, s->start_ns);
@@ -66,7 +66,8 @@ static void steps_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_steps = {
 	.name = "steps",
-	.meaning = "a step (a request, a batch) that ended and is counted: without warm-up",
+	.meaning = "a step (a request, a batch) of the first 32 kinds that ended and is counted: "
+		   "without warm-up",
 	TABLE_COLUMNS(step_columns),
 	.indexes = "id kind",
 	.cursor_bytes = sizeof(struct position_cursor),

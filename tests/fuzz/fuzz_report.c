@@ -371,7 +371,7 @@ static void check_export(const struct trace *t)
 	off_t n;
 	char *data;
 
-	require(fd >= 0 && !exporter_json.write(t, fd, &err));
+	require(fd >= 0 && !exporter_json.write(t, &(struct export_target){ .fd = fd }, &err));
 	n = lseek(fd, 0, SEEK_END);
 	data = malloc((size_t)n + 1);
 	require(data && pread(fd, data, (size_t)n, 0) == n);

@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	batches_read(t);
 	gpu_check(t);
-	if (exporter_json.write(t, null, &err) && !*err.text)
+	if (exporter_json.write(t, &(struct export_target){ .fd = null }, &err) && !*err.text)
 		abort();
 	trace_close(t);
 	return 0;

@@ -201,18 +201,31 @@ static void command_end(struct progress *p, double start_s)
 
 static void export_all(struct progress *p, const struct trace *t)
 {
-	static const struct exporter *const all[] = { &exporter_json, &exporter_folded };
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const struct exporter *e;
 	struct err err;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+	for (size_t i = 0; (e = exporter_at(i)); i++) {
+		struct export_target to = { .fd = null };
+		char path[64] = "/dev/null";
 		double start_s = command_begin();
+		int file = -1;
 
-		if (all[i]->write(t, fd, &err))
-			fprintf(stderr, "mutate_traces: export: %s\n", err.text);
+		to.path = path;
+		to.table = e->form == EXPORT_TABLES ? "kernels" : NULL;
+		if (e->form == EXPORT_FILE) { /* it is opened by its name */
+			strcpy(path, "/tmp/mutant-XXXXXX");
+			file = mkstemp(path);
+		}
+		if (e->write(t, &to, &err))
+			fprintf(stderr, "mutate_traces: export %s: %s\n", e->name, err.text);
+		if (file >= 0) {
+			unlink(path);
+			close(file);
+		}
 		command_end(p, start_s);
 	}
-	close(fd);
+	close(null);
 }
 
 static enum outcome read_all(struct progress *p, const char *path)
