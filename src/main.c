@@ -20,7 +20,8 @@ static const struct {
 	const char *word, *command;
 } meant[] = {
 	{ "report", "analyze" },
-	{ "show", "analyze" },
+	{ "show", "view" },
+	{ "open", "view" },
 	{ "profile", "run" },
 	{ "exec", "run" },
 };

@@ -25,7 +25,7 @@ PARTS = {
     "capture": ["system", "native", "sampler", "drain", "session", "doctor"],
     "analyze": ["figures", "classes", "gpu", "memory", "steps", "cpu", "breakdown", ""],
     "rules": ["", "findings"],
-    "report": ["", "json", "markdown", "html", "terminal"],
+    "report": ["", "viewdata", "json", "markdown", "html", "terminal"],
 }
 # Every sub-folder of the same folder may include these: the account that all costs are charged
 # to, and the result that all parts fill in.

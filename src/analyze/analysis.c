@@ -300,6 +300,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 		goto out;
 	a->verdict = not_judged;
 	a->step_items = items;
+	a->trace = t;
 	items = (struct step_items){ 0 };
 	*out = a;
 	a = NULL; /* the caller owns it now */

@@ -238,7 +238,15 @@ struct analysis_trust {
 	char **notes;         /* for the user: the recorder's first, then the analysis' own */
 };
 
+/* What pages that draw single events may show: set by who writes them, before that. */
+struct analysis_drawing {
+	size_t timeline_bytes; /* of a page; 0: no timeline */
+	bool source;           /* lines of the user's source files */
+};
+
 struct analysis {
+	struct analysis_drawing drawing;
+	const struct trace *trace; /* borrowed: for what is drawn event by event */
 	struct analysis_run run;
 	struct analysis_verdict verdict; /* these two: rules/judge.h fills them in */
 	struct analysis_findings findings;

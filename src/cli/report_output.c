@@ -314,6 +314,12 @@ static int analyze_trace(const struct report_output *f, const struct trace *trac
 	return analysis_new(analysis, trace, err);
 }
 
+void report_drawing_set(struct analysis *a, const struct config *c)
+{
+	a->drawing.timeline_bytes = (size_t)config_number(c, &setting_timeline_mb) * 1000000;
+	a->drawing.source = config_flag(c, &setting_source);
+}
+
 /* Of the first `part` bytes of the trace. */
 static int report_on(const struct report_output *f, const char *trace_path, uint64_t part,
 		     bool *fired, struct err *err)
@@ -331,6 +337,7 @@ static int report_on(const struct report_output *f, const char *trace_path, uint
 	if (import_open(&trace, trace_path, part, err) || analyze_trace(f, trace, &analysis, err) ||
 	    judge(analysis, &f->rules, err))
 		goto out;
+	report_drawing_set(analysis, f->config);
 	rc = record_write_reports(f, analysis, written, &count, err);
 	if (rc && err_is_memory(err))
 		goto out;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "analyze/analysis.h"
 #include "base/err.h"
 #include "cli/config.h"
 #include "rules/rules_file.h"
@@ -46,6 +47,9 @@ int report_output_write(const struct report_output *f, const char *trace_path, b
 
 /* Did it fail because no step has the name that --step gives?  A mistake of the command line. */
 bool report_output_misses_step(const struct err *err);
+
+/* How HTML reports draw the timeline, by the settings. */
+void report_drawing_set(struct analysis *a, const struct config *c);
 
 /* The user's rules: --rules, else the nearest .inferscope_rules.yaml, else none. */
 

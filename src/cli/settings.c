@@ -11,6 +11,7 @@ enum {
 	DOCTOR = SETTING_FOR_DOCTOR,
 	RULES = SETTING_FOR_RULES,
 	RECORD = SETTING_FOR_RECORD,
+	VIEW = SETTING_FOR_VIEW,
 };
 
 const struct setting setting_report = {
@@ -101,7 +102,7 @@ const struct setting setting_python = {
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW,
 	.help = "read this configuration file instead of the nearest .inferscope.yaml; all "
 		"settings are allowed in it",
 };
@@ -109,7 +110,7 @@ const struct setting setting_config = {
 const struct setting setting_rules = {
 	.key = "rules", .env = "INFERSCOPE_RULES", .flag = "--rules",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | RULES,
+	.scope = RUN | RECORD | ANALYZE | RULES | VIEW,
 	.trusted_only = true,
 	.help = "apply the rules of this YAML file in addition to the built-in ones; unset: the "
 		"nearest .inferscope_rules.yaml",
@@ -134,7 +135,7 @@ const struct setting setting_step = {
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
-	.scope = RUN | RECORD | ANALYZE | EXPORT,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
 	.help = "memory for reading and analyzing a trace, such as 512M or 4G; only the beginning "
 		"of a trace that needs more is reported; unset: half of the memory of the machine "
 		"or container",
@@ -174,8 +175,23 @@ const struct setting setting_detail = {
 	.key = "detail", .env = "INFERSCOPE_DETAIL", .flag = "--detail",
 	.type = SETTING_CHOICE, .fallback = "normal", .metavar = "LEVEL",
 	.choices = "short|normal|full",
-	.scope = RUN | RECORD | ANALYZE,
+	.scope = RUN | RECORD | ANALYZE | VIEW,
 	.help = "length of the reports",
+};
+
+const struct setting setting_timeline_mb = {
+	.key = "timeline_mb", .env = "INFERSCOPE_TIMELINE_MB", .flag = "--timeline-mb",
+	.type = SETTING_INTEGER, .fallback = "4", .metavar = "N", .min = 0, .max = 1024,
+	.scope = RUN | RECORD | ANALYZE | VIEW,
+	.help = "size of the timeline in an HTML report, in MB; what exceeds it is shown by levels "
+		"of detail; 0: no timeline; `view` uses 30 unless it is set",
+};
+
+const struct setting setting_source = {
+	.key = "source", .env = "INFERSCOPE_SOURCE", .flag = "--source", .off_flag = "--no-source",
+	.type = SETTING_FLAG, .fallback = "true",
+	.scope = RUN | RECORD | ANALYZE | VIEW,
+	.help = "copy the source lines that findings name into HTML reports",
 };
 
 const struct setting setting_keep_secrets = {
@@ -215,7 +231,7 @@ const struct setting setting_enable = {
 const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN | RECORD | ANALYZE | EXPORT,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
 	.help = "print no summary, and no progress in the title of the terminal",
 };
 
@@ -223,7 +239,7 @@ const struct setting setting_log_level = {
 	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
 	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
 	.choices = "error|warn",
-	.scope = RUN | RECORD | ANALYZE | EXPORT,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
 	.help = "print warnings on standard error, or errors only",
 };
 
@@ -256,6 +272,13 @@ const struct setting setting_list_tables = {
 	.help = "print the tables and columns of sqlite and arrow (docs/TABLES.md)",
 };
 
+const struct setting setting_open = {
+	.flag = "--open", .off_flag = "--no-open",
+	.type = SETTING_FLAG, .fallback = "true",
+	.scope = VIEW,
+	.help = "open the page in a browser; --no-open prints its path only",
+};
+
 const struct setting setting_origin = {
 	.flag = "--origin",
 	.type = SETTING_FLAG, .fallback = "false",
@@ -278,8 +301,9 @@ const struct setting *const settings[] = {
 	&setting_graph_nodes, &setting_delay, &setting_duration,
 	&setting_python, &setting_wait_children, &setting_enable, &setting_keep_secrets,
 	&setting_rules, &setting_fail_on, &setting_detail, &setting_step, &setting_max_memory,
+	&setting_timeline_mb, &setting_source,
 	&setting_strict, &setting_verify_overhead,
-	&setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,
+	&setting_open, &setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,
 	NULL,
 };
 

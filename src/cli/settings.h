@@ -29,6 +29,7 @@ enum setting_scope {
 	SETTING_FOR_DOCTOR = 1u << 4,
 	SETTING_FOR_RULES = 1u << 5,
 	SETTING_FOR_RECORD = 1u << 6, /* inferscope.start(): the program runs already */
+	SETTING_FOR_VIEW = 1u << 12,
 };
 
 struct setting {
@@ -57,11 +58,12 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_duration, setting_strict, setting_graph_nodes, setting_detail, setting_quiet,
 	setting_log_level, setting_verify_overhead, setting_wait_children, setting_enable,
 	setting_fail_on, setting_keep_secrets, setting_max_memory, setting_step,
+	setting_timeline_mb, setting_source,
 	/* options of one command: neither in files nor in the environment */
-	setting_to, setting_output, setting_table, setting_list_tables, setting_origin,
-	setting_json;
+	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
+	setting_origin, setting_json;
 
-#define SETTING_COUNT 33
+#define SETTING_COUNT 36
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

@@ -98,6 +98,14 @@ class Chromium:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
 
+    def wait_for(self, expression, seconds=60):
+        """Until a JavaScript expression is true."""
+        end = time.monotonic() + seconds
+        while not self.value(expression):
+            if time.monotonic() > end:
+                raise TimeoutError("never true: " + expression)
+            time.sleep(0.02)
+
     def resize(self, width, height=900):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=1, mobile=width < 600)

@@ -14,7 +14,7 @@ ELEMENTS = {
     "svg": {"class", "viewbox", "role", "aria-label", "x", "width", "height"},
     "rect": {"class", "x", "y", "width", "height"}, "path": {"class", "d"},
     "line": {"class", "x1", "x2", "y1", "y2"}, "circle": {"cx", "cy", "r"},
-    "text": {"class", "x", "y", "text-anchor"}, "script": set(),
+    "text": {"class", "x", "y", "text-anchor"}, "script": {"type", "id"},
 }
 
 
@@ -24,6 +24,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, source):
         super().__init__(convert_charrefs=True)
         self.open, self.texts, self.ids, self.links, self.rows = [], {}, [], [], []
+        self.is_data = False
         self.feed(source)
         self.close()
         assert self.open == []
@@ -32,6 +33,11 @@ class Page(html.parser.HTMLParser):
         names = {name for name, _ in attrs}
         assert names <= ELEMENTS[tag], (tag, attrs)
         values = dict(attrs)
+        # Data for the timeline: of a type that no browser runs.
+        self.is_data = tag == "script" and bool(attrs)
+        if self.is_data:
+            assert values["type"] == "application/octet-stream"
+            assert re.fullmatch(r"tl-(meta|\d+)", values["id"])
         if "id" in values:
             self.ids.append(values["id"])
         if "href" in values:
@@ -53,6 +59,9 @@ class Page(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        if self.open and self.open[-1] == "script" and self.is_data:
+            assert re.fullmatch("[A-Za-z0-9+/]*=*", data)
+            return
         self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
 
     def text(self, tag):

@@ -43,8 +43,8 @@ def test_defaults(inferscope):
 def test_every_setting_has_a_variable_that_sets_it(inferscope):
     other = {"gpu": "false", "nvtx": "false", "memory": "false", "enable": "false",
              "cpu": "trace", "detail": "full", "log_level": "error", "report": "[x.md]",
-             "fail_on": "[high]", "graph_nodes": '"off"', "max_memory": "512M"}
-    numbers = {"max_overhead", "sample_hz", "trace_size_mb", "delay", "duration"}
+             "fail_on": "[high]", "source": "false", "graph_nodes": '"off"', "max_memory": "512M"}
+    numbers = {"max_overhead", "sample_hz", "trace_size_mb", "delay", "duration", "timeline_mb"}
     for key, (value, _) in shown(inferscope("config", "show", "--origin")).items():
         wanted = other.get(key, "7" if key in numbers else "true" if value == "false" else "word")
         name = "INFERSCOPE_" + key.upper()

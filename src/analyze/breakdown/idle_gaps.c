@@ -29,6 +29,7 @@ void idle_gaps_release(struct idle_gaps *g)
 {
 	for (size_t i = 0; i < g->section_count; i++) {
 		free(g->sections[i].items);
+		free(g->sections[i].parts);
 		pair_map_release(&g->sections[i].at);
 		track_release(&g->sections[i].steps);
 	}
@@ -73,6 +74,32 @@ int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t
 	t->last_ns = stats_add(t->last_ns, ns);
 	if (t->last_ns > t->sum.longest_ns)
 		t->sum.longest_ns = t->last_ns;
+	return 0;
+}
+
+int idle_section_part(struct idle_section *s, size_t place, bool latency, int64_t start_ns,
+		      int64_t end_ns)
+{
+	size_t at = place == SIZE_MAX ? PAIR_NONE : pair_map_find(&s->at, place, latency);
+	uint32_t cause = at == PAIR_NONE ? IDLE_NO_LOAD : (uint32_t)at;
+	struct idle_part *last = s->part_count ? &s->parts[s->part_count - 1] : NULL;
+
+	if (last && last->cause == cause && last->start_ns + last->length_ns == start_ns &&
+	    end_ns - last->start_ns <= UINT32_MAX) {
+		last->length_ns = (uint32_t)(end_ns - last->start_ns);
+		return 0;
+	}
+	while (start_ns < end_ns) {
+		int64_t ns = end_ns - start_ns < UINT32_MAX ? end_ns - start_ns : UINT32_MAX;
+		struct idle_part *grown =
+			array_grow(s->parts, &s->part_cap, s->part_count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		s->parts = grown;
+		grown[s->part_count++] = (struct idle_part){ start_ns, (uint32_t)ns, cause };
+		start_ns += ns;
+	}
 	return 0;
 }
 
@@ -167,8 +194,10 @@ static int add_latency(struct idle_section *s, const struct gap_part *part, uint
 	place = time_places_find(places, &launch);
 	if (place == SIZE_MAX)
 		return -1;
-	return idle_section_add(s, place, true, part->start_ns, part->end_ns - part->launched_ns,
-				track_overlap_ns(&s->steps, part->launched_ns, part->end_ns));
+	if (idle_section_add(s, place, true, part->start_ns, part->end_ns - part->launched_ns,
+			     track_overlap_ns(&s->steps, part->launched_ns, part->end_ns)))
+		return -1;
+	return idle_section_part(s, place, true, part->launched_ns, part->end_ns);
 }
 
 /* The device had nothing to do from start_ns until an activity began. */
@@ -341,9 +370,17 @@ static size_t merge_causes(struct idle_cause *items, size_t n)
 	return n;
 }
 
-static int finish_section(const struct idle_section *s, struct gpu_section *out,
-			  const struct analysis *a, const struct time_places *places,
-			  const struct timeline *tl)
+static int by_start(const void *a, const void *b)
+{
+	const struct idle_part *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->cause < y->cause ? -1 : x->cause > y->cause;
+}
+
+static int finish_section(struct idle_section *s, struct gpu_section *out, const struct analysis *a,
+			  const struct time_places *places, const struct timeline *tl)
 {
 	struct idle_blame *blame = &out->blame;
 	int64_t explained_ns = s->no_load_ns;
@@ -362,6 +399,16 @@ static int finish_section(const struct idle_section *s, struct gpu_section *out,
 		c->waited_for = named.waited_for;
 		explained_ns = stats_add(explained_ns, c->ns);
 	}
+	blame->part_causes = calloc(s->count + 1, sizeof(*blame->part_causes));
+	if (!blame->part_causes)
+		return -1;
+	memcpy(blame->part_causes, blame->items, s->count * sizeof(*blame->items));
+	blame->part_cause_count = s->count;
+	if (s->part_count)
+		qsort(s->parts, s->part_count, sizeof(*s->parts), by_start);
+	blame->parts = s->parts;
+	blame->part_count = s->part_count;
+	s->parts = NULL;
 	blame->count = merge_causes(blame->items, s->count);
 	blame->no_load_ns = s->no_load_ns;
 	blame->unexplained_ns = out->idle_ns > explained_ns ? out->idle_ns - explained_ns : 0;

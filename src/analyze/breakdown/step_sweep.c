@@ -74,12 +74,18 @@ static bool is_no_load(const struct sweep *w)
 
 static void add_gap(struct sweep *w, int64_t ns)
 {
-	if (is_no_load(w))
+	int64_t start_ns = w->now_ns - ns;
+
+	if (is_no_load(w)) {
 		w->section->no_load_ns = stats_add(w->section->no_load_ns, ns);
-	else if (w->host.what != TIME_UNATTRIBUTED &&
-		 idle_section_add(w->section, w->host.place, false, w->gap->start_ns, ns,
-				  w->covered ? ns : 0))
+		w->failed |=
+			idle_section_part(w->section, SIZE_MAX, false, start_ns, w->now_ns) != 0;
+	} else if (w->host.what != TIME_UNATTRIBUTED &&
+		   (idle_section_add(w->section, w->host.place, false, w->gap->start_ns, ns,
+				     w->covered ? ns : 0) ||
+		    idle_section_part(w->section, w->host.place, false, start_ns, w->now_ns))) {
 		w->failed = true;
+	}
 }
 
 /* From now to a time before the next change. */

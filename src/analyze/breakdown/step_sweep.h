@@ -81,6 +81,8 @@ struct idle_section {
 	size_t count, cap;
 	struct pair_map at; /* (place, latency) */
 	int64_t no_load_ns;
+	struct idle_part *parts; /* cause: index of items, or IDLE_NO_LOAD */
+	size_t part_count, part_cap;
 	struct track steps; /* when one of the most important kind lasted */
 	bool marked;        /* by the user: they are requests, and not found by us */
 };
@@ -128,6 +130,13 @@ int idle_gaps_find(struct idle_gaps *g, struct time_places *places);
 /* A part of a gap that a place is to blame for.  -1: no memory. */
 int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,
 		     int64_t ns, int64_t in_steps_ns);
+
+/*
+ * Where that part lies; after idle_section_add().  Of no load: the place is SIZE_MAX.  -1: no
+ * memory.
+ */
+int idle_section_part(struct idle_section *s, size_t place, bool latency, int64_t start_ns,
+		      int64_t end_ns);
 
 /* As much as a sum says, which is no part of a gap of its own.  -1: no memory. */
 int idle_section_put(struct idle_section *s, size_t place, const struct idle_cause *sum);

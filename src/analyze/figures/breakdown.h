@@ -146,12 +146,26 @@ struct idle_cause {
 	int64_t longest_ns;  /* of its parts */
 };
 
+#define IDLE_NO_LOAD UINT32_MAX
+
+/* A stretch of idle time with one cause. */
+struct idle_part {
+	int64_t start_ns;
+	uint32_t length_ns; /* longer ones are several parts */
+	uint32_t cause;     /* index of blame.part_causes, or IDLE_NO_LOAD */
+};
+
 struct idle_blame {
 	int64_t no_load_ns;
 	int64_t unexplained_ns; /* the launch, or what its thread did, is unknown */
 	size_t steps; /* of the process' most important kind, in the time of the section */
 	size_t count;
 	struct idle_cause *items; /* most time in steps first, then most time */
+	/* Where in time that is, for timelines; what nothing explains has no part. */
+	size_t part_count;
+	struct idle_part *parts; /* by start */
+	size_t part_cause_count;
+	struct idle_cause *part_causes; /* as items, before equal ones were put together */
 };
 
 /* Without what is told of gaps only. */

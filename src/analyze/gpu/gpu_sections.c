@@ -450,6 +450,8 @@ void gpu_sections_release(struct analysis_gpu *gpu)
 		free(s->graphs);
 		free(s->syncs);
 		free(s->blame.items);
+		free(s->blame.parts);
+		free(s->blame.part_causes);
 	}
 	free(gpu->sections);
 	free(gpu->changes);

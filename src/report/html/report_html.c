@@ -7,8 +7,10 @@
  */
 #include "report/html/html_put.h"
 #include "report/report.h"
+#include "report/viewdata/view_page.h"
+#include "report_js_hash.h"
 
-/* cmake/Asset.cmake makes them of src/report/assets. */
+/* cmake/Asset.cmake makes them of report.css, report.js and viewer/. */
 static const uint8_t style[] = {
 #include "report_css.inc"
 };
@@ -16,8 +18,7 @@ static const uint8_t script[] = {
 #include "report_js.inc"
 };
 
-/* Of assets/report.js; tests/cli/test_html.py tells the new one when that changes. */
-#define SCRIPT_HASH "sha256-tjjRCIvKS+jDpeCWkcYhYQq+S3RY3lgIhPkGKnajZs4="
+#define SCRIPT_HASH "sha256-" SCRIPT_SHA256
 
 static void add_title(struct buf *out, const struct analysis *a)
 {
@@ -61,7 +62,9 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	html_contents(out, text.data, text.len);
 	buf_add_str(out, "<main>\n");
 	html_body(out, text.data, text.len, &hooks);
-	buf_add_str(out, "</main>\n<script>");
+	buf_add_str(out, "</main>\n");
+	view_page_add(out, a);
+	buf_add_str(out, "<script>");
 	buf_add(out, script, sizeof(script));
 	buf_add_str(out, "</script>\n</body>\n</html>\n");
 	out->failed |= text.failed;

@@ -1,0 +1,98 @@
+// What is known of the selected item: launch, kernel, layer, Python line, source text.
+
+class Details {
+	constructor(timeline, panel) {
+		this.t = timeline;
+		this.panel = panel;
+	}
+
+	placeText(place) {
+		return place.name + (place.file ? " \u2014 " + place.file + (place.line ? ":" + place.line : "") : "");
+	}
+
+	row(name, value) {
+		return value ? [element("dt", {}, name), element("dd", {}, value)] : [];
+	}
+
+	clear() {
+		this.panel.replaceChildren(element("p", { class: "tl-hint" },
+			"Click an item for details. Drag on the ruler, or with Shift, to select a range."));
+	}
+
+	async show(item) {
+		const t = this.t, data = t.data, label = data.labels[item.label];
+		const line = t.model.trackOfRow(item.row), length = item.end - item.start;
+		const name = item.merged ? plural(item.merged, "item") + ", longest " + labelName(label) : labelName(label);
+		const list = element("dl", {});
+		const add = (what, value) => list.append(...this.row(what, value));
+		add("Kind", KIND_NAMES[label.kind] + (label.kind === KIND.KERNEL && label.what ? ", in a CUDA graph" : "") +
+			(label.kind === KIND.STEP && label.what === 1 ? ", one of the slowest" : ""));
+		add("On", line ? line.title + ", " + line.detail : "");
+		add("Start", moment(item.start, 1));
+		add("Duration", duration(length));
+		if (item.merged) add("Shown", "merged; zoom in to see each" +
+			(t.data.meta.whole < t.data.meta.items ? " where the page has them" : ""));
+		if (label.full && label.full !== label.name) add("Full name", label.full);
+		add(label.kind === KIND.IDLE ? "In" : "Facts", label.more);
+		const chain = await this.chain(item, label);
+		if (t.selected !== item) return;
+		this.panel.replaceChildren(element("h3", {}, name), this.actions(item), list, ...chain);
+		t.say(name + ", " + duration(length));
+	}
+
+	actions(item) {
+		const t = this.t;
+		return element("p", { class: "tl-actions" },
+			button("Zoom to it", "Zoom to the selected item", () => t.zoomTo(item.start, item.end, 0.15)),
+			button("\u2190", "Previous item of this row (,)", () => t.selectNext(-1)),
+			button("\u2192", "Next item of this row (.)", () => t.selectNext(1)),
+			button("Find the same", "Search for this name", () => t.search.set(labelName(t.data.labels[item.label]))));
+	}
+
+	// Launch -> device work -> layer -> line -> source, as far as each is known.
+	async chain(item, label) {
+		const t = this.t, data = t.data, out = [];
+		const steps = element("ol", { class: "tl-chain" });
+		const isCall = label.kind === KIND.CALL || label.kind === KIND.SYNC;
+		const link = item.linkRow >= 0 ? await data.itemFrom(item.linkRow, item.linkStart) : null;
+		const go = (what, to) => element("li", {}, element("span", {}, what),
+			button(labelName(data.labels[to.label]), "Go to it", () => t.select(to, true), { class: "tl-link" }),
+			" " + duration(to.end - to.start) + (what === "Launch" ? ", " + duration(item.start - to.start) + " before" : ""));
+		if (link && !isCall) steps.append(go("Launch", link));
+		if (label.kind !== KIND.STEP && label.kind !== KIND.BUSY)
+			steps.append(element("li", {}, element("span", {}, isCall ? "Launch" : KIND_NAMES[label.kind]),
+				element("strong", {}, labelName(label))));
+		if (link && isCall) steps.append(go("Starts", link));
+		if (label.layer) steps.append(element("li", {}, element("span", {}, "Layer"), label.layer));
+		const place = data.place(label.place);
+		if (place) steps.append(element("li", {}, element("span", {}, "Python"), element("code", {}, this.placeText(place))));
+		out.push(steps);
+		const source = place && this.source(place);
+		if (source) out.push(source);
+		if (label.stack) out.push(this.stack(label.stack));
+		const finding = this.t.findings.of(place);
+		if (finding) out.push(element("p", {}, "Finding: ",
+			button(finding.title, "Show this finding", () => t.findings.show(finding, 0), { class: "tl-link" })));
+		return out;
+	}
+
+	stack(index) {
+		const frames = this.t.data.meta.stacks[index - 1];
+		return element("details", {}, element("summary", {}, "Python stack, " + plural(frames.length, "frame")),
+			element("ol", { class: "tl-stack" }, ...frames.map(p => element("li", {},
+				element("code", {}, this.placeText(this.t.data.place(p)))))));
+	}
+
+	// Lines that a finding names; by file and line, for a place may be known under another function.
+	source(place) {
+		const data = this.t.data;
+		for (const [key, lines] of Object.entries(data.meta.source)) {
+			const of = data.place(Number(key)), [first, ...texts] = lines;
+			if (of.file !== place.file || place.line < first || place.line >= first + texts.length) continue;
+			return element("pre", { class: "tl-source", "aria-label": "Source of " + this.placeText(place) },
+				...texts.map((text, i) => element("span", { class: first + i === place.line ? "tl-here" : null },
+					String(first + i).padStart(5) + "  " + text + "\n")));
+		}
+		return null;
+	}
+}

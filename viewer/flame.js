@@ -1,0 +1,188 @@
+// A flame graph of a range: Python calls (samples where no calls were recorded) by their time in it,
+// or device time by the Python stacks that launched it.
+
+const FLAME_ROW = 18, FLAME_ITEMS = 400000;
+
+class FlameNode {
+	constructor(name, detail, parent) {
+		this.name = name;
+		this.detail = detail;
+		this.parent = parent;
+		this.ns = 0;
+		this.children = new Map();
+	}
+
+	child(name, detail) {
+		let node = this.children.get(name + detail);
+		if (!node) this.children.set(name + detail, node = new FlameNode(name, detail, this));
+		return node;
+	}
+}
+
+class Flame {
+	constructor(timeline, panel) {
+		this.t = timeline;
+		this.panel = panel;
+		this.by = "cpu";
+		this.number = 0;
+		this.boxes = [];
+	}
+
+	// A stack of rows, outermost first, as nodes; times are clipped to the range.
+	addRows(root, rows, cover, from, to) {
+		const data = this.t.data;
+		let above = null; // items of the row above: start, end, node
+		for (const row of rows) {
+			const items = [];
+			data.eachPiece(cover, row, from, to, (p, first, end) => {
+				for (let i = first; i < end; i++) items.push([p.start[i], p.end[i], p.label[i]]);
+			});
+			items.sort((a, b) => a[0] - b[0]);
+			let at = 0;
+			for (const item of items) {
+				let parent = root;
+				if (above) {
+					while (at < above.length && above[at][1] <= item[0]) at++;
+					if (at === above.length || above[at][0] > item[0]) continue;
+					parent = above[at][2];
+				}
+				const label = data.labels[item[2]], place = data.place(label.place);
+				const node = parent.child(labelName(label), place ? place.file + ":" + place.line : "");
+				node.ns += Math.min(item[1], to) - Math.max(item[0], from);
+				item[2] = node;
+			}
+			above = items.filter(item => item[2] instanceof FlameNode);
+		}
+	}
+
+	addDevice(root, cover, from, to) {
+		const data = this.t.data;
+		for (const row of data.rows) {
+			if (row.lane !== LANE.STREAM) continue;
+			data.eachPiece(cover, row.index, from, to, (p, first, end) => {
+				for (let i = first; i < end; i++) {
+					const ns = (Math.min(p.end[i], to) - Math.max(p.start[i], from)) * (p.merged && p.merged[i] ? p.cover[i] / 255 : 1);
+					const label = data.labels[p.label[i]];
+					let node = root;
+					for (const place of label.stack ? [...data.meta.stacks[label.stack - 1]].reverse() : []) {
+						const at = data.place(place);
+						node = node.child(at.name, at.file + ":" + at.line);
+						node.ns += ns;
+					}
+					node = node.child(labelName(label), "on the device");
+					node.ns += ns;
+				}
+			});
+		}
+	}
+
+	async make(from, to) {
+		const data = this.t.data;
+		let grain = (to - from) / 1e5;
+		while (grain < to - from && data.nodes.reduce((sum, n) => sum + (n.start < to && n.start + n.length > from &&
+			n.leaf && n.length / 2048 * 4 > grain ? n.items : 0), 0) > FLAME_ITEMS) grain *= 4;
+		const cover = await data.covered(from, to, grain);
+		const root = new FlameNode("", "", null);
+		if (this.by === "gpu") this.addDevice(root, cover, from, to);
+		for (const track of this.by === "cpu" ? this.t.model.tracks : []) {
+			if (track.type !== TRACK.THREAD) continue;
+			const lane = track.lanes.find(l => l.lane === LANE.FRAMES) || track.lanes.find(l => l.lane === LANE.SAMPLES);
+			if (lane) this.addRows(root.child(track.title, track.detail), lane.rows, cover, from, to);
+		}
+		this.sum(root);
+		return root;
+	}
+
+	// Threads have the time of what is in them.
+	sum(root) {
+		for (const child of root.children.values()) {
+			if (!child.ns) for (const inner of child.children.values()) child.ns += inner.ns;
+			root.ns += child.ns;
+		}
+		for (const [key, child] of root.children) if (!child.ns) root.children.delete(key);
+	}
+
+	async show(from, to) {
+		const number = ++this.number;
+		this.from = from;
+		this.to = to;
+		this.panel.replaceChildren(element("p", { class: "tl-hint" }, "Adding up\u2026"));
+		this.root = await this.make(from, to);
+		if (number === this.number) this.render(this.root);
+	}
+
+	render(top) {
+		const path = [];
+		for (let node = top; node && node.parent; node = node.parent) path.unshift(node);
+		const choice = [["cpu", "CPU time by call"], ["gpu", "GPU time by launching code"]].map(([by, name]) =>
+			button(name, name, () => { this.by = by; this.show(this.from, this.to); }, { "aria-pressed": String(this.by === by) }));
+		this.canvas = element("canvas", { class: "tl-flame", role: "img", tabindex: "0", on: {
+			mousemove: e => this.hover(e), click: e => this.click(e) } });
+		this.hint = element("p", { class: "tl-hint" }, "Click a box to enlarge it.");
+		this.panel.replaceChildren(
+			element("h3", {}, "Flame graph of " + duration(this.to - this.from)),
+			element("p", { class: "tl-actions" }, ...choice,
+				top.parent ? button("All", "Show the whole flame graph", () => this.render(this.root)) : null),
+			this.hint, this.canvas);
+		if (!top.ns) {
+			this.hint.textContent = this.by === "gpu" ? "No device work in this range." : "No Python calls or samples in this range.";
+			return;
+		}
+		this.draw(top, path);
+	}
+
+	draw(top, path) {
+		const t = this.t, width = Math.max(this.panel.clientWidth - 24, 200), boxes = this.boxes = [];
+		let depth = 0;
+		const place = (node, x, w, level) => {
+			if (w < 1 || level > 120) return;
+			boxes.push({ node, x, w, level });
+			depth = Math.max(depth, level);
+			let at = x;
+			for (const child of [...node.children.values()].sort((a, b) => b.ns - a.ns)) {
+				const share = w * child.ns / node.ns;
+				place(child, at, share, level + 1);
+				at += share;
+			}
+		};
+		path.slice(0, -1).forEach((node, level) => boxes.push({ node, x: 0, w: width, level, above: true }));
+		place(top, 0, width, Math.max(path.length - 1, 0));
+		const height = (depth + 1) * FLAME_ROW, scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		this.canvas.width = width * scale;
+		this.canvas.height = height * scale;
+		this.canvas.style.height = height + "px";
+		this.canvas.style.width = width + "px";
+		this.canvas.setAttribute("aria-label", "Flame graph; the widest: " + boxes.slice(0, 8).map(b => b.node.name).join(", "));
+		c.setTransform(scale, 0, 0, scale, 0, 0);
+		c.font = FONT;
+		c.textBaseline = "middle";
+		for (const b of boxes) {
+			c.globalAlpha = b.above ? 0.5 : 1;
+			c.fillStyle = b.node.parent ? b.node.detail === "on the device" ? t.theme.ofClass("gpu_compute") : t.theme.hashed(b.node.name)
+				: t.theme.line;
+			c.fillRect(b.x, b.level * FLAME_ROW, Math.max(b.w - 0.5, 0.5), FLAME_ROW - 1);
+			const room = Math.floor((b.w - 6) / CHARACTER);
+			if (room < 3) continue;
+			const text = b.node.parent ? b.node.name : "All, " + duration(b.node.ns);
+			c.fillStyle = b.node.detail === "on the device" ? "#fff" : t.theme.ink;
+			c.fillText(text.length > room ? text.slice(0, room - 1) + "\u2026" : text, b.x + 3, b.level * FLAME_ROW + FLAME_ROW / 2, b.w - 4);
+		}
+		c.globalAlpha = 1;
+	}
+
+	boxAt(e) {
+		const r = this.canvas.getBoundingClientRect(), x = e.clientX - r.left, level = Math.floor((e.clientY - r.top) / FLAME_ROW);
+		return this.boxes.find(b => b.level === level && x >= b.x && x < b.x + b.w);
+	}
+
+	hover(e) {
+		const b = this.boxAt(e);
+		if (b) this.hint.textContent = [b.node.name || "All", b.node.detail, duration(b.node.ns), percent(b.node.ns, this.root.ns)]
+			.filter(Boolean).join(" \u00b7 ");
+	}
+
+	click(e) {
+		const b = this.boxAt(e);
+		if (b) this.render(b.node);
+	}
+}
