@@ -22,6 +22,7 @@
  * profile_throttle.h decides when.
  */
 #include "agent/core/agent_threads.h"
+#include "agent/hooks/server_requests.h"
 #include "agent/overhead/calibration.h"
 #include "agent/overhead/profile_throttle.h"
 #include "agent/python/calls.h"
@@ -416,6 +417,7 @@ static enum shm_refusal start(bool discover)
 	PyObject *module;
 
 	torch_hooks_start();
+	server_requests_start();
 	if (discover) /* too expensive in a profile function, which runs at each call */
 		return SHM_OK;
 	if (prepare())
@@ -444,6 +446,7 @@ static void stop(void)
 {
 	attached = false;
 	torch_hooks_stop();
+	server_requests_stop();
 	profile_throttle_stop();
 	if (layout)
 		detach_all_threads();

@@ -23,6 +23,7 @@ struct adapter_function {
 	void (*begins)(struct ring *r);
 	void (*ends)(struct ring *r);
 	bool calls_modules; /* its first argument is a module, which it calls */
+	const char *scope;  /* for adapter.event(): what its calls are */
 	/* While this is true its events are disabled, so that calls cost nothing; NULL: never. */
 	const bool *rests;
 };
@@ -40,8 +41,10 @@ struct adapter {
 	/* A function that a module runs (forward_hooks.h) was entered or left; NULL: no modules.
 	 */
 	void (*forward)(struct ring *r, uint16_t number, uint8_t kind);
+	/* Likewise any of `functions`, beside what it has of its own; may be NULL. */
+	void (*event)(struct ring *r, const struct adapter_function *f, uint8_t kind);
 };
 
-extern const struct adapter adapter_torch, adapter_torch_profiler;
+extern const struct adapter adapter_torch, adapter_torch_profiler, adapter_requests;
 
 #endif

@@ -5,7 +5,8 @@
 #include "agent/overhead/budget.h"
 #include "agent/python/adapter.h"
 
-static const struct adapter *const adapters[] = { &adapter_torch, &adapter_torch_profiler };
+static const struct adapter *const adapters[] = { &adapter_torch, &adapter_torch_profiler,
+						  &adapter_requests };
 
 #define TIMED_EACH 16u
 #define MOST_NS 50000u /* what takes longer was interrupted, or comes once: naming a model */
@@ -48,13 +49,22 @@ uint8_t watched_function_find(const struct text *name, const struct text *file)
 	return 0;
 }
 
+static const struct adapter *adapter_of(uint8_t watch, size_t *at)
+{
+	size_t i = 0;
+
+	*at = watch - 1u;
+	while (i < ADAPTERS && *at >= adapters[i]->count)
+		*at -= adapters[i++]->count;
+	return i < ADAPTERS ? adapters[i] : NULL;
+}
+
 static const struct adapter_function *function_of(uint8_t watch)
 {
-	size_t at = watch - 1u, i = 0;
+	size_t at;
+	const struct adapter *a = adapter_of(watch, &at);
 
-	while (i < ADAPTERS && at >= adapters[i]->count)
-		at -= adapters[i++]->count;
-	return i < ADAPTERS ? &adapters[i]->functions[at] : NULL;
+	return a ? &a->functions[at] : NULL;
 }
 
 bool watched_function_passes(const struct text *name, const struct text *file)
@@ -86,10 +96,14 @@ bool watched_function_is_paused(uint8_t watch)
 
 static void call_adapter(struct ring *r, uint8_t watch, uint8_t kind)
 {
-	const struct adapter_function *f = function_of(watch);
+	size_t at;
+	const struct adapter *a = adapter_of(watch, &at);
+	const struct adapter_function *f = a ? &a->functions[at] : NULL;
 
 	if (!f)
 		return;
+	if (a->event)
+		a->event(r, f, kind);
 	if (kind == RECORD_CALL && f->begins)
 		f->begins(r);
 	if ((kind == RECORD_RETURN || kind == RECORD_UNWIND) && f->ends)

@@ -1,0 +1,244 @@
+#include "agent/hooks/server_requests.h"
+
+#include <string.h>
+
+#include "agent/core/session.h"
+#include "agent/python/adapter.h"
+#include "agent/python/frames.h"
+#include "agent/python/pyapi.h"
+#include "agent/python/tasks.h"
+#include "agent/python/text.h"
+#include "base/varint.h"
+#include "format/request_scopes.h"
+
+/*
+ * Open requests, by the frame of the function that handles each: a coroutine keeps its frame's
+ * address from its call to its return, in whichever order tasks take turns.  With the GIL.  One
+ * that ends unseen (its exception was not told) makes room when its place is needed.
+ */
+#define OPEN_PLACES 1024u /* a power of two: requests in flight, about */
+#define OPEN_NEAR 8u      /* places that a frame may have */
+
+struct open_request {
+	const void *frame; /* NULL: free */
+	uint64_t instance;
+	uint32_t name_id;
+	uint32_t epoch; /* the recording that it is open in */
+};
+
+static struct open_request open_requests[OPEN_PLACES];
+
+static struct open_request *place_of(const void *frame, unsigned i)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)frame >> 4) * 0x9e3779b97f4a7c15u;
+
+	return &open_requests[((hash >> 40) + i) & (OPEN_PLACES - 1)];
+}
+
+/* NULL: it is not open. */
+static struct open_request *find_open(const void *frame)
+{
+	for (unsigned i = 0; i < OPEN_NEAR; i++) {
+		struct open_request *o = place_of(frame, i);
+
+		if (o->frame == frame && o->epoch == session_epoch)
+			return o;
+	}
+	return NULL;
+}
+
+/* Its own, else a free one, else the one whose request began first. */
+static struct open_request *take_place(const void *frame)
+{
+	struct open_request *oldest = find_open(frame);
+
+	for (unsigned i = 0; !oldest && i < OPEN_NEAR; i++) {
+		struct open_request *o = place_of(frame, i);
+
+		if (!o->frame || o->epoch != session_epoch)
+			return o;
+	}
+	for (unsigned i = 0; !oldest || i < OPEN_NEAR; i++) {
+		struct open_request *o = place_of(frame, i);
+
+		if (!oldest || (oldest->frame != frame && o->instance < oldest->instance))
+			oldest = o;
+	}
+	return oldest;
+}
+
+static void request_begins(struct ring *r, PyObject *name)
+{
+	const void *frame = frames_newest().frame;
+	uint8_t payload[2 * VARINT_MAX];
+	struct open_request *o;
+	size_t n;
+
+	if (!frame || !name)
+		return;
+	o = take_place(frame);
+	*o = (struct open_request){ frame, session_next_instance(r), names_id(r, name),
+				    session_epoch };
+	n = varint_put(payload, o->instance);
+	n += varint_put(payload + n, tasks_current());
+	ring_push_payload(r, RECORD_SCOPE_BEGIN, o->name_id, payload, (uint32_t)n);
+}
+
+static void request_ends(struct ring *r)
+{
+	const void *frame = frames_newest().frame;
+	struct open_request *o = frame ? find_open(frame) : NULL;
+	uint8_t payload[VARINT_MAX];
+
+	if (!o)
+		return;
+	o->frame = NULL;
+	ring_push_payload(r, RECORD_SCOPE_END, o->name_id, payload,
+			  (uint32_t)varint_put(payload, o->instance));
+}
+
+/* X(end of the file, qualified name, scope) */
+#define SERVED(X)                                                                                  \
+	X("uvicorn/protocols/http/h11_impl.py", "RequestResponseCycle.run_asgi",                   \
+	  REQUEST_SCOPES "uvicorn")                                                                \
+	X("uvicorn/protocols/http/httptools_impl.py", "RequestResponseCycle.run_asgi",             \
+	  REQUEST_SCOPES "uvicorn")                                                                \
+	X("hypercorn/asyncio/task_group.py", "_handle", REQUEST_SCOPES "hypercorn")                \
+	X("gunicorn/workers/sync.py", "SyncWorker.handle_request", REQUEST_SCOPES "gunicorn")      \
+	X("gunicorn/workers/gthread.py", "ThreadWorker.handle_request", REQUEST_SCOPES "gunicorn") \
+	X("gunicorn/workers/base_async.py", "AsyncWorker.handle_request",                          \
+	  REQUEST_SCOPES "gunicorn")                                                               \
+	X("waitress/task.py", "Task.service", REQUEST_SCOPES "waitress")                           \
+	X("cheroot/server.py", "HTTPRequest.respond", REQUEST_SCOPES "cheroot")                    \
+	X("wsgiref/handlers.py", "BaseHandler.run", REQUEST_SCOPES "wsgiref")                      \
+	X("werkzeug/serving.py", "WSGIRequestHandler.run_wsgi", REQUEST_SCOPES "werkzeug")         \
+	X("flask/app.py", "Flask.wsgi_app", REQUEST_SCOPES "Flask")                                \
+	X("bottle.py", "Bottle.wsgi", REQUEST_SCOPES "Bottle")                                     \
+	X("falcon/app.py", "App.__call__", REQUEST_SCOPES "Falcon")                                \
+	X("django/core/handlers/wsgi.py", "WSGIHandler.__call__", REQUEST_SCOPES "Django")         \
+	X("django/core/handlers/asgi.py", "ASGIHandler.handle", REQUEST_SCOPES "Django")           \
+	X("aiohttp/web_app.py", "Application._handle", REQUEST_SCOPES "aiohttp")                   \
+	X("tornado/web.py", "RequestHandler._execute", REQUEST_SCOPES "Tornado")                   \
+	X("sanic/app.py", "Sanic.handle_request", REQUEST_SCOPES "Sanic")                          \
+	X("grpc/_server.py", "_call_behavior", REQUEST_SCOPES "gRPC")                              \
+	X("celery/app/trace.py", "build_tracer.<locals>.trace_task", REQUEST_SCOPES "Celery")      \
+	X("rq/worker.py", "Worker.perform_job", REQUEST_SCOPES "RQ")                               \
+	X("rq/worker/base.py", "BaseWorker.perform_job", REQUEST_SCOPES "RQ")                      \
+	X("dramatiq/worker.py", "_WorkerThread.process_message", REQUEST_SCOPES "Dramatiq")        \
+	X("huey/api.py", "Huey._execute", REQUEST_SCOPES "Huey")                                   \
+	X("arq/worker.py", "Worker.run_job", REQUEST_SCOPES "arq")                                 \
+	X("concurrent/futures/thread.py", "_WorkItem.run", WORK_SCOPES "ThreadPoolExecutor")
+
+static const struct adapter_function functions[] = {
+#define ROW(its_file, its_name, its_scope) \
+	{ .file = (its_file), .name = (its_name), .scope = (its_scope) },
+	SERVED(ROW)
+#undef ROW
+};
+
+#define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+
+static void on_event(struct ring *r, const struct adapter_function *f, uint8_t kind)
+{
+	static PyObject *names[FUNCTIONS];
+	PyObject **name = &names[f - functions];
+
+	if (py.version < 0x030c0000) /* scopes of Python's tell of it */
+		return;
+	if (!*name)
+		*name = py.Unicode_Intern(f->scope);
+	if (kind == RECORD_CALL)
+		request_begins(r, *name);
+	else if (kind == RECORD_RETURN || kind == RECORD_UNWIND)
+		request_ends(r);
+}
+
+const struct adapter adapter_requests = {
+	.functions = functions,
+	.count = FUNCTIONS,
+	.event = on_event,
+};
+
+/* Before 3.12. */
+
+#define HELPER "inferscope._served"
+
+static bool audited, wanted, busy;
+static PyObject *modules, *install; /* of HELPER: names of modules it waits for; a function */
+
+static bool load_helper(void)
+{
+	PyObject *helper = modules && install ? NULL : py.Import(HELPER);
+
+	if (helper && !modules)
+		modules = py.GetAttr(helper, "waiting_for");
+	if (helper && !install)
+		install = py.GetAttr(helper, "install");
+	py_drop(helper);
+	py.Err_Clear();
+	return modules && install && py_is(modules, py.DictType);
+}
+
+/* Has the program one of the modules now, perhaps not whole yet? */
+static PyObject *find_module(void)
+{
+	PyObject *imported = py_modules(), *name, *unused;
+	ssize_t at = 0;
+
+	while (imported && py.Dict_Next(modules, &at, &name, &unused)) {
+		if (py.Dict_Get(imported, name))
+			return name;
+	}
+	return NULL;
+}
+
+/* The helper takes the names of modules that are whole out of its dict. */
+static void look_for_modules(void)
+{
+	PyObject *name;
+
+	busy = true;
+	for (int i = 0; i < 2; i++) { /* one may import another */
+		PyObject *result;
+
+		name = find_module();
+		if (!name)
+			break;
+		result = py.Call(install, NULL);
+		py_drop(result);
+		py.Err_Clear();
+	}
+	busy = false;
+}
+
+static int on_audit(const char *event, PyObject *args, void *data)
+{
+	PyObject *type, *value, *traceback;
+
+	(void)args;
+	(void)data;
+	if (!wanted || busy || strcmp(event, "import") != 0 || !session_on())
+		return 0;
+	py.Err_Fetch(&type, &value, &traceback);
+	look_for_modules();
+	py.Err_Clear();
+	py.Err_Restore(type, value, traceback);
+	return 0;
+}
+
+void server_requests_start(void)
+{
+	if (py.version >= 0x030c0000 || !load_helper())
+		return;
+	wanted = true;
+	/* It stays for the life of the process: there is no way to take one away. */
+	if (!audited)
+		audited = !py.AuditHook_Add(on_audit, NULL);
+	py.Err_Clear();
+	look_for_modules();
+}
+
+void server_requests_stop(void)
+{
+	wanted = false;
+}

@@ -1,0 +1,147 @@
+"""Requests of servers and work of pools as steps, on every interpreter and in every mode."""
+
+import json
+import os
+import re
+import textwrap
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+# A stand-in for uvicorn's file: its functions are known by file and name.
+UVICORN = """
+    import asyncio
+
+    class RequestResponseCycle:
+        def __init__(self, app, number):
+            self.app, self.number = app, number
+
+        async def run_asgi(self, app):
+            return await app(self.number)
+"""
+
+PROGRAM = """
+    import asyncio, sys, time
+    sys.path.insert(0, {path!r})
+    import uvicorn.protocols.http.h11_impl as http
+    import json.tool  # something is always imported behind it
+
+    async def app(number):
+        await asyncio.sleep(0.002)
+        if number % 10 == 3:
+            raise ValueError(number)
+        if number == 25:
+            await asyncio.sleep(60)
+        sum(range(2000))
+
+    async def main():
+        tasks = []
+        for number in range(60):
+            cycle = http.RequestResponseCycle(app, number)
+            tasks.append(asyncio.ensure_future(cycle.run_asgi(app)))
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        tasks[25].cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        print(sum(isinstance(d, ValueError) for d in done),
+              sum(isinstance(d, asyncio.CancelledError) for d in done),
+              http.RequestResponseCycle.run_asgi.__name__,
+              http.RequestResponseCycle.run_asgi.__qualname__)
+
+    asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def fake_uvicorn(work):
+    folder = work / "lib" / "uvicorn" / "protocols" / "http"
+    folder.mkdir(parents=True)
+    (folder / "h11_impl.py").write_text(textwrap.dedent(UVICORN))
+    for package in (folder, folder.parent, folder.parent.parent):
+        (package / "__init__.py").write_text("")
+    return str(work / "lib")
+
+
+def first_step(work, inferscope, python, source, *options):
+    (work / "program.py").write_text(textwrap.dedent(source))
+    done = inferscope("run", "--python", python, "--report", "r.json", "--trace", "t.isc", "--quiet",
+                      *options, "program.py")
+    assert done.returncode == 0, done.stderr
+    return json.loads((work / "r.json").read_text())["steps"][0], done.stdout
+
+
+@pytest.mark.parametrize("mode", [[], ["--cpu", "sample"], ["--max-overhead", "0.1"]])
+def test_each_request_is_a_step_however_it_ends(work, inferscope, python, fake_uvicorn, mode):
+    step, out = first_step(work, inferscope, python, PROGRAM.format(path=fake_uvicorn), *mode)
+    assert out.split() == ["6", "1", "run_asgi", "RequestResponseCycle.run_asgi"]
+    assert (step["name"], step["source"]) == ("request: uvicorn", "request")
+    # From 3.12 on the end by an exception may be left out of the trace for the budget's sake.
+    assert step["count"] + step["unended"] == 60
+    assert step["count"] >= 53
+    assert step["p50_ms"] >= 2
+
+
+def test_work_of_a_pool_is_a_step(work, inferscope, python):
+    step, _ = first_step(work, inferscope, python, """
+        import time
+        from concurrent.futures import ThreadPoolExecutor
+        import json.tool
+
+        def task(number):
+            time.sleep(0.002)
+
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(task, range(50)))
+    """, "--cpu", "sample")
+    assert (step["name"], step["source"], step["count"]) == \
+        ("work item: ThreadPoolExecutor", "request", 50)
+
+
+def test_a_framework_inside_a_server_counts_once(work, inferscope, python, fake_uvicorn):
+    folder = work / "lib" / "flask"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "app.py").write_text(textwrap.dedent("""
+        import time
+
+        class Flask:
+            def wsgi_app(self, number):
+                time.sleep(0.001)
+    """))
+    step, _ = first_step(work, inferscope, python, """
+        import sys
+        sys.path.insert(0, {path!r})
+        import flask.app
+        from wsgiref.handlers import BaseHandler
+        import json.tool
+
+        class Handler(BaseHandler):
+            def setup_environ(self):
+                self.environ = {{}}
+            def finish_response(self):
+                pass
+
+        app = flask.app.Flask()
+        for number in range(20):
+            Handler().run(lambda environ, start: app.wsgi_app(number))
+    """.format(path=fake_uvicorn))
+    assert (step["name"], step["count"]) == ("request: wsgiref", 20)
+
+
+def test_the_agent_and_the_package_know_the_same_functions():
+    with open(os.path.join(ROOT, "src/agent/hooks/server_requests.c")) as file:
+        rows = re.findall(r'X\("([^"]+)\.py",\s*"([^"]+)",\s*(REQUEST|WORK)_SCOPES\s*"([^"]+)"\)',
+                          file.read().replace("\\\n", ""))
+    starts = {"REQUEST": "request: ", "WORK": "work item: "}
+    agent = {(module.replace("/", "."), name, starts[kind] + label)
+             for module, name, kind, label in rows}
+    with open(os.path.join(ROOT, "python/inferscope/_served.py")) as file:
+        table = re.search(r"waiting_for = (\{.*?\n\})", file.read(), re.S).group(1)
+    package = {(module, name, label) for module, functions in eval(table).items()
+               for name, label in functions}
+    # Inner functions cannot be replaced: those of Celery are known from 3.12 on.
+    assert agent - package == {("celery.app.trace", "build_tracer.<locals>.trace_task",
+                                "request: Celery")}
+    assert not package - agent
