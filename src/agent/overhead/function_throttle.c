@@ -10,6 +10,11 @@
 #define FIRST_SHARE 8u       /* first go the functions that have an eighth of the events */
 #define LEAST_EVENTS 4u      /* two calls */
 #define LONG_CALL_NS 5000000 /* functions that take so long are never left out */
+/*
+ * Likewise functions of the user's code, and what it calls: they are few, steps are found by them
+ * (analyze/steps), and two events in this time cost less than a thousandth.
+ */
+#define LONG_CALL_NEAR_USER_NS 400000
 
 #define TRACE_ALL_CREDIT_NS 2000000 /* credit that must remain for the events that come then */
 #define EXAMINE_LOT 32
@@ -29,6 +34,7 @@ static struct {
 	uint32_t size;               /* events of a phase */
 	uint32_t share;              /* functions with 1/share of the events are throttled */
 	uint32_t least;              /* ... in events of the count that is over */
+	uint32_t least_near_user;    /* likewise, of functions that the user's code calls */
 	uint32_t excess;             /* events of the count that are still to go */
 	uint32_t seen;               /* events in this phase */
 	uint32_t unwinds;            /* events in the count that no function can be rid of */
@@ -188,6 +194,8 @@ static void begin_purge(uint64_t spent_ns, uint64_t may_cost_ns, uint64_t now_ns
 	now.excess = now.size - (uint32_t)(now.size * may_cost_ns / spent_ns);
 	now.least =
 		larger(now.size / now.share, (uint32_t)(LEAST_EVENTS + 2 * took_ns / LONG_CALL_NS));
+	now.least_near_user =
+		larger(now.least, (uint32_t)(LEAST_EVENTS + 2 * took_ns / LONG_CALL_NEAR_USER_NS));
 	begin_phase(PURGE, now_ns);
 }
 
@@ -231,7 +239,7 @@ static void remove_excess(uint32_t events)
 static bool may_throttle(const struct code_note *note)
 {
 	return note && !note->throttled && !note->watch && note->function_totals == now.number &&
-	       note->events >= now.least;
+	       note->events >= (note->called_there ? now.least_near_user : now.least);
 }
 
 static bool throttle(struct code_note *note)

@@ -8,6 +8,7 @@
 #include "agent/core/session.h"
 #include "agent/overhead/budget.h"
 #include "agent/python/forward_hooks.h"
+#include "agent/python/frames.h"
 #include "agent/python/text.h"
 #include "agent/python/watched_functions.h"
 #include "base/varint.h"
@@ -274,6 +275,31 @@ static bool is_module_body(PyObject *code)
 	return yes;
 }
 
+static bool has_part(const struct text *file, const char *part)
+{
+	return memmem(file->data, file->bytes, part, strlen(part)) != NULL;
+}
+
+/* As far as its path tells: neither an installed package nor the standard library. */
+static bool is_users(const struct text *file)
+{
+	return file->bytes && file->data[0] != '<' && !has_part(file, "/site-packages/") &&
+	       !has_part(file, "/dist-packages/") && !has_part(file, "/lib/python3");
+}
+
+/* Is the newest frame its, and was it called by the user's code? */
+static bool is_called_by_user(PyObject *code)
+{
+	struct frame_ref frames[FRAMES_MAX];
+	size_t n = frames_read(frames);
+	const struct code_note *caller =
+		n > 1 && frames[0].code == code
+			? code_table_find(&codes_index, (PyObject *)frames[1].code)
+			: NULL;
+
+	return caller && caller->users;
+}
+
 static bool define(struct ring *r, PyObject *code, struct code_note *note, uint32_t id)
 {
 	PyObject *name = NULL, *file = py.GetAttr(code, "co_filename");
@@ -294,9 +320,11 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 	}
 	file_text = text_of(file, FILE_MAX_BYTES);
 	note->watch = watched_function_find(&name_text, &file_text);
+	note->users = is_users(&file_text);
 	if (py.version >= 0x030c0000) {
 		bool takes_arguments = long_attribute(code, "co_argcount") > 0;
 
+		note->called_there = note->users || is_called_by_user(code);
 		forward_hooks_wanted |= watched_function_calls_modules(note->watch);
 		note->passes = !takes_arguments || watched_function_passes(&name_text, &file_text);
 		if (!note->forward && takes_arguments && !note->passes && !note->watch)

@@ -391,7 +391,9 @@ static const struct adapter_passage passages[] = {
 };
 
 const struct adapter adapter_torch = {
-	functions, sizeof(functions) / sizeof(functions[0]),
-	passages,  sizeof(passages) / sizeof(passages[0]),
-	forward,
+	.functions = functions,
+	.count = sizeof(functions) / sizeof(functions[0]),
+	.passages = passages,
+	.passage_count = sizeof(passages) / sizeof(passages[0]),
+	.forward = forward,
 };
