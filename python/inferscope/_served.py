@@ -38,6 +38,41 @@ waiting_for = {
     "dramatiq.worker": [("_WorkerThread.process_message", "request: Dramatiq")],
     "huey.api": [("Huey._execute", "request: Huey")],
     "arq.worker": [("Worker.run_job", "request: arq")],
+    "transformers.generation.utils": [("GenerationMixin.generate", "call: generate")],
+    "transformers.pipelines.base": [("Pipeline.__call__", "call: pipeline")],
+    "sentence_transformers.SentenceTransformer": [("SentenceTransformer.encode", "call: encode")],
+    "sentence_transformers.cross_encoder.CrossEncoder": [
+        ("CrossEncoder.predict", "call: predict"),
+    ],
+    "ultralytics.engine.model": [("Model.predict", "call: predict")],
+    "onnxruntime.capi.onnxruntime_inference_collection": [("Session.run", "call: Session.run")],
+    "llama_cpp.llama": [("Llama.create_completion", "call: create_completion")],
+    "sklearn.pipeline": [
+        ("Pipeline.predict", "call: predict"),
+        ("Pipeline.predict_proba", "call: predict_proba"),
+    ],
+    "sklearn.ensemble._forest": [
+        ("ForestClassifier.predict", "call: predict"),
+        ("ForestClassifier.predict_proba", "call: predict_proba"),
+        ("ForestRegressor.predict", "call: predict"),
+    ],
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": [
+        ("HistGradientBoostingClassifier.predict", "call: predict"),
+    ],
+    "sklearn.linear_model._base": [
+        ("LinearClassifierMixin.predict", "call: predict"),
+        ("LinearModel.predict", "call: predict"),
+    ],
+    "sklearn.neural_network._multilayer_perceptron": [("MLPClassifier.predict", "call: predict")],
+    "sklearn.neighbors._classification": [("KNeighborsClassifier.predict", "call: predict")],
+    "xgboost.sklearn": [("XGBModel.predict", "call: predict")],
+    "xgboost.core": [("Booster.predict", "call: predict")],
+    "lightgbm.basic": [("Booster.predict", "call: predict")],
+    "keras.src.backend.tensorflow.trainer": [
+        ("TensorFlowTrainer.predict", "call: predict"),
+        ("TensorFlowTrainer.evaluate", "call: evaluate"),
+    ],
+    "keras.src.backend.jax.trainer": [("JAXTrainer.predict", "call: predict")],
     "concurrent.futures.thread": [("_WorkItem.run", "work item: ThreadPoolExecutor")],
 }
 

@@ -6,5 +6,9 @@
 #define REQUEST_SCOPES "request: "
 /* ... and those of pieces of work that a pool takes up, or a queue hands out. */
 #define WORK_SCOPES "work item: "
+/* ... calls of libraries' functions that run models: pipelines, estimators, sessions; */
+#define CALL_SCOPES "call: "
+/* before CPython 3.12 the outermost calls of PyTorch's modules, behind it the class. */
+#define MODEL_SCOPES "model: "
 
 #endif

@@ -56,6 +56,18 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !memcmp(s + n - m, end, m);
 }
 
+/* What is between a function and whoever calls it, because a scope was put around it. */
+static const char *const wrapping_files[] = { "/inferscope/_served.py",
+					      "/inferscope/_decorate.py" };
+
+static bool wraps_for_us(const char *file)
+{
+	for (size_t i = 0; i < sizeof(wrapping_files) / sizeof(*wrapping_files); i++)
+		if (ends_with(file, wrapping_files[i]))
+			return true;
+	return false;
+}
+
 bool own_code(const char *file)
 {
 	for (size_t i = 0; i < sizeof(own_files) / sizeof(*own_files); i++)
@@ -75,7 +87,7 @@ bool user_code(const char *file)
 	for (size_t i = 0; i < sizeof(library_folders) / sizeof(*library_folders); i++)
 		if (strstr(file, library_folders[i]))
 			return false;
-	return !standard_library(file) && !own_code(file);
+	return !standard_library(file) && !own_code(file) && !wraps_for_us(file);
 }
 
 #define FIRST_SLOTS 1024u

@@ -6,6 +6,7 @@ import re
 import textwrap
 
 import pytest
+from layer_kit import DOUBLE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -64,10 +65,10 @@ def fake_uvicorn(work):
     return str(work / "lib")
 
 
-def first_step(work, inferscope, python, source, *options):
+def first_step(work, inferscope, python, source, *options, **env):
     (work / "program.py").write_text(textwrap.dedent(source))
     done = inferscope("run", "--python", python, "--report", "r.json", "--trace", "t.isc", "--quiet",
-                      *options, "program.py")
+                      *options, "program.py", env=env)
     assert done.returncode == 0, done.stderr
     return json.loads((work / "r.json").read_text())["steps"][0], done.stdout
 
@@ -132,9 +133,9 @@ def test_a_framework_inside_a_server_counts_once(work, inferscope, python, fake_
 
 def test_the_agent_and_the_package_know_the_same_functions():
     with open(os.path.join(ROOT, "src/agent/hooks/server_requests.c")) as file:
-        rows = re.findall(r'X\("([^"]+)\.py",\s*"([^"]+)",\s*(REQUEST|WORK)_SCOPES\s*"([^"]+)"\)',
+        rows = re.findall(r'X\("([^"]+)\.py",\s*"([^"]+)",\s*(REQUEST|WORK|CALL)_SCOPES\s*"([^"]+)"\)',
                           file.read().replace("\\\n", ""))
-    starts = {"REQUEST": "request: ", "WORK": "work item: "}
+    starts = {"REQUEST": "request: ", "WORK": "work item: ", "CALL": "call: "}
     agent = {(module.replace("/", "."), name, starts[kind] + label)
              for module, name, kind, label in rows}
     with open(os.path.join(ROOT, "python/inferscope/_served.py")) as file:
@@ -145,3 +146,51 @@ def test_the_agent_and_the_package_know_the_same_functions():
     assert agent - package == {("celery.app.trace", "build_tracer.<locals>.trace_task",
                                 "request: Celery")}
     assert not package - agent
+
+
+MODEL = """
+    import time
+    from torch import nn
+
+    class Block(nn.Module):
+        def forward(self, x):
+            time.sleep(0.001)
+            return x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = Block(), Block()
+
+        def forward(self, x):
+            return self.second(self.first(x))
+
+    class Odd(Net):
+        def forward(self, x):
+            raise ValueError(x)
+
+    net, odd = Net(), Odd()
+    for x in range(40):
+        net(x)
+        time.sleep(0.001)
+        try:
+            odd(x)
+        except ValueError:
+            pass
+    print(type(net).__call__ is nn.Module.__call__, Net.__call__ is nn.Module.__call__)
+"""
+
+
+@pytest.mark.parametrize("mode", [[], ["--cpu", "sample"], ["--max-overhead", "0.1"]])
+def test_calls_of_models_are_counted_whatever_is_recorded_of_calls(work, inferscope, python, version, mode):
+    step, out = first_step(work, inferscope, python, MODEL, *mode, PYTHONPATH=DOUBLE,
+                           PYTHONDONTWRITEBYTECODE="1")
+    assert out.split() == ["True", "True"]
+    # Before 3.12 the class is known from its first call on, or from an event of the interpreter's.
+    if mode == ["--cpu", "sample"] and version < (3, 12):
+        assert step["source"] in ("whole-run", "module")
+        return
+    assert step["name"] in ("Net", "Net in program.py")
+    assert step["source"] in ("module", "loop")
+    assert 39 <= step["count"] <= 40
+    assert step["p50_ms"] >= 2

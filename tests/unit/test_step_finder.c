@@ -332,10 +332,10 @@ static void layers_called_from_nowhere_are_steps_themselves(void **state)
 	expect_steps(HEAD "1: <1@100 </1@110 <11@111 </11@112 <1@200 </1@210 <12@211 </12@212\n"
 			  "1: <1@300 </1@320 <13@321 </13@323\n" END,
 		     "Net: module 3 40 10 0\nSoftmax: module 3 4 1 0\n");
-	/* The recording of calls paused for most of the time. */
+	/* The recording of calls pauses for most of the time between them: others are missing. */
 	expect_steps(HEAD "1: +main@10 <1@100 </1@110 |0@120 <1@200 </1@210 <1@300 </1@310\n"
 			  "1: <1@400 </1@410\n" END,
-		     "Net: module 4 40 10 0\n");
+		     "whole run: run 1 10000 10000 0\n");
 }
 
 static void a_function_that_was_left_out_is_looked_through(void **state)

@@ -9,6 +9,7 @@
 #include "agent/python/tasks.h"
 #include "agent/python/text.h"
 #include "base/varint.h"
+#include "agent/torch/model_calls.h"
 #include "format/request_scopes.h"
 
 /*
@@ -127,6 +128,38 @@ static void request_ends(struct ring *r)
 	X("dramatiq/worker.py", "_WorkerThread.process_message", REQUEST_SCOPES "Dramatiq")        \
 	X("huey/api.py", "Huey._execute", REQUEST_SCOPES "Huey")                                   \
 	X("arq/worker.py", "Worker.run_job", REQUEST_SCOPES "arq")                                 \
+	X("transformers/generation/utils.py", "GenerationMixin.generate", CALL_SCOPES "generate")  \
+	X("transformers/pipelines/base.py", "Pipeline.__call__", CALL_SCOPES "pipeline")           \
+	X("sentence_transformers/SentenceTransformer.py", "SentenceTransformer.encode",            \
+	  CALL_SCOPES "encode")                                                                    \
+	X("sentence_transformers/cross_encoder/CrossEncoder.py", "CrossEncoder.predict",           \
+	  CALL_SCOPES "predict")                                                                   \
+	X("ultralytics/engine/model.py", "Model.predict", CALL_SCOPES "predict")                   \
+	X("onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run",                   \
+	  CALL_SCOPES "Session.run")                                                               \
+	X("llama_cpp/llama.py", "Llama.create_completion", CALL_SCOPES "create_completion")        \
+	X("sklearn/pipeline.py", "Pipeline.predict", CALL_SCOPES "predict")                        \
+	X("sklearn/pipeline.py", "Pipeline.predict_proba", CALL_SCOPES "predict_proba")            \
+	X("sklearn/ensemble/_forest.py", "ForestClassifier.predict", CALL_SCOPES "predict")        \
+	X("sklearn/ensemble/_forest.py", "ForestClassifier.predict_proba",                         \
+	  CALL_SCOPES "predict_proba")                                                             \
+	X("sklearn/ensemble/_forest.py", "ForestRegressor.predict", CALL_SCOPES "predict")         \
+	X("sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py",                         \
+	  "HistGradientBoostingClassifier.predict", CALL_SCOPES "predict")                         \
+	X("sklearn/linear_model/_base.py", "LinearClassifierMixin.predict", CALL_SCOPES "predict") \
+	X("sklearn/linear_model/_base.py", "LinearModel.predict", CALL_SCOPES "predict")           \
+	X("sklearn/neural_network/_multilayer_perceptron.py", "MLPClassifier.predict",             \
+	  CALL_SCOPES "predict")                                                                   \
+	X("sklearn/neighbors/_classification.py", "KNeighborsClassifier.predict",                  \
+	  CALL_SCOPES "predict")                                                                   \
+	X("xgboost/sklearn.py", "XGBModel.predict", CALL_SCOPES "predict")                         \
+	X("xgboost/core.py", "Booster.predict", CALL_SCOPES "predict")                             \
+	X("lightgbm/basic.py", "Booster.predict", CALL_SCOPES "predict")                           \
+	X("keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.predict",                  \
+	  CALL_SCOPES "predict")                                                                   \
+	X("keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.evaluate",                 \
+	  CALL_SCOPES "evaluate")                                                                  \
+	X("keras/src/backend/jax/trainer.py", "JAXTrainer.predict", CALL_SCOPES "predict")         \
 	X("concurrent/futures/thread.py", "_WorkItem.run", WORK_SCOPES "ThreadPoolExecutor")
 
 static const struct adapter_function functions[] = {
@@ -162,65 +195,94 @@ const struct adapter adapter_requests = {
 /* Before 3.12. */
 
 #define HELPER "inferscope._served"
+#define OTHERS_EACH 8u /* events */
 
 static bool audited, wanted, busy;
-static PyObject *modules, *install; /* of HELPER: names of modules it waits for; a function */
+static PyObject *waiting_for, *install; /* of HELPER: a dict by names of modules; a function */
 
+/* Modules of the functions, as they are imported; done: the helper has dealt with it. */
+static struct module {
+	PyObject *name; /* NULL: no memory */
+	bool done;
+} modules[FUNCTIONS];
+
+static void name_modules(void)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		char name[128];
+		size_t n = 0;
+
+		if (modules[i].name)
+			continue;
+		/* "flask/app.py" -> "flask.app" */
+		for (const char *c = functions[i].file; *c && n + 1 < sizeof(name); c++)
+			name[n++] = *c;
+		name[n > 3 ? n - 3 : 0] = 0;
+		for (char *c = name; *c; c++)
+			*c = *c == '/' ? '.' : *c;
+		modules[i].name = py.Unicode_Intern(name);
+		/* Inner functions are no module's to replace. */
+		modules[i].done = strstr(functions[i].name, "<locals>") != NULL;
+	}
+	py.Err_Clear();
+}
+
+/* Only where there is something for it to do: a program sees what is imported. */
 static bool load_helper(void)
 {
-	PyObject *helper = modules && install ? NULL : py.Import(HELPER);
+	PyObject *helper = waiting_for && install ? NULL : py.Import(HELPER);
 
-	if (helper && !modules)
-		modules = py.GetAttr(helper, "waiting_for");
+	if (helper && !waiting_for)
+		waiting_for = py.GetAttr(helper, "waiting_for");
 	if (helper && !install)
 		install = py.GetAttr(helper, "install");
 	py_drop(helper);
 	py.Err_Clear();
-	return modules && install && py_is(modules, py.DictType);
+	return waiting_for && install && py_is(waiting_for, py.DictType);
 }
 
-/* Has the program one of the modules now, perhaps not whole yet? */
-static PyObject *find_module(void)
-{
-	PyObject *imported = py_modules(), *name, *unused;
-	ssize_t at = 0;
-
-	while (imported && py.Dict_Next(modules, &at, &name, &unused)) {
-		if (py.Dict_Get(imported, name))
-			return name;
-	}
-	return NULL;
-}
-
-/* The helper takes the names of modules that are whole out of its dict. */
+/* A module may not be whole yet: the helper waits for it. */
 static void look_for_modules(void)
 {
-	PyObject *name;
+	PyObject *imported = py_modules();
+	bool any = false;
 
+	for (size_t i = 0; imported && i < FUNCTIONS; i++)
+		any |= !modules[i].done && modules[i].name &&
+		       py.Dict_Get(imported, modules[i].name);
+	if (!any)
+		return;
 	busy = true;
-	for (int i = 0; i < 2; i++) { /* one may import another */
-		PyObject *result;
-
-		name = find_module();
-		if (!name)
-			break;
-		result = py.Call(install, NULL);
-		py_drop(result);
+	if (load_helper()) {
+		py_drop(py.Call(install, NULL));
 		py.Err_Clear();
+		for (size_t i = 0; i < FUNCTIONS; i++)
+			modules[i].done |=
+				modules[i].name && !py.Dict_Get(waiting_for, modules[i].name);
+	} else {
+		wanted = false;
 	}
 	busy = false;
 }
 
 static int on_audit(const char *event, PyObject *args, void *data)
 {
+	static unsigned others;
 	PyObject *type, *value, *traceback;
+	bool imports;
 
 	(void)args;
 	(void)data;
-	if (!wanted || busy || strcmp(event, "import") != 0 || !session_on())
+	if (!wanted || busy || !session_on())
+		return 0;
+	imports = !strcmp(event, "import");
+	/* Classes come into being without an event of their own: any other is an occasion. */
+	if (!imports && ++others % OTHERS_EACH)
 		return 0;
 	py.Err_Fetch(&type, &value, &traceback);
-	look_for_modules();
+	if (imports)
+		look_for_modules();
+	model_calls_find();
 	py.Err_Clear();
 	py.Err_Restore(type, value, traceback);
 	return 0;
@@ -228,14 +290,16 @@ static int on_audit(const char *event, PyObject *args, void *data)
 
 void server_requests_start(void)
 {
-	if (py.version >= 0x030c0000 || !load_helper())
+	if (py.version >= 0x030c0000)
 		return;
+	name_modules();
 	wanted = true;
 	/* It stays for the life of the process: there is no way to take one away. */
 	if (!audited)
 		audited = !py.AuditHook_Add(on_audit, NULL);
 	py.Err_Clear();
 	look_for_modules();
+	model_calls_find();
 }
 
 void server_requests_stop(void)

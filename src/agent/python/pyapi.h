@@ -122,6 +122,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(PyObject *, ImportedModules, "PyImport_GetModuleDict", (void)) /* py_modules() */        \
 	X(PyObject *, Module_Create, "PyModule_Create2", (struct py_module_def *, int))            \
 	X(PyObject *, Type_FromSpec, "PyType_FromSpec", (struct py_type_spec *))                   \
+	X(void *, Type_GetSlot, "PyType_GetSlot", (PyObject *, int))                               \
 	X(int, Type_IsSubtype, "PyType_IsSubtype", (PyObject *, PyObject *))                       \
 	X(void *, Object_Malloc, "PyObject_Malloc", (size_t))                                      \
 	X(void, Object_Free, "PyObject_Free", (void *))                                            \

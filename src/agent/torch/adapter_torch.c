@@ -20,6 +20,7 @@
 #include "agent/python/text.h"
 #include "agent/torch/layer_throttle.h"
 #include "agent/torch/layers.h"
+#include "agent/torch/model_calls.h"
 #include "agent/torch/torch_memory.h"
 #include "base/varint.h"
 #include "format/torch_scopes.h"
@@ -207,8 +208,10 @@ static void module_begins(struct ring *r)
 	PyObject *module = torch_hooks_audit ? NULL : frames_argument("self");
 
 	adapter_scopes_close_stale(r);
-	if (module)
-		layers_begin(r, module, &torch_modules);
+	if (!module)
+		return;
+	model_calls_watch(module->type);
+	layers_begin(r, module, &torch_modules);
 }
 
 static void module_ends(struct ring *r)

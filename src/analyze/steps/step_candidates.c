@@ -7,8 +7,46 @@
 #include "analyze/steps/step_figures.h"
 #include "base/array.h"
 
+struct find_pauses {
+	struct track *pauses;
+	bool failed;
+};
+
+static void take_pause(void *ctx, const struct pause *p)
+{
+	struct find_pauses *f = ctx;
+	const struct piece piece = { p->start_ns, p->end_ns, 0, 0 };
+
+	f->failed |= track_add(&f->pauses[p->thread], &piece) != 0;
+}
+
+int step_candidates_find_pauses(struct step_candidates *c, struct timeline *tl,
+				const struct trace *t)
+{
+	struct find_pauses f = { 0 };
+	const struct timeline_visitor visitor = { .ctx = &f, .pause = take_pause };
+	struct err err;
+
+	c->thread_count = trace_thread_count(t);
+	for (size_t i = 0; i < c->thread_count; i++)
+		c->bursts |= timeline_thread(tl, i)->pauses > 0;
+	if (!c->bursts)
+		return 0;
+	f.pauses = c->pauses = calloc(c->thread_count + 1, sizeof(*c->pauses));
+	if (!c->pauses)
+		return -1;
+	for (size_t i = 0; i < c->thread_count; i++) {
+		if (timeline_thread(tl, i)->pauses && timeline_walk_again(tl, i, &visitor, &err))
+			return -1;
+	}
+	return f.failed ? -1 : 0;
+}
+
 void step_candidates_release(struct step_candidates *c)
 {
+	for (size_t i = 0; c->pauses && i < c->thread_count; i++)
+		track_release(&c->pauses[i]);
+	free(c->pauses);
 	for (int i = 0; i < STEP_GENERATORS; i++) {
 		free(c->scopes[i]);
 		found_steps_release(&c->found[i]);
@@ -50,6 +88,25 @@ struct workbench {
 	int64_t *durations, *scratch;
 };
 
+/* Of a thread's time; then what was seen of its calls is taken for all. */
+#define PAUSED_MOST 0.02
+
+static bool is_by_calls(enum step_generator by)
+{
+	return by >= BY_MODELS && by <= BY_CALLS;
+}
+
+static bool was_paused(const struct step_candidates *c, uint32_t thread,
+		       const struct analysis_step *s)
+{
+	int64_t ns;
+
+	if (!c->pauses)
+		return false;
+	ns = track_overlap_ns(&c->pauses[thread], s->begin_ns, s->until_ns);
+	return (double)ns > PAUSED_MOST * ((double)s->until_ns - (double)s->begin_ns);
+}
+
 static int add_series(struct step_candidates *c, enum step_generator by,
 		      const struct step_scope *scopes, size_t n, const struct workbench *w,
 		      const struct trace *t)
@@ -69,6 +126,8 @@ static int add_series(struct step_candidates *c, enum step_generator by,
 		return 0;
 	grown->step.pid = pid_of(t, first->process);
 	grown->step.processes = 1;
+	grown->bursts = c->bursts;
+	grown->partial = is_by_calls(by) && was_paused(c, first->thread, &grown->step);
 	c->count++;
 	return 0;
 }
@@ -182,10 +241,16 @@ bool step_candidates_have_leader(const struct step_candidates *c)
 	for (size_t i = 0; i < c->count; i++) {
 		const struct step_candidate *s = &c->items[i];
 
-		if (s->by == BY_MARKS ||
-		    (s->role != ROLE_LOADS && s->role != ROLE_POOLED && s->by != BY_WORK_ITEMS &&
-		     (s->by != BY_REQUESTS || s->step.count >= STEP_REPEATS)))
+		if (s->by == BY_MARKS)
 			return true;
+		if (s->role == ROLE_LOADS || s->role == ROLE_POOLED || s->partial ||
+		    s->step.count < STEP_REPEATS)
+			continue;
+		/* The loops around the latter say more, if all of their calls are known. */
+		if (s->by == BY_WORK_ITEMS ||
+		    ((s->by == BY_LIBRARY_CALLS || s->by == BY_MODEL_CALLS) && !c->bursts))
+			continue;
+		return true;
 	}
 	return false;
 }

@@ -8,6 +8,7 @@
 #define ANALYZE_STEPS_STEP_CANDIDATES_H
 
 #include "analyze/analysis.h"
+#include "analyze/figures/track.h"
 #include "analyze/gpu/gpu_steps.h"
 #include "analyze/steps/step_finder.h"
 #include "analyze/steps/step_roles.h"
@@ -17,6 +18,8 @@ enum step_generator {
 	BY_MARKS,
 	BY_REQUESTS,
 	BY_WORK_ITEMS,
+	BY_LIBRARY_CALLS,
+	BY_MODEL_CALLS,
 	BY_MODELS,
 	BY_RUNS,
 	BY_WAITS,
@@ -33,17 +36,24 @@ struct step_candidate {
 	enum step_generator by;
 	enum step_role role;
 	bool inside_leader; /* it repeats inside the leading steps */
+	bool bursts;        /* calls were recorded in bursts, in some thread of the run */
+	bool partial;       /* its calls were recorded in bursts: others of it are not known */
 };
 
 struct step_candidates {
 	struct step_candidate *items;
-	size_t count, cap;
+	size_t count, cap, thread_count;
 	struct step_scope *scopes[STEP_GENERATORS]; /* that the candidates' are part of */
 	struct found_steps found[STEP_GENERATORS];  /* that those are of, where it has found them */
 	bool asked[STEP_GENERATORS];
+	bool bursts; /* calls were recorded in bursts in some thread */
 	struct step_roles roles;
+	struct track *pauses; /* by thread: when its calls were not recorded; NULL: never */
 };
 
+/* Looks for pauses of the recording, if there are any.  -1: no memory. */
+int step_candidates_find_pauses(struct step_candidates *c, struct timeline *tl,
+				const struct trace *t);
 void step_candidates_release(struct step_candidates *c);
 
 /*
@@ -57,7 +67,7 @@ int step_candidates_add(struct step_candidates *c, enum step_generator by,
 int step_candidates_add_found(struct step_candidates *c, enum step_generator by,
 			      struct found_steps *found, const struct trace *t);
 
-/* Is there one that may lead? */
+/* Is there one that leads for certain, whatever else is found? */
 bool step_candidates_have_leader(const struct step_candidates *c);
 
 /*

@@ -1,4 +1,5 @@
 /* Which candidate leads, which are shown, and why. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,11 @@
 #include "analyze/steps/step_figures.h"
 #include "base/buf.h"
 
-#define OUTER_COUNT 5 /* of a loop around steps: fewer are too few to be the steps */
-#define MATTERS 0.1   /* of the time: less is no step's */
-#define INSIDE 0.9    /* of a candidate's scopes: then it lies inside another */
-#define LEVEL_TIMES 2 /* so many times in each outer step, and it is a level of its own */
+#define OUTER_COUNT 5    /* of a loop around steps: fewer are too few to be the steps */
+#define MATTERS 0.1      /* of the time: less is no step's */
+#define INSIDE 0.9       /* of a candidate's scopes: then it lies inside another */
+#define LEVEL_TIMES 2    /* so many times in each outer step, and it is a level of its own; */
+#define ONCE_WITHIN 0.02 /* ... or once in each */
 
 static const struct {
 	double points; /* marks are certain; the less a generator knows, the fewer */
@@ -29,6 +31,13 @@ static const struct {
 		      "returns" },
 	[BY_WORK_ITEMS] = { 60, "work items",
 			    "pieces of work of a pool or queue, from begin to end" },
+	[BY_LIBRARY_CALLS] = { 65, "library calls",
+			       "calls of a library's function that runs models; one that the next "
+			       "follows lasts until that begins" },
+	[BY_MODEL_CALLS] = { 62, "model calls",
+			     "the outermost calls of a model; one that the next follows lasts "
+			     "until "
+			     "that begins" },
 	[BY_WAITS] = { 50, "GPU waits", "what repeats around the waits for the GPU" },
 	[BY_LAUNCHES] = { 45, "GPU launches", "what repeats around launches of GPU work" },
 	[BY_CALLS] = { 40, "calls",
@@ -38,6 +47,8 @@ static const struct {
 				     "NVTX ranges that native code begins and ends" },
 };
 
+#define WITHOUT_BURSTS 35 /* of library and model calls: loops around them are known as well */
+#define PARTIAL_POINTS -500
 #define TIME_POINTS 9.9       /* for all of the time that the longest of its kind takes */
 #define SUPPLIER_POINTS -1000 /* what supplies others never leads before them */
 
@@ -46,12 +57,21 @@ static bool is_supplier(const struct step_candidate *c)
 	return c->role == ROLE_LOADS || c->role == ROLE_POOLED;
 }
 
+static double points_of(const struct step_candidate *c)
+{
+	if (!c->bursts && (c->by == BY_LIBRARY_CALLS || c->by == BY_MODEL_CALLS))
+		return WITHOUT_BURSTS;
+	return generators[c->by].points;
+}
+
 static int by_tier(const struct step_candidate *x, const struct step_candidate *y)
 {
-	double a = generators[x->by].points, b = generators[y->by].points;
+	double a = points_of(x), b = points_of(y);
 
 	if (is_supplier(x) != is_supplier(y) && x->by != BY_MARKS && y->by != BY_MARKS)
 		return is_supplier(x) ? 1 : -1;
+	if (x->partial != y->partial)
+		return x->partial ? 1 : -1;
 	if (a != b)
 		return a > b ? -1 : 1;
 	if (is_supplier(x) != is_supplier(y))
@@ -180,8 +200,9 @@ static struct span_ns *spans_of(const struct step_candidate *c, size_t *n)
 	return spans;
 }
 
-/* Do the scopes of one lie inside those of the other, several in each?  -1: no memory. */
-static int encloses(const struct step_candidate *outer, const struct step_candidate *inner)
+/* Do the scopes of one lie inside those of the other, and how many in each?  -1: no memory. */
+static int encloses(const struct step_candidate *outer, const struct step_candidate *inner,
+		    double *each)
 {
 	size_t n, m, k = 0, inside = 0;
 	struct span_ns *o = spans_of(outer, &n), *s = spans_of(inner, &m);
@@ -198,21 +219,23 @@ static int encloses(const struct step_candidate *outer, const struct step_candid
 	free(s);
 	if (!o || !s)
 		return -1;
-	return (double)inside >= INSIDE * (double)m && m >= LEVEL_TIMES * n;
+	*each = n ? (double)m / (double)n : 0;
+	return (double)inside >= INSIDE * (double)m;
 }
 
 /* Pieces of work that one iteration of a loop hands out are its parts. */
 static int prefer_loops_around_work(struct step_candidates *c)
 {
 	for (size_t i = 1; i < c->count && c->items[0].by == BY_WORK_ITEMS; i++) {
+		double each;
 		int around;
 
 		if (c->items[i].by != BY_CALLS || c->items[i].step.count < OUTER_COUNT)
 			continue;
-		around = encloses(&c->items[i], &c->items[0]);
+		around = encloses(&c->items[i], &c->items[0], &each);
 		if (around < 0)
 			return -1;
-		if (around)
+		if (around && each >= LEVEL_TIMES)
 			bring_to_front(c, i);
 	}
 	return 0;
@@ -276,22 +299,26 @@ static bool is_shown(const struct step_candidate *c, const struct step_candidate
 {
 	if (c == first || c->inside_leader)
 		return true;
-	return c->by == first->by && is_supplier(c) <= is_supplier(first);
+	return c->by == first->by && is_supplier(c) <= is_supplier(first) &&
+	       c->partial <= first->partial;
 }
 
 /* Levels inside the leading steps: tokens of a request, graph launches of a token. */
 static int find_levels(struct step_candidates *c)
 {
 	for (size_t i = 1; i < c->count; i++) {
+		double each;
 		int inside;
 
 		if (c->items[i].by == c->items[0].by || c->items[0].by == BY_MARKS ||
-		    c->items[i].by == BY_CALLS)
+		    c->items[i].partial || c->items[i].by == BY_CALLS)
 			continue;
-		inside = encloses(&c->items[0], &c->items[i]);
+		inside = encloses(&c->items[0], &c->items[i], &each);
 		if (inside < 0)
 			return -1;
-		c->items[i].inside_leader = inside;
+		/* What is only seen in some of them is no level. */
+		c->items[i].inside_leader =
+			inside && (each >= LEVEL_TIMES || fabs(each - 1) <= ONCE_WITHIN);
 	}
 	return 0;
 }
@@ -316,7 +343,9 @@ static const char *why_not(const struct step_candidate *c, const struct step_can
 		return "shown below: it repeats inside the leading steps";
 	if (is_supplier(c) && !is_supplier(first))
 		return "not shown: a worker process supplies the one that leads";
-	if (c->by != first->by && generators[c->by].points < generators[first->by].points)
+	if (c->partial && !first->partial)
+		return "not shown: calls were recorded in bursts, so its number is not known";
+	if (c->by != first->by && points_of(c) < points_of(first))
 		return "not shown: what leads is known from better evidence";
 	if (c->by != first->by)
 		return "not shown: --step names another one";
@@ -335,10 +364,11 @@ static const char *why_not(const struct step_candidate *c, const struct step_can
 
 static double score(const struct step_candidate *c, double longest_ns)
 {
-	double points = generators[c->by].points;
+	double points = points_of(c);
 
 	if (longest_ns > 0)
 		points += TIME_POINTS * step_figures_steady_ns(&c->step) / longest_ns;
+	points += c->partial ? PARTIAL_POINTS : 0;
 	return is_supplier(c) ? points + SUPPLIER_POINTS : points;
 }
 

@@ -69,14 +69,21 @@ void step_finder_throttled(struct step_finder *f, const struct throttled *l)
 
 /* Where torch, and others, keep what is around a decorated function; from 3.11 on its name tells.
  */
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !memcmp(text + n - m, end, m);
+}
+
 static bool wraps(const struct place *f)
 {
-	static const char *const files[] = { "/contextlib.py", "/_contextlib.py", "/grad_mode.py",
-					     "/functools.py" };
-	const char *file = strrchr(f->file, '/');
+	static const char *const files[] = { "/contextlib.py",         "/_contextlib.py",
+					     "/grad_mode.py",          "/functools.py",
+					     "/inferscope/_served.py", "/inferscope/_decorate.py" };
 
-	for (size_t i = 0; file && i < sizeof(files) / sizeof(*files); i++) {
-		if (!strcmp(file, files[i]))
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (ends_with(f->file, files[i]))
 			return true;
 	}
 	return strstr(f->name, "<locals>") != NULL;

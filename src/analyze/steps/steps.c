@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "analyze/gpu/gpu_busy.h"
+#include "analyze/steps/call_steps.h"
 #include "analyze/steps/step_candidates.h"
 #include "analyze/steps/step_figures.h"
 #include "base/array.h"
 #include "format/request_scopes.h"
 #include "format/torch_scopes.h"
 #include "timeline/timeline.h"
+
+#define FEW_STEPS 5
+#define MATTERS 0.1 /* of the time: less is no step's */
 
 const char *step_source_name(enum step_source s)
 {
@@ -22,9 +26,6 @@ const char *step_source_name(enum step_source s)
 
 	return names[s];
 }
-
-#define FEW_STEPS 5
-#define MATTERS 0.1 /* of the time: less is no step's */
 
 /* Those of which all is known, without warm-up. */
 static int add_items(struct analysis_step *s, const struct step_scope *scopes, size_t n,
@@ -66,7 +67,8 @@ static bool is_of_the_agent(const struct scope *scope)
 {
 	return !scope->nvtx &&
 	       (begins_with(scope->name, TORCH_SCOPES) ||
-		begins_with(scope->name, REQUEST_SCOPES) || begins_with(scope->name, WORK_SCOPES));
+		begins_with(scope->name, REQUEST_SCOPES) || begins_with(scope->name, WORK_SCOPES) ||
+		begins_with(scope->name, CALL_SCOPES) || begins_with(scope->name, MODEL_SCOPES));
 }
 
 /* Libraries that annotate themselves, by the domain that they give to NVTX. */
@@ -197,6 +199,27 @@ static int add_served(struct collection *c, enum step_generator by, const char *
 	return 0;
 }
 
+static int add_calls(struct collection *c, enum step_generator by, const char *start)
+{
+	size_t all = timeline_scope_count(c->timeline), n = 0;
+	struct step_scope *scopes = calloc(all + 1, sizeof(*scopes));
+	struct found_steps found = { 0 };
+	int rc = -1;
+
+	for (size_t i = 0; scopes && i < all; i++) {
+		const struct scope *s = timeline_scope(c->timeline, i);
+
+		if (!s->nvtx && begins_with(s->name, start) &&
+		    !lies_in_another(c->timeline, s, start))
+			scopes[n++].scope = s;
+	}
+	if (scopes && !call_steps_find(scopes, n, strlen(start), &found))
+		rc = step_candidates_add_found(&c->candidates, by, &found, c->trace);
+	found_steps_release(&found);
+	free(scopes);
+	return rc;
+}
+
 static int add_found(struct collection *c, enum step_generator by, struct step_finder *f)
 {
 	struct found_steps found;
@@ -247,7 +270,9 @@ static int generate(struct collection *c, const char *asked)
 	if (c->candidates.count && !asked)
 		return 0;
 	if (add_served(c, BY_REQUESTS, REQUEST_SCOPES) ||
-	    add_served(c, BY_WORK_ITEMS, WORK_SCOPES) || add_found(c, BY_MODELS, c->models))
+	    add_served(c, BY_WORK_ITEMS, WORK_SCOPES) ||
+	    add_calls(c, BY_LIBRARY_CALLS, CALL_SCOPES) ||
+	    add_calls(c, BY_MODEL_CALLS, MODEL_SCOPES) || add_found(c, BY_MODELS, c->models))
 		return -1;
 	for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
 		if ((asked || !step_candidates_have_leader(&c->candidates)) &&
@@ -299,30 +324,23 @@ static bool are_too_few(const struct analysis *a, const struct model_interval *i
 	       (s->count < FEW_STEPS || reach_ns < length_ns / 2);
 }
 
-/* Were calls recorded in bursts, in which steps may have been missed? */
-static bool has_pauses(const struct timeline *tl, const struct trace *t)
-{
-	for (size_t i = 0; i < trace_thread_count(t); i++)
-		if (timeline_thread(tl, i)->pauses)
-			return true;
-	return false;
-}
-
 /* What is judged where nothing repeats, or too little of it was seen to do so. */
-static int judge_run(struct analysis *a, struct timeline *tl, const struct step_sources *from,
-		     const struct trace *t, struct step_items *items, struct err *err)
+static int judge_run(struct analysis *a, bool partial, struct timeline *tl,
+		     const struct step_sources *from, const struct trace *t,
+		     struct step_items *items, struct err *err)
 {
 	struct model_interval interval = { 0 };
 
 	if (!a->gpu.section_count && model_interval_find(&interval, t, tl, err))
 		return -1;
-	if (a->step_count && !are_too_few(a, &interval))
+	/* No figures rather than wrong ones. */
+	if (a->step_count && !partial && !are_too_few(a, &interval))
 		return 0;
 	items->count = 0;
 	for (size_t i = 0; i < a->candidate_count; i++) {
 		a->candidates[i].outcome = CANDIDATE_LOST;
 		a->candidates[i].because =
-			"not shown: calls were recorded in bursts, and too few of it were seen";
+			"not shown: calls were recorded in bursts, so its number is not known";
 	}
 	a->steps_are = NULL;
 	free(a->steps);
@@ -331,9 +349,9 @@ static int judge_run(struct analysis *a, struct timeline *tl, const struct step_
 	return whole_run_collect(a, &interval, from, t, items);
 }
 
-static bool is_found(enum step_source source)
+static bool is_by_calls(enum step_generator by)
 {
-	return source == STEP_LOOP || source == STEP_MODULE;
+	return by >= BY_MODELS && by <= BY_CALLS;
 }
 
 int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
@@ -343,19 +361,22 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 	struct collection c = {
 		.analysis = a, .timeline = tl, .models = finder, .from = from, .trace = t
 	};
+	const struct step_candidate *first;
 	size_t shown = 0;
 	int rc = -1;
 
 	arena_init(&a->step_names);
-	if (step_roles_find(&c.candidates.roles, t, tl, &a->gpu, err))
+	if (step_candidates_find_pauses(&c.candidates, tl, t) ||
+	    step_roles_find(&c.candidates.roles, t, tl, &a->gpu, err))
 		goto out;
 	err_set(err, "out of memory");
 	if (generate(&c, asked) || step_choice_make(&c.candidates, a, asked, &shown, err) ||
 	    measure_shown(&c, shown, items))
 		goto out;
 	rc = 0;
-	if (!a->step_count || (!asked && is_found(a->steps[0].source) && has_pauses(tl, t)))
-		rc = judge_run(a, tl, from, t, items, err);
+	first = &c.candidates.items[0];
+	if (!a->step_count || (!asked && c.candidates.bursts && is_by_calls(first->by)))
+		rc = judge_run(a, a->step_count && first->partial, tl, from, t, items, err);
 out:
 	step_candidates_release(&c.candidates);
 	return rc;
