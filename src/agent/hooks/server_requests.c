@@ -282,7 +282,9 @@ static int on_audit(const char *event, PyObject *args, void *data)
 	py.Err_Fetch(&type, &value, &traceback);
 	if (imports)
 		look_for_modules();
+	busy = true; /* what we ask for may be audited itself */
 	model_calls_find();
+	busy = false;
 	py.Err_Clear();
 	py.Err_Restore(type, value, traceback);
 	return 0;
