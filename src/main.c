@@ -19,11 +19,8 @@ static const struct command *find_command(const char *name)
 static const struct {
 	const char *word, *command;
 } meant[] = {
-	{ "report", "analyze" },
-	{ "show", "view" },
-	{ "open", "view" },
-	{ "profile", "run" },
-	{ "exec", "run" },
+	{ "report", "analyze" }, { "show", "view" }, { "open", "view" },
+	{ "profile", "run" },    { "exec", "run" },  { "compare", "diff" },
 };
 
 static int unknown_command(const char *name)

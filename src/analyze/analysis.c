@@ -257,7 +257,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	struct timeline_visitor visitor;
 	struct sample_totals samples = { 0 };
 	struct gpu_steps gpu_steps = { 0 };
-	struct step_items items = { 0 };
+	struct step_items items = { 0 }; /* in the order and number that the breakdown wants */
 	struct series_table series = { 0 };
 	struct cuda_memory_calls calls = { 0 };
 	struct memory_sources memory = { &series, &calls, NULL };
@@ -286,10 +286,10 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	if (collect_run(&a->run, t) || collect_processes(a, t) ||
 	    collect_threads(a, tl, &samples, t) ||
 	    function_totals_finish(&function_totals, a, tl, &samples, t) ||
-	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &items,
+	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &a->step_items,
 			  err) ||
-	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &items) ||
-	    memory_collect(a, &memory, t) || curves_collect(a, &items, &series))
+	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &a->step_items) ||
+	    memory_collect(a, &memory, t) || curves_collect(a, &a->step_items, &series))
 		goto out;
 	crowd_measure(&a->crowd, a);
 	if (nvtx_figures_collect(a, tl, &gpu_steps) ||
@@ -299,9 +299,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	    step_functions_collect(&a->in_steps, a, t, tl, &samples, err))
 		goto out;
 	a->verdict = not_judged;
-	a->step_items = items;
 	a->trace = t;
-	items = (struct step_items){ 0 };
 	*out = a;
 	a = NULL; /* the caller owns it now */
 	rc = 0;

@@ -263,7 +263,8 @@ struct analysis {
 	size_t step_count;
 	/* Most important first: outermost, those found innermost, longest in total. */
 	struct analysis_step *steps;
-	struct step_items step_items; /* single steps, of the first kinds */
+	/* The single steps that the figures are made of: kind by kind, in order of time. */
+	struct step_items step_items;
 	struct arena step_names;      /* of steps that nobody named */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */

@@ -1,20 +1,7 @@
 /* inferscope analyze: from a trace file to reports, without Python or a GPU. */
-#include <string.h>
-
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/report_output.h"
-
-/* A report on standard output keeps it to itself. */
-static FILE *summary_stream(const struct config *c)
-{
-	if (config_flag(c, &setting_quiet))
-		return NULL;
-	for (size_t i = 0; i < config_list_count(c, &setting_report); i++)
-		if (!strcmp(config_list(c, &setting_report, i), "-"))
-			return stderr;
-	return stdout;
-}
 
 static int record_write_reports(const struct report_output *f)
 {

@@ -51,11 +51,7 @@ static bool same_regular(const struct stat *x, const struct stat *y)
 	return S_ISREG(x->st_mode) && x->st_dev == y->st_dev && x->st_ino == y->st_ino;
 }
 
-/*
- * Are these two outputs one regular file, or would they become one where one does not exist yet?
- * Standard output and devices may be written twice.
- */
-static bool same_output(const char *a, const char *b)
+bool outputs_are_same(const char *a, const char *b)
 {
 	struct stat x, y;
 
@@ -216,10 +212,10 @@ static int check_report(const struct report_output *f, size_t i, struct err *err
 {
 	const char *path = report_path(f, i);
 
-	if (f->kept_trace && same_output(path, f->kept_trace))
+	if (f->kept_trace && outputs_are_same(path, f->kept_trace))
 		return err_set(err, "'%s' cannot be the report and the trace", path);
 	for (size_t k = 0; k < i; k++)
-		if (same_output(path, report_path(f, k)))
+		if (outputs_are_same(path, report_path(f, k)))
 			return err_set(err, "report '%s' is given twice", path);
 	if (check_inputs(f, path, err) || report_check_writable(path, err))
 		return -1;
@@ -255,18 +251,34 @@ static size_t columns_of(FILE *out)
 	return size.ws_col;
 }
 
+struct terminal_style summary_style(const struct config *c, FILE *out)
+{
+	return (struct terminal_style){
+		.columns = columns_of(out),
+		.colour = wants_colour(out),
+		.detail = report_detail_of(config_text(c, &setting_detail)),
+	};
+}
+
+/* A report on standard output keeps it to itself. */
+FILE *summary_stream(const struct config *c)
+{
+	if (config_flag(c, &setting_quiet))
+		return NULL;
+	for (size_t i = 0; i < config_list_count(c, &setting_report); i++)
+		if (!strcmp(config_list(c, &setting_report, i), "-"))
+			return stderr;
+	return stdout;
+}
+
 static int print_summary(const struct report_output *f, const struct analysis *a,
 			 const char *const *written, size_t count, struct err *err)
 {
-	const struct terminal_style style = {
-		.columns = columns_of(f->summary),
-		.colour = wants_colour(f->summary),
-		.detail = report_detail_of(config_text(f->config, &setting_detail)),
-		.written = written,
-		.written_count = count,
-		.trace = f->kept_trace,
-	};
+	struct terminal_style style = summary_style(f->config, f->summary);
 
+	style.written = written;
+	style.written_count = count;
+	style.trace = f->kept_trace;
 	if (report_terminal(a, f->summary, &style))
 		return err_errno(err, "cannot write the summary");
 	return 0;

@@ -12,6 +12,7 @@
 #include "analyze/analysis.h"
 #include "base/err.h"
 #include "cli/config.h"
+#include "report/report.h"
 #include "rules/rules_file.h"
 
 struct report_output {
@@ -66,6 +67,18 @@ int rules_load(struct rule_set *s, const char *named, struct err *err);
 
 /* -1: the output is the file that is read as `what`: "the trace to read". */
 int check_not_input(const char *output, const char *what, const char *input, struct err *err);
+
+/*
+ * Are these two outputs one regular file, or would they become one where one does not exist yet?
+ * Standard output and devices may be written twice.
+ */
+bool outputs_are_same(const char *a, const char *b);
+
+/* How to print a summary to a stream: its width and whether it takes colours. */
+struct terminal_style summary_style(const struct config *c, FILE *out);
+
+/* Where the summary of a command that takes --report goes; NULL: --quiet. */
+FILE *summary_stream(const struct config *c);
 
 /* The same for the configuration files in effect. */
 int check_not_configuration(const char *output, const struct config *c, struct err *err);

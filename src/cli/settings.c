@@ -12,15 +12,16 @@ enum {
 	RULES = SETTING_FOR_RULES,
 	RECORD = SETTING_FOR_RECORD,
 	VIEW = SETTING_FOR_VIEW,
+	DIFF = SETTING_FOR_DIFF,
 };
 
 const struct setting setting_report = {
 	.key = "report", .env = "INFERSCOPE_REPORT", .flag = "--report",
 	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE,
+	.scope = RUN | RECORD | ANALYZE | DIFF,
 	.trusted_only = true,
 	.help = "write a report; repeatable; .md, .html or .json sets the format, - is standard "
-		"output; `analyze` writes only the reports given here",
+		"output; `analyze` and `diff` write only the reports given here",
 };
 
 const struct setting setting_trace = {
@@ -102,7 +103,7 @@ const struct setting setting_python = {
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW | DIFF,
 	.help = "read this configuration file instead of the nearest .inferscope.yaml; all "
 		"settings are allowed in it",
 };
@@ -110,7 +111,7 @@ const struct setting setting_config = {
 const struct setting setting_rules = {
 	.key = "rules", .env = "INFERSCOPE_RULES", .flag = "--rules",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | RULES | VIEW,
+	.scope = RUN | RECORD | ANALYZE | RULES | VIEW | DIFF,
 	.trusted_only = true,
 	.help = "apply the rules of this YAML file in addition to the built-in ones; unset: the "
 		"nearest .inferscope_rules.yaml",
@@ -127,15 +128,16 @@ const struct setting setting_fail_on = {
 const struct setting setting_step = {
 	.key = "step", .env = "INFERSCOPE_STEP", .flag = "--step",
 	.type = SETTING_PATH, .metavar = "NAME",
-	.scope = RUN | RECORD | ANALYZE,
+	.scope = RUN | RECORD | ANALYZE | DIFF,
 	.help = "report on the steps of this name, such as 'infer in main' or infer; the report "
-		"with --detail full lists the candidates; unset: the best candidate",
+		"with --detail full lists the candidates; of `diff` also BEFORE=AFTER; unset: the "
+		"best candidate",
 };
 
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
 	.help = "memory for reading and analyzing a trace, such as 512M or 4G; only the beginning "
 		"of a trace that needs more is reported; unset: half of the memory of the machine "
 		"or container",
@@ -175,7 +177,7 @@ const struct setting setting_detail = {
 	.key = "detail", .env = "INFERSCOPE_DETAIL", .flag = "--detail",
 	.type = SETTING_CHOICE, .fallback = "normal", .metavar = "LEVEL",
 	.choices = "short|normal|full",
-	.scope = RUN | RECORD | ANALYZE | VIEW,
+	.scope = RUN | RECORD | ANALYZE | VIEW | DIFF,
 	.help = "length of the reports",
 };
 
@@ -231,7 +233,7 @@ const struct setting setting_enable = {
 const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
 	.help = "print no summary, and no progress in the title of the terminal",
 };
 
@@ -239,7 +241,7 @@ const struct setting setting_log_level = {
 	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
 	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
 	.choices = "error|warn",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
 	.help = "print warnings on standard error, or errors only",
 };
 
@@ -293,7 +295,46 @@ const struct setting setting_json = {
 	.help = "print JSON",
 };
 
+const struct setting setting_before = {
+	.flag = "--before",
+	.type = SETTING_LIST, .metavar = "TRACE...",
+	.scope = DIFF,
+	.help = "the traces to compare with; all words up to the next option",
+};
+
+const struct setting setting_after = {
+	.flag = "--after",
+	.type = SETTING_LIST, .metavar = "TRACE...",
+	.scope = DIFF,
+	.help = "the traces that are compared with them",
+};
+
+const struct setting setting_statistic = {
+	.flag = "--statistic",
+	.type = SETTING_CHOICE, .fallback = "median", .metavar = "WHICH",
+	.choices = "median|mean|p95|p99",
+	.scope = DIFF,
+	.help = "what of the step time is tested",
+};
+
+const struct setting setting_run_spread = {
+	.flag = "--run-spread",
+	.type = SETTING_NUMBER, .fallback = "2", .metavar = "PCT", .min = 0.01, .max = 100,
+	.scope = DIFF,
+	.help = "standard deviation between runs of the same program, before any is measured",
+};
+
+const struct setting setting_fail_on_change = {
+	.flag = "--fail-on",
+	.type = SETTING_PATH, .metavar = "PCT",
+	.scope = DIFF,
+	.help = "exit with status 3 if the steps are slower by at least this percentage, and by "
+		"more than chance; 0: by more than chance",
+};
+
 const struct setting *const settings[] = {
+	&setting_before, &setting_after, &setting_statistic, &setting_run_spread,
+	&setting_fail_on_change,
 	&setting_to, &setting_output, &setting_table, &setting_list_tables,
 	&setting_report, &setting_trace,
 	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,

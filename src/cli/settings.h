@@ -29,6 +29,7 @@ enum setting_scope {
 	SETTING_FOR_DOCTOR = 1u << 4,
 	SETTING_FOR_RULES = 1u << 5,
 	SETTING_FOR_RECORD = 1u << 6, /* inferscope.start(): the program runs already */
+	SETTING_FOR_DIFF = 1u << 7,
 	SETTING_FOR_VIEW = 1u << 12,
 };
 
@@ -61,9 +62,10 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_timeline_mb, setting_source,
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
-	setting_origin, setting_json;
+	setting_origin, setting_json, setting_before, setting_after, setting_statistic, setting_run_spread,
+	setting_fail_on_change;
 
-#define SETTING_COUNT 36
+#define SETTING_COUNT 41
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

@@ -79,7 +79,7 @@ int report_check_writable(const char *path, struct err *err)
 	return 0;
 }
 
-static int write_file(const char *path, const struct buf *text, struct err *err)
+int report_write_text(const char *path, const struct buf *text, struct err *err)
 {
 	struct outfile o;
 
@@ -107,7 +107,7 @@ int report_write(const struct analysis *a, const char *path, enum report_detail 
 	if (text.failed)
 		rc = err_set(err, "cannot write '%s': out of memory", path);
 	else
-		rc = write_file(path, &text, err);
+		rc = report_write_text(path, &text, err);
 	buf_release(&text);
 	return rc;
 }

@@ -54,6 +54,9 @@ int report_check_writable(const char *path, struct err *err);
 int report_write(const struct analysis *a, const char *path, enum report_detail detail,
 		 struct err *err);
 
+/* The same for a text that is there already. */
+int report_write_text(const char *path, const struct buf *text, struct err *err);
+
 struct terminal_style {
 	size_t columns; /* 0: unknown */
 	bool colour;

@@ -128,31 +128,28 @@ static int group_steps(struct analysis_step *s, struct step_item *items)
 	return 0;
 }
 
-/* Leaves the items of the first kinds only, each with the number of its kind. */
+/* All items get the number of their kind; those of the first kinds are taken, with their groups. */
 static int choose_items(struct job *j)
 {
 	struct analysis *a = j->analysis;
-	struct step_items kept = { 0 };
+	struct step_items *kept = j->items;
 
-	kept.items = calloc(j->items->count + 1, sizeof(*kept.items));
-	if (!kept.items)
+	kept->items = calloc(a->step_items.count + 1, sizeof(*kept->items));
+	if (!kept->items)
 		return -1;
-	for (size_t k = 0; k < j->kind_count; k++) {
+	for (size_t k = 0; k < a->step_count; k++) {
 		struct analysis_step *s = &a->steps[k];
-		struct step_item *first = kept.items + kept.count;
+		struct step_item *first = a->step_items.items + s->first_item;
 
-		for (size_t i = 0; i < s->item_count; i++) {
-			first[i] = j->items->items[s->first_item + i];
-			first[i].kind = (uint16_t)k;
-		}
-		kept.count += s->item_count;
-		if (k < PLACED_KINDS && group_steps(s, first)) {
-			free(kept.items);
+		for (size_t i = 0; i < s->item_count; i++)
+			first[i].kind = (uint16_t)(k < UINT16_MAX ? k : UINT16_MAX);
+		if (k >= j->kind_count || !s->item_count)
+			continue;
+		if (k < PLACED_KINDS && group_steps(s, first))
 			return -1;
-		}
+		memcpy(kept->items + kept->count, first, s->item_count * sizeof(*first));
+		kept->count += s->item_count;
 	}
-	free(j->items->items);
-	*j->items = kept;
 	return 0;
 }
 

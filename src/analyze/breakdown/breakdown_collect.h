@@ -9,9 +9,10 @@
 #include "timeline/timeline.h"
 
 /*
- * The breakdown of the first steps in a->steps, and the blame of all sections.  The items
- * are those of the steps' first_item; they are put in another order.  Needs everything but the
- * notes of the analysis.  -1: text set.
+ * The breakdown of the first steps in a->steps, and the blame of all sections.  The items, which
+ * are empty at first and the caller's to free, become those of a->step_items that it is of, in
+ * another order; all of these get their groups.  Needs everything but the notes of the analysis.
+ * -1: text set.
  */
 int breakdown_collect(struct analysis *a, struct timeline *tl, struct step_items *items,
 		      const struct sample_totals *samples, const struct batching_sleeps *sleeps,

@@ -72,6 +72,17 @@ void html_contents(struct buf *out, const char *markdown, size_t n);
 /* A header with what stands before the first chapter, then a section for each. */
 void html_body(struct buf *out, const char *markdown, size_t n, const struct html_hooks *hooks);
 
+/* A page of a Markdown text: one file that asks nobody for anything. */
+struct html_page {
+	struct buf title, style; /* HTML; rules that are added to the page's */
+	struct buf markdown;
+	const struct analysis *timeline; /* that is drawn behind it; NULL: none */
+};
+
+/* Fill in the parts in between; finish gives them back. */
+void html_page_init(struct html_page *page);
+void html_page_finish(struct buf *out, struct html_page *page, const struct html_hooks *hooks);
+
 /* The plots of the page, each behind the heading of its chapter; nothing where nothing is known. */
 
 /* For html_body(); the context is the struct html_plots. */

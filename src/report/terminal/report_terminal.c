@@ -10,9 +10,6 @@
 #include "report/report.h"
 #include "report/terminal/terminal_text.h"
 
-#define WIDTH_DEFAULT 80
-#define WIDTH_MIN 60
-#define WIDTH_MAX 120
 #define LINES_MAX 38u
 #define STEP_ROWS 4
 #define NOTE_ROWS 3
@@ -241,15 +238,9 @@ static void render(struct terminal *s, const struct analysis *a, const struct te
 
 int report_terminal(const struct analysis *a, FILE *out, const struct terminal_style *style)
 {
-	struct terminal s = { .width = style->columns, .colour = style->colour };
+	struct terminal s = { .width = terminal_width(style->columns), .colour = style->colour };
 	int rc = -1;
 
-	if (!s.width)
-		s.width = WIDTH_DEFAULT;
-	if (s.width < WIDTH_MIN)
-		s.width = WIDTH_MIN;
-	if (s.width > WIDTH_MAX)
-		s.width = WIDTH_MAX;
 	buf_init(&s.out);
 	render(&s, a, style);
 	if (!s.out.failed && fwrite(s.out.data, 1, s.out.len, out) == s.out.len && !fflush(out))

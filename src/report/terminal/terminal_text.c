@@ -2,7 +2,17 @@
 
 #include "report/plain_text.h"
 
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN 60
+#define WIDTH_MAX 120
 #define NAME_LEAST 4u /* columns of a function, or as many as it has */
+
+size_t terminal_width(size_t columns)
+{
+	if (!columns)
+		return WIDTH_DEFAULT;
+	return columns < WIDTH_MIN ? WIDTH_MIN : columns > WIDTH_MAX ? WIDTH_MAX : columns;
+}
 
 void terminal_colour(struct terminal *s, const char *code)
 {

@@ -22,6 +22,9 @@ struct terminal {
 	bool colour;
 };
 
+/* The width to write for on a terminal of so many columns; 0: it is none. */
+size_t terminal_width(size_t columns);
+
 void terminal_colour(struct terminal *s, const char *code);
 void terminal_plain(struct terminal *s);
 
