@@ -181,13 +181,19 @@ const struct command command_export = {
 	.name = "export",
 	.operands = "[options] TRACE",
 	.summary = "write a trace in the format of another tool",
-	.details = "json: an object with the facts of the run and every event, one per line, as\n"
-		   "described by docs/schema/events.schema.json.\n\n"
-		   "folded: one line per call stack, for flame graphs, from samples where the "
-		   "trace\n"
-		   "has them, else from calls; the number is the self time of the innermost "
-		   "function\n"
-		   "in microseconds.",
+	.details =
+		"json: the facts of the run and every event (docs/schema/events.schema.json).\n\n"
+		"chrome: Chrome's JSON, for ui.perfetto.dev, chrome://tracing and PyTorch's "
+		"tools.\n\n"
+		"perfetto: Perfetto's protobuf, smaller and quicker to open.\n\n"
+		"sqlite: a database with the tables of docs/TABLES.md.\n\n"
+		"arrow: the same tables as a folder of Arrow files, or one of them with "
+		"--table.\n\n"
+		"speedscope: a profile of each thread, by samples, or by calls without any.\n\n"
+		"folded: call stacks with their self time in microseconds, for flame graphs, from\n"
+		"samples where the trace has them, else from calls.\n\n"
+		"pprof: samples by thread, stack and state.\n\n"
+		"TRACE may also be another tool's trace that `inferscope analyze` reads.",
 	.scope = SETTING_FOR_EXPORT,
 	.run = run_export,
 };

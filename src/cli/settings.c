@@ -248,9 +248,9 @@ const struct setting setting_log_level = {
 const struct setting setting_to = {
 	.flag = "--to",
 	.type = SETTING_CHOICE, .fallback = "json", .metavar = "FORMAT",
-	.choices = "json|folded|sqlite|arrow",
+	.choices = "json|chrome|perfetto|sqlite|arrow|speedscope|folded|pprof",
 	.scope = EXPORT,
-	.help = "the format to write; without --to the name of FILE may say it: .sqlite, .folded",
+	.help = "the format to write; without --to the name of FILE may say it: .pftrace, .sqlite",
 };
 
 const struct setting setting_output = {

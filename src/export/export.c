@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 static const struct exporter *const exporters[] = {
-	&exporter_json, &exporter_folded, &exporter_sqlite, &exporter_arrow, NULL,
+	&exporter_json,   &exporter_chrome, &exporter_perfetto,
+	&exporter_sqlite, &exporter_arrow,  &exporter_speedscope,
+	&exporter_folded, &exporter_pprof,  NULL,
 };
 
 const struct exporter *exporter_at(size_t i)

@@ -31,7 +31,8 @@ struct exporter {
 	int (*write)(const struct trace *t, const struct export_target *to, struct err *err);
 };
 
-extern const struct exporter exporter_json, exporter_folded, exporter_sqlite, exporter_arrow;
+extern const struct exporter exporter_json, exporter_chrome, exporter_perfetto, exporter_sqlite,
+	exporter_arrow, exporter_speedscope, exporter_folded, exporter_pprof;
 
 /* All of them; NULL past the last. */
 const struct exporter *exporter_at(size_t i);

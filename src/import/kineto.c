@@ -44,6 +44,10 @@ static const struct {
 	{ "cuda_sync", CATEGORY_UNMAPPED },           /* likewise of a call */
 	{ "overhead", CATEGORY_UNMAPPED },
 	{ "Trace", CATEGORY_UNMAPPED }, /* the profiler's own window */
+	/* What our own export draws beside what was recorded (export/event_facts.c). */
+	{ "inferscope_step", CATEGORY_UNMAPPED },
+	{ "inferscope_state", CATEGORY_UNMAPPED },
+	{ "inferscope_sampled", CATEGORY_UNMAPPED },
 };
 
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))

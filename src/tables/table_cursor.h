@@ -13,6 +13,7 @@
 #include "tables/gpu_owners.h"
 #include "tables/step_index.h"
 #include "tables/table.h"
+#include "tables/table_source.h"
 #include "timeline/gpu.h"
 #include "timeline/timeline.h"
 
@@ -87,21 +88,7 @@ void cell_step(struct table_cursor *c, size_t thread, int64_t time_ns, struct ce
 struct buf *cell_compose(struct table_cursor *c);
 void cell_composed(struct table_cursor *c, struct cell *out);
 
-/* What the tables of a trace share.  All return NULL without memory; err says so. */
-
-const struct trace *source_trace(const struct table_source *s);
-/* Walked: functions, scopes and counts of threads are known. */
-struct timeline *source_timeline(struct table_source *s, struct err *err);
-struct gpu_timeline *source_gpu(struct table_source *s, struct err *err);
-const struct analysis *source_analysis(struct table_source *s, struct err *err); /* judged */
-const struct step_index *source_steps(struct table_source *s, struct err *err);
-const struct trace_process *source_process(const struct table_source *s, uint32_t id);
-/* One without an agent. */
-const struct trace_process *source_observed(const struct table_source *s, uint32_t id);
-uint32_t source_pid(const struct table_source *s, uint32_t process);
-
 /* The metadata of a scope or mark as a JSON object; NULL where it has none. */
-void args_add_json(struct json *j, const uint8_t *args, size_t bytes);
 void cell_args(struct table_cursor *c, const uint8_t *args, size_t bytes, struct cell *out);
 
 /* Rows that wait to be read. */
@@ -123,12 +110,6 @@ static inline bool row_queue_is_empty(const struct row_queue *q)
 {
 	return q->at == q->count;
 }
-
-/* Which layers of models CUDA calls belong to; NULL: no memory. */
-struct gpu_owners *source_gpu_owners(struct table_source *s, struct err *err);
-
-/* The layer's name below its model, of a root its class; NULL: none. */
-const char *source_layer_name(const struct table_source *s, uint32_t layer);
 
 /* A table of what a walk over the events finds, block by block. */
 struct walked {

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "rules/judge.h"
 #include "tables/gpu_owners.h"
-#include "tables/table_cursor.h"
+#include "tables/table_source.h"
 
 struct table_source {
 	const struct trace *trace;

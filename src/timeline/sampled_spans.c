@@ -203,6 +203,9 @@ static int open_from(struct sampled_spans *s, struct open_stack *stack,
 		};
 		if (grown[stack->count].span.function == UINT32_MAX)
 			return -1;
+		if (stack->count && grown[stack->count - 1].span.start_ns == t->start_ns)
+			grown[stack->count].span.begun_with =
+				grown[stack->count - 1].span.begun_with + 1;
 		stack->count++;
 	}
 	return 0;

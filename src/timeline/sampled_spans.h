@@ -15,9 +15,10 @@
 #include "timeline/timeline.h"
 
 struct sampled_span {
-	size_t thread;     /* position */
-	uint32_t function; /* of the timeline */
-	uint32_t depth;    /* functions below it */
+	size_t thread;       /* position */
+	uint32_t function;   /* of the timeline */
+	uint32_t depth;      /* functions below it */
+	uint32_t begun_with; /* of those, which began at the same moment */
 	uint64_t samples;
 	int64_t start_ns, end_ns;
 	int64_t error_ns; /* of both */

@@ -306,7 +306,7 @@ def test_missing_and_directory(refused, work):
 @pytest.mark.parametrize("args, says", [
     ((), "no trace given"),
     (("a.isc", "b.isc"), "unexpected 'b.isc'"),
-    (("a.isc", "--to", "xml"), "--to: expected json|folded|"),
+    (("a.isc", "--to", "xml"), "--to: expected json|chrome|"),
 ])
 def test_usage_errors(refused, args, says):
     assert says in refused("export", *args)

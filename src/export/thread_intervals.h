@@ -1,0 +1,26 @@
+/*
+ * What threads did, by samples: looks in a row that found a thread doing the same
+ * are one interval.  When it began and ended is known to within error_ns: half of
+ * the time between the last look that found something else and the first.
+ */
+#ifndef EXPORT_THREAD_INTERVALS_H
+#define EXPORT_THREAD_INTERVALS_H
+
+#include "base/err.h"
+#include "timeline/sample_walk.h"
+
+struct thread_interval {
+	size_t thread; /* position */
+	enum sample_state state;
+	uint64_t lock; /* what it waited for; 0: unknown */
+	int64_t start_ns, end_ns, error_ns;
+};
+
+const char *thread_state_name(enum sample_state state); /* "gil_wait" */
+
+/* Those of a thread in order, of different threads in any.  -1: no memory. */
+int thread_intervals_walk(const struct trace *t,
+			  void (*visit)(void *ctx, const struct thread_interval *i), void *ctx,
+			  struct err *err);
+
+#endif
