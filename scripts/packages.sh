@@ -42,6 +42,7 @@ group_build() {
 	need libsqlite3-dev has_header sqlite3.h
 	need libiberty-dev has_header libiberty/demangle.h
 	need libelf-dev has_header libelf.h
+	need libisal-dev has_header isa-l/igzip_lib.h
 	need libcmocka-dev has_header cmocka.h
 }
 

@@ -108,6 +108,18 @@ void build_thread_name(struct build *b, uint32_t thread, uint32_t name)
 	b->threads[thread].name = name;
 }
 
+void build_process_called(struct build *b, uint32_t process, uint32_t name)
+{
+	if (!b->processes[process].name)
+		b->processes[process].name = name;
+}
+
+void build_thread_called(struct build *b, uint32_t thread, uint32_t name)
+{
+	if (!b->threads[thread].name)
+		b->threads[thread].name = name;
+}
+
 uint32_t build_name(struct build *b, const char *text, size_t bytes)
 {
 	return names_find(&b->names, text, bytes);

@@ -305,38 +305,44 @@ static int put_thread(struct build_writer *v, uint32_t at, struct order_item *it
 	return trace_writer_forget(v->w, t->id, v->err);
 }
 
+static int put_process(struct build_writer *v, const struct build_process_entry *p)
+{
+	const struct trace_process process = {
+		.id = p->id,
+		.pid = p->pid,
+		.start_ns = on_clock(v, p->first_ns),
+		.end_ns = on_clock(v, p->last_ns),
+		.name = build_text(v->b, p->name),
+	};
+
+	return trace_write_process(v->w, &process, v->err);
+}
+
+static int put_thread_entry(struct build_writer *v, const struct build_thread_entry *t)
+{
+	const struct build_process_entry *p = &v->b->processes[t->process];
+	const struct trace_thread thread = {
+		.id = t->id,
+		.process = p->id,
+		.tid = t->tid,
+		.start_ns = on_clock(v, t->spans ? t->first_ns : p->first_ns),
+		.end_ns = on_clock(v, t->spans ? t->last_ns : p->first_ns),
+		.name = build_text(v->b, t->name),
+	};
+
+	return trace_write_thread(v->w, &thread, v->err);
+}
+
 static int put_processes(struct build_writer *v)
 {
 	struct build *b = v->b;
 
-	for (uint32_t i = 1; i < b->process_count; i++) {
-		const struct build_process_entry *p = &b->processes[i];
-		struct trace_process process = {
-			.id = p->id,
-			.pid = p->pid,
-			.start_ns = on_clock(v, p->first_ns),
-			.end_ns = on_clock(v, p->last_ns),
-			.name = build_text(b, p->name),
-		};
-
-		if (p->id && trace_write_process(v->w, &process, v->err))
+	for (uint32_t i = 1; i < b->process_count; i++)
+		if (b->processes[i].id && put_process(v, &b->processes[i]))
 			return -1;
-	}
-	for (uint32_t i = 1; i < b->thread_count; i++) {
-		const struct build_thread_entry *t = &b->threads[i];
-		const struct build_process_entry *p = &b->processes[t->process];
-		struct trace_thread thread = {
-			.id = t->id,
-			.process = p->id,
-			.tid = t->tid,
-			.start_ns = on_clock(v, t->spans ? t->first_ns : p->first_ns),
-			.end_ns = on_clock(v, t->spans ? t->last_ns : p->first_ns),
-			.name = build_text(b, t->name),
-		};
-
-		if (t->id && trace_write_thread(v->w, &thread, v->err))
+	for (uint32_t i = 1; i < b->thread_count; i++)
+		if (b->threads[i].id && put_thread_entry(v, &b->threads[i]))
 			return -1;
-	}
 	return 0;
 }
 

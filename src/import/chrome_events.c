@@ -86,10 +86,11 @@ uint32_t chrome_thread(struct chrome *c, const struct chrome_event *e)
 		build_thread(c->build, process, mix(key, key_bits(&e->tid)), short_number(&e->tid));
 	c->last_pid = e->pid;
 	c->last_tid = e->tid;
+	/* Metadata may tell a better name, before or after. */
 	if (c->last_thread && e->tid.text)
-		build_thread_name(c->build, c->last_thread, (uint32_t)e->tid.value);
+		build_thread_called(c->build, c->last_thread, (uint32_t)e->tid.value);
 	if (e->pid.text)
-		build_process_name(c->build, process, (uint32_t)e->pid.value);
+		build_process_called(c->build, process, (uint32_t)e->pid.value);
 	return c->last_thread;
 }
 

@@ -308,6 +308,16 @@ static inline int take_string(struct json_scan *s, struct json_value *v)
 	return 0;
 }
 
+/* One that reaches to the end of the text may be the beginning of a value. */
+static int not_a_value(struct json_scan *s, const uint8_t *p)
+{
+	const uint8_t *end = s->text + s->len;
+
+	while (p < end && !ends_scalar(*p))
+		p++;
+	return p == end ? fail_short(s) : json_fail(s, "not a value");
+}
+
 int json_take(struct json_scan *s, struct json_value *v)
 {
 	const uint8_t *from, *end;
@@ -335,10 +345,9 @@ int json_take(struct json_scan *s, struct json_value *v)
 	}
 	from = s->text + s->index[s->at];
 	end = scalar_end(from, &v->kind);
-	/* What fills the window up to the last byte may go on behind it. */
 	if (!end)
-		return s->ended && from + 10 > s->text + s->len ? fail_short(s)
-								: json_fail(s, "not a value");
+		return not_a_value(s, from);
+	v->escaped = false;
 	v->text = (const char *)from;
 	v->bytes = (size_t)(end - from);
 	s->at++;
@@ -422,7 +431,7 @@ value:
 	default:
 		end = scalar_end(s->text + s->index[s->at], &kind);
 		if (!end)
-			return json_fail(s, "not a value");
+			return not_a_value(s, s->text + s->index[s->at]);
 		s->at++;
 	}
 done:

@@ -29,6 +29,7 @@ struct text_source {
 	bool input_ended;
 	bool done;    /* nothing follows */
 	bool between; /* members, or frames */
+	bool broken;  /* from s->at on */
 	bool damaged;
 #ifdef INFERSCOPE_HAVE_ISAL
 	struct inflate_state *gzip;
@@ -250,7 +251,7 @@ static ssize_t unpack(struct text_source *s, uint8_t *to, size_t n, struct err *
 {
 	size_t filled = 0;
 
-	while (filled < n && !s->done) {
+	while (filled < n && !s->done && !s->broken) {
 		size_t at = s->at, before = filled;
 		int rc;
 
@@ -267,12 +268,10 @@ static ssize_t unpack(struct text_source *s, uint8_t *to, size_t n, struct err *
 		s->between = false;
 		rc = s->packing == PACKED_GZIP ? gzip_step(s, to, n, &filled)
 					       : zstd_step(s, to, n, &filled);
-		if (rc < 0)
-			return filled ? (ssize_t)filled
-				      : damage(s,
-					       s->packing == PACKED_GZIP ? "broken gzip data"
-									 : "broken zstd data",
-					       err);
+		if (rc < 0) {
+			s->broken = true; /* what came before it is good */
+			break;
+		}
 		if (s->given + filled > UNPACK_FREE + UNPACK_RATIO * s->taken)
 			return damage(s, "it unpacks to more than 4096 times its size", err);
 		if (rc > 0) {
@@ -287,6 +286,10 @@ static ssize_t unpack(struct text_source *s, uint8_t *to, size_t n, struct err *
 			return damage(s, "the compressed data ends too early", err);
 		}
 	}
+	if (s->broken && !filled)
+		return damage(s,
+			      s->packing == PACKED_GZIP ? "broken gzip data" : "broken zstd data",
+			      err);
 	return (ssize_t)filled;
 }
 
