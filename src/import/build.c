@@ -20,12 +20,15 @@ int build_new(struct build **out, struct err *err)
 	keymap_init(&b->process_at);
 	keymap_init(&b->thread_at);
 	keymap_init(&b->function_at);
+	keymap_init(&b->node_at);
 	chunked_init(&b->spans, sizeof(struct build_span));
 	chunked_init(&b->activities, sizeof(struct build_activity));
 	buf_init(&b->infos);
 	buf_init(&b->notes);
-	b->process_count = b->thread_count = b->function_count = 1;
+	b->process_count = b->thread_count = b->function_count = b->node_count = 1;
 	b->next_def = 1;
+	b->window_start_ns = INT64_MAX;
+	b->window_end_ns = INT64_MIN;
 	*out = b;
 	return 0;
 }
@@ -38,6 +41,7 @@ void build_free(struct build *b)
 	keymap_release(&b->process_at);
 	keymap_release(&b->thread_at);
 	keymap_release(&b->function_at);
+	keymap_release(&b->node_at);
 	chunked_release(&b->spans);
 	chunked_release(&b->activities);
 	buf_release(&b->infos);
@@ -47,6 +51,7 @@ void build_free(struct build *b)
 	free(b->threads);
 	free(b->functions);
 	free(b->devices);
+	free(b->nodes);
 	free(b);
 }
 
@@ -158,6 +163,29 @@ uint32_t build_function(struct build *b, uint32_t name, uint32_t file, uint32_t 
 	return (uint32_t)b->function_count++;
 }
 
+uint32_t build_layer(struct build *b, uint32_t name, uint32_t class_name, uint32_t root)
+{
+	return build_function(b, name, class_name, root);
+}
+
+uint32_t build_frame(struct build *b, uint32_t caller, uint32_t function)
+{
+	uint64_t key = (uint64_t)caller << 32 | function;
+	uint32_t at = keymap_find(&b->node_at, key);
+	struct build_node *grown;
+
+	if (at != KEYMAP_NONE)
+		return at;
+	grown = array_grow(b->nodes, &b->node_cap, b->node_count + 1, sizeof(*grown));
+	if (!grown || b->node_count >= UINT32_MAX)
+		return 0;
+	b->nodes = grown;
+	grown[b->node_count] = (struct build_node){ caller, function, 0 };
+	if (keymap_put(&b->node_at, key, (uint32_t)b->node_count))
+		return 0;
+	return (uint32_t)b->node_count++;
+}
+
 int build_span_add(struct build *b, const struct build_span *s)
 {
 	struct build_span *to = chunked_add(&b->spans);
@@ -220,6 +248,12 @@ int build_note(struct build *b, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	return add_text(&b->notes, text);
+}
+
+void build_window(struct build *b, int64_t start_ns, int64_t end_ns)
+{
+	b->window_start_ns = start_ns;
+	b->window_end_ns = end_ns;
 }
 
 void build_epoch(struct build *b, int64_t offset_ns)

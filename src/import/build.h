@@ -27,7 +27,7 @@ struct build;
 enum build_kind {
 	BUILD_SCOPE,    /* the user's annotation; may overlap others.  name: build_name() */
 	BUILD_PYTHON,   /* a Python function.  name: build_function() */
-	BUILD_LAYER,    /* a module of a model.  name: build_name() of "Linear_3" */
+	BUILD_LAYER,    /* a module of a model.  name: build_layer() */
 	BUILD_FUNCTION, /* any other: an operator, a generic span.  name: build_function() */
 	BUILD_CUDA,     /* a call of CUDA or HIP.  name: build_name(); detail: correlation, or 0 */
 	BUILD_MARK,     /* a moment.  name: build_name() */
@@ -51,8 +51,10 @@ struct build_span {
 	 * that it belongs to, in which alone it nests; 0: none.
 	 */
 	uint32_t detail;
-	uint32_t kind : 8;    /* enum build_kind */
-	uint32_t stream : 24; /* BUILD_CUDA, a wait: 1 + the stream's number; 0: unknown */
+	uint32_t stack;       /* BUILD_CUDA: build_frame(); 0: what is open around it */
+	uint32_t kind : 4;    /* enum build_kind */
+	uint32_t call : 5;    /* BUILD_CUDA: 1 + enum cuda_call; 0: the name tells */
+	uint32_t stream : 23; /* BUILD_CUDA, a wait: 1 + the stream's number; 0: unknown */
 };
 
 struct build_activity {
@@ -70,6 +72,7 @@ struct build_activity {
 	uint8_t copy;                /* enum gpu_copy */
 	uint8_t source, destination; /* enum gpu_memory */
 	bool asynchronous;
+	bool told; /* ... whether it is; else the name of its call tells */
 };
 
 struct build_device {
@@ -96,6 +99,17 @@ uint32_t build_name(struct build *b, const char *text, size_t bytes);
 const char *build_text(const struct build *b, uint32_t name); /* borrowed; "" for 0 */
 uint32_t build_function(struct build *b, uint32_t name, uint32_t file, uint32_t line);
 
+/*
+ * A layer: its name below the module `root` that it was named from, which are classes or names of
+ * modules; name 0: it is a root.  root BUILD_OUTERMOST: the outermost layer that is open around it
+ * where it first comes, or none.
+ */
+#define BUILD_OUTERMOST UINT32_MAX
+uint32_t build_layer(struct build *b, uint32_t name, uint32_t class_name, uint32_t root);
+
+/* The stack that `function` makes on top of `caller` (0: none). */
+uint32_t build_frame(struct build *b, uint32_t caller, uint32_t function);
+
 int build_span_add(struct build *b, const struct build_span *s);
 int build_activity_add(struct build *b, const struct build_activity *a);
 int build_device_add(struct build *b, const struct build_device *d); /* again: replaces */
@@ -103,6 +117,9 @@ int build_device_add(struct build *b, const struct build_device *d); /* again: r
 /* A fact about the run (trace_info()), and a line for the user in the report. */
 int build_info(struct build *b, const char *key, const char *value);
 int build_note(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The recording lasted from one to the other, whatever happened in it. */
+void build_window(struct build *b, int64_t start_ns, int64_t end_ns);
 
 /* Its time 0 in nanoseconds since 1970 is that of the earliest event plus this. */
 void build_epoch(struct build *b, int64_t offset_ns);

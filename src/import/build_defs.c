@@ -71,27 +71,44 @@ uint32_t build_function_def(struct build_writer *v, uint32_t function)
 	return f->id = v->b->next_def++;
 }
 
-uint32_t build_layer_def(struct build_writer *v, uint32_t name)
+static uint32_t outermost_layer(const struct build_writer *v)
 {
-	uint64_t key = (uint64_t)v->process << 32 | name;
+	for (size_t i = 0; i < v->depth; i++)
+		if (v->open[i].kind == BUILD_LAYER)
+			return v->open[i].id;
+	return 0;
+}
+
+/* Of the module of this class, or name, that others were named from. */
+static uint32_t root_def(struct build_writer *v, uint32_t root)
+{
+	uint32_t layer = build_layer(v->b, 0, root, 0);
+
+	return layer ? build_layer_def(v, layer) : 0;
+}
+
+uint32_t build_layer_def(struct build_writer *v, uint32_t layer)
+{
+	const struct build_function_entry l = v->b->functions[layer];
+	uint64_t key = (uint64_t)v->process << 32 | layer;
 	uint32_t id = keymap_find(&v->layer_at, key), root = 0;
-	const char *text = build_text(v->b, name), *number = strrchr(text, '_');
-	size_t bytes = build_fitting(text, strlen(text), DEF_PAYLOAD_MAX / 4);
-	size_t class_bytes = number ? (size_t)(number - text) : bytes;
+	const char *name = build_text(v->b, l.name), *class_name = build_text(v->b, l.file);
+	size_t class_bytes = build_fitting(class_name, strlen(class_name), DEF_PAYLOAD_MAX / 4);
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (class_bytes > bytes)
-		class_bytes = bytes;
-	for (size_t i = 0; i < v->depth && !root; i++)
-		if (v->open[i].kind == BUILD_LAYER)
-			root = v->open[i].id;
+	if (l.line == BUILD_OUTERMOST)
+		root = outermost_layer(v);
+	else if (l.line)
+		root = root_def(v, l.line);
+	if (!root && l.line && l.line != BUILD_OUTERMOST)
+		return 0;
 	buf_clear(&v->text);
 	buf_add_varint(&v->text, root);
 	buf_add_varint(&v->text, class_bytes);
-	buf_add(&v->text, text, class_bytes);
+	buf_add(&v->text, class_name, class_bytes);
 	if (root)
-		buf_add(&v->text, text, bytes);
+		buf_add(&v->text, name, build_fitting(name, strlen(name), DEF_PAYLOAD_MAX / 4));
 	if (v->text.failed || keymap_put(&v->layer_at, key, v->b->next_def)) {
 		fail_memory(v);
 		return 0;
@@ -101,28 +118,10 @@ uint32_t build_layer_def(struct build_writer *v, uint32_t name)
 	return v->b->next_def++;
 }
 
-uint32_t build_node_of(struct build_writer *v, uint32_t caller, uint32_t function)
-{
-	uint64_t key = (uint64_t)caller << 32 | function;
-	uint32_t at = keymap_find(&v->node_at, key);
-	struct stack_node *grown;
-
-	if (at != KEYMAP_NONE)
-		return at;
-	grown = array_grow(v->nodes, &v->node_cap, v->node_count + 1, sizeof(*grown));
-	if (!grown || v->node_count >= UINT32_MAX)
-		return 0;
-	v->nodes = grown;
-	grown[v->node_count] = (struct stack_node){ caller, function, 0 };
-	if (keymap_put(&v->node_at, key, (uint32_t)v->node_count))
-		return 0;
-	return (uint32_t)v->node_count++;
-}
-
 /* Innermost first, as far as there is room.  -1: failed; *id 0: there is none. */
 int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id)
 {
-	struct stack_node *n = &v->nodes[node];
+	struct build_node *nodes = v->b->nodes, *n = nodes + node;
 	unsigned frames = 0;
 
 	*id = 0;
@@ -131,7 +130,7 @@ int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id)
 	if (!n->id) {
 		buf_clear(&v->payload);
 		for (uint32_t at = node; at && frames < STACK_FRAMES_MAX; frames++) {
-			uint32_t code = build_function_def(v, v->nodes[at].function);
+			uint32_t code = build_function_def(v, nodes[at].function);
 
 			if (!code)
 				return -1;
@@ -139,7 +138,7 @@ int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id)
 				break;
 			buf_add_varint(&v->payload, code);
 			buf_add_varint(&v->payload, 0);
-			at = v->nodes[at].caller;
+			at = nodes[at].caller;
 		}
 		if (v->payload.failed)
 			return fail_memory(v);

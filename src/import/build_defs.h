@@ -16,22 +16,13 @@ struct open_span {
 	bool python;    /* its stack has Python frames, not only operators */
 };
 
-/* A frame of a stack: who called it is another node. */
-struct stack_node {
-	uint32_t caller, function;
-	uint32_t id; /* of its definition; 0: not written yet */
-};
-
 struct build_writer {
 	struct build *b;
 	struct trace_writer *w;
 	struct err *err;
 	struct open_span *open;
 	size_t depth, open_cap;
-	struct stack_node *nodes; /* [0] is unused */
-	size_t node_count, node_cap;
-	struct keymap node_at;  /* (caller, function) */
-	struct keymap layer_at; /* (process, name): id of its definition */
+	struct keymap layer_at; /* (process, layer): id of its definition */
 	struct buf payload, text;
 	uint32_t thread; /* id in the trace */
 	uint32_t process;
@@ -47,14 +38,8 @@ size_t build_fitting(const char *text, size_t bytes, size_t room);
 uint32_t build_string_def(struct build_writer *v, uint32_t name);
 uint32_t build_function_def(struct build_writer *v, uint32_t function);
 
-/*
- * "Model_0" of the outermost layer, "Linear_3" below it; the class is what stands before the
- * number.
- */
-uint32_t build_layer_def(struct build_writer *v, uint32_t name);
+uint32_t build_layer_def(struct build_writer *v, uint32_t layer);
 
-/* The stack that `function` makes on top of `caller` (0: none). */
-uint32_t build_node_of(struct build_writer *v, uint32_t caller, uint32_t function);
 int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id); /* *id 0: no stack */
 
 #endif

@@ -13,7 +13,7 @@
 
 static bool starts_work(const struct build *b, const struct build_span *s)
 {
-	switch (cuda_call_of_name(build_text(b, s->name))) {
+	switch (build_call_of(b, s)) {
 	case CUDA_CALL_LAUNCH:
 	case CUDA_CALL_GRAPH_LAUNCH:
 	case CUDA_CALL_COPY:
@@ -161,7 +161,8 @@ static bool is_asynchronous(const struct build *b, const struct call_index *x,
 	if (!a->correlation || at == KEYMAP_NONE)
 		return false;
 	name = build_text(b, build_span(b, at)->name);
-	return strstr(name, "Async") || cuda_call_of_name(name) == CUDA_CALL_GRAPH_LAUNCH;
+	return strstr(name, "Async") ||
+	       build_call_of(b, build_span(b, at)) == CUDA_CALL_GRAPH_LAUNCH;
 }
 
 static int activities_assign(struct build *b, const struct call_index *x, uint32_t main)
@@ -179,7 +180,7 @@ static int activities_assign(struct build *b, const struct call_index *x, uint32
 
 		if (!a->process)
 			a->process = process_of(x, a->correlation, main);
-		if (a->kind != RECORD_GPU_KERNEL && !a->asynchronous)
+		if (a->kind != RECORD_GPU_KERNEL && !a->told)
 			a->asynchronous = is_asynchronous(b, x, a);
 		p = &b->processes[a->process];
 		p->activities++;
@@ -229,6 +230,8 @@ static void set_origin(struct build *b)
 		if (b->processes[i].id)
 			widen(&b->origin_ns, &b->end_ns, b->processes[i].first_ns,
 			      b->processes[i].last_ns);
+	if (b->window_start_ns <= b->window_end_ns)
+		widen(&b->origin_ns, &b->end_ns, b->window_start_ns, b->window_end_ns);
 	if (b->origin_ns > b->end_ns)
 		b->origin_ns = b->end_ns = 0;
 }

@@ -28,8 +28,15 @@ struct build_thread_entry {
 	int64_t first_ns, last_ns;
 };
 
+/* Of a layer: its name, its class, and its root or BUILD_OUTERMOST. */
 struct build_function_entry {
 	uint32_t name, file, line;
+	uint32_t id; /* of its definition; 0: not written yet */
+};
+
+/* A frame of a stack: who called it is another node. */
+struct build_node {
+	uint32_t caller, function;
 	uint32_t id; /* of its definition; 0: not written yet */
 };
 
@@ -50,6 +57,9 @@ struct build {
 	size_t thread_count, thread_cap;
 	struct build_function_entry *functions;
 	size_t function_count, function_cap;
+	struct build_node *nodes; /* [0] is unused */
+	size_t node_count, node_cap;
+	struct keymap node_at; /* (caller, function) */
 	struct build_device_entry *devices;
 	size_t device_count, device_cap;
 	struct chunked spans, activities;
@@ -58,6 +68,7 @@ struct build {
 	bool has_epoch;
 	uint32_t next_def; /* the next free id of a definition */
 	uint32_t last_correlation;
+	int64_t window_start_ns, window_end_ns;
 	int64_t origin_ns; /* time 0 */
 	int64_t end_ns;
 };
@@ -70,6 +81,11 @@ static inline struct build_span *build_span(const struct build *b, size_t i)
 static inline struct build_activity *build_activity(const struct build *b, size_t i)
 {
 	return chunked_at(&b->activities, i);
+}
+
+static inline enum cuda_call build_call_of(const struct build *b, const struct build_span *s)
+{
+	return s->call ? (enum cuda_call)(s->call - 1) : cuda_call_of_name(build_text(b, s->name));
 }
 
 /* build_link.c */

@@ -92,7 +92,7 @@ static int begin_function(struct build_writer *v, const struct build_span *s, st
 	if (python && around && !around->python)
 		o->node = 0;
 	if (python || !o->python) {
-		o->node = build_node_of(v, o->node, s->name);
+		o->node = build_frame(v->b, o->node, s->name);
 		if (!o->node)
 			return fail_memory(v);
 	}
@@ -119,10 +119,10 @@ static int begin_call(struct build_writer *v, const struct build_span *s, struct
 	o->id = s->detail;
 	o->node = around ? around->node : 0;
 	o->python = around && around->python;
-	if (!name || build_stack_def(v, o->node, &stack))
+	if (!name || build_stack_def(v, s->stack ? s->stack : o->node, &stack))
 		return -1;
 	buf_clear(&v->payload);
-	buf_add_varint(&v->payload, (uint64_t)cuda_call_of_name(build_text(v->b, s->name)));
+	buf_add_varint(&v->payload, (uint64_t)build_call_of(v->b, s));
 	buf_add_varint(&v->payload, s->detail);
 	buf_add_varint(&v->payload, stack);
 	buf_add_varint(&v->payload, 0);
@@ -428,20 +428,18 @@ out:
 
 int build_write(struct build *b, int fd, struct err *err)
 {
-	struct build_writer v = { .b = b, .err = err, .node_count = 1 };
+	struct build_writer v = { .b = b, .err = err };
 	struct trace_start start = { .monotonic_ns = MONOTONIC_NS };
 	int rc = -1;
 
 	buf_init(&v.payload);
 	buf_init(&v.text);
-	keymap_init(&v.node_at);
 	keymap_init(&v.layer_at);
 	rc = build_number_names(b) || build_link(b) ? -1 : 0;
 	b->string_ids = calloc(b->names.count + 1, sizeof(*b->string_ids));
-	v.nodes = array_grow(NULL, &v.node_cap, 1, sizeof(*v.nodes));
 	if (b->spans.count >= ORDER_END || b->activities.count >= UINT32_MAX)
 		rc = err_set(err, "more than 2 billion events; split the file");
-	else if (rc || !b->string_ids || !v.nodes)
+	else if (rc || !b->string_ids)
 		rc = err_set(err, "out of memory");
 	if (!rc && b->has_epoch)
 		start.realtime_ns = b->origin_ns + b->epoch_ns;
@@ -452,9 +450,7 @@ int build_write(struct build *b, int fd, struct err *err)
 	trace_writer_free(v.w);
 	buf_release(&v.payload);
 	buf_release(&v.text);
-	keymap_release(&v.node_at);
 	keymap_release(&v.layer_at);
-	free(v.nodes);
 	free(v.open);
 	free(v.scope_instances);
 	return rc;

@@ -73,6 +73,7 @@ struct chrome {
 	size_t unmapped_count, unmapped_cap;
 	struct keymap unmapped_at;
 	struct keymap categories; /* name of a category: enum chrome_category */
+	struct keymap functions;  /* name of an event without a category of ours: function */
 	struct keymap python;     /* name of a python_function event: function or layer */
 	struct keymap stacks;     /* (thread): the innermost open B event */
 	struct keymap asyncs;     /* (category, id): likewise, of b and S */

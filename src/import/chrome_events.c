@@ -25,6 +25,7 @@ int chrome_init(struct chrome *c, struct build *b)
 	c->build = b;
 	keymap_init(&c->unmapped_at);
 	keymap_init(&c->categories);
+	keymap_init(&c->functions);
 	keymap_init(&c->python);
 	keymap_init(&c->stacks);
 	keymap_init(&c->asyncs);
@@ -39,6 +40,7 @@ void chrome_release(struct chrome *c)
 {
 	keymap_release(&c->unmapped_at);
 	keymap_release(&c->categories);
+	keymap_release(&c->functions);
 	keymap_release(&c->python);
 	keymap_release(&c->stacks);
 	keymap_release(&c->asyncs);
@@ -126,7 +128,7 @@ static uint32_t name_or_empty(const struct chrome *c, uint32_t name)
 /* VizTracer: "func (/path/file.py:12)". */
 static uint32_t generic_function(struct chrome *c, uint32_t name)
 {
-	uint32_t known = keymap_find(&c->python, name), line = 0, function;
+	uint32_t known = keymap_find(&c->functions, name), line = 0, function;
 	const char *text = build_text(c->build, name), *open, *colon, *end;
 
 	if (known != KEYMAP_NONE)
@@ -154,7 +156,7 @@ static uint32_t generic_function(struct chrome *c, uint32_t name)
 	} else {
 		function = build_function(c->build, name, 0, 0);
 	}
-	if (!function || keymap_put(&c->python, name, function))
+	if (!function || keymap_put(&c->functions, name, function))
 		return 0;
 	return function;
 }

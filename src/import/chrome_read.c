@@ -3,82 +3,19 @@
 #include <string.h>
 
 #include "import/chrome.h"
+#include "import/json_fields.h"
 
 #define TIME_MAX ((int64_t)1 << 61) /* 73 years; what a trace holds is twice that */
-#define NUMBER_MAX 63               /* bytes of a counter's value */
-
-/* The name of a string; 0: no memory. */
-static uint32_t name_of(struct chrome *c, const struct json_value *v)
-{
-	char *out;
-
-	if (!v->escaped)
-		return build_name(c->build, v->text, v->bytes);
-	buf_clear(&c->text);
-	out = buf_reserve(&c->text, v->bytes + 1);
-	return out ? build_name(c->build, out, json_unescape(out, v->text, v->bytes)) : 0;
-}
-
-static int no_memory(struct json_scan *s)
-{
-	err_set(s->err, "out of memory");
-	s->failed = true;
-	return -1;
-}
-
-/* A value that should be a string or a number.  Others are skipped: 0, and 1 where it is one. */
-static int take_plain(struct json_scan *s, struct json_value *v)
-{
-	if (json_take(s, v))
-		return -1;
-	if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
-		return json_leave(s, true);
-	return v->kind == JSON_STRING || v->kind == JSON_NUMBER;
-}
-
-static int read_name(struct chrome *c, struct json_scan *s, uint32_t *name)
-{
-	struct json_value v;
-	int rc = take_plain(s, &v);
-
-	if (rc != 1)
-		return rc;
-	*name = name_of(c, &v);
-	return *name ? 0 : no_memory(s);
-}
-
-/* Microseconds as nanoseconds.  Digits, a point and three more is what nearly all have. */
-static bool micros(const struct json_value *v, int64_t *ns)
-{
-	const char *p = v->text, *end = p + v->bytes;
-	uint64_t value = 0;
-	unsigned scale = 1000;
-
-	if (v->bytes && v->bytes <= 17) {
-		for (; p < end && (unsigned)(*p - '0') < 10; p++)
-			value = 10 * value + (unsigned)(*p - '0');
-		if (p < end && *p == '.' && p != v->text && end - p > 1)
-			for (p++; p < end && scale > 1 && (unsigned)(*p - '0') < 10; p++) {
-				value = 10 * value + (unsigned)(*p - '0');
-				scale /= 10;
-			}
-		if (p == end && p != v->text) {
-			*ns = (int64_t)(value * scale);
-			return true;
-		}
-	}
-	return json_decimal(v->text, v->bytes, 3, ns);
-}
 
 static int read_time(struct json_scan *s, struct chrome_event *e, int64_t *ns, bool *given)
 {
 	struct json_value v;
-	int rc = take_plain(s, &v);
+	int rc = json_take_plain(s, &v);
 
 	if (rc != 1)
 		return rc;
 	*given = true;
-	if (!micros(&v, ns) || *ns >= TIME_MAX || *ns <= -TIME_MAX)
+	if (!json_micros(&v, ns) || *ns >= TIME_MAX || *ns <= -TIME_MAX)
 		e->bad_time = true;
 	return 0;
 }
@@ -87,7 +24,7 @@ static int read_key(struct chrome *c, struct json_scan *s, struct chrome_key *ke
 {
 	struct json_value v;
 	int64_t number;
-	int rc = take_plain(s, &v);
+	int rc = json_take_plain(s, &v);
 
 	if (rc != 1)
 		return rc;
@@ -98,86 +35,20 @@ static int read_key(struct chrome *c, struct json_scan *s, struct chrome_key *ke
 		return 0;
 	}
 	key->text = true;
-	key->value = name_of(c, &v);
-	return key->value ? 0 : no_memory(s);
-}
-
-/* 0 where it is none, or negative: unknown. */
-static int read_number(struct json_scan *s, uint64_t *number, bool *given)
-{
-	struct json_value v;
-	int64_t whole;
-	int rc = take_plain(s, &v);
-
-	if (rc != 1)
-		return rc;
-	if (given)
-		*given = true;
-	if (json_unsigned(v.text, v.bytes, number))
-		return 0;
-	*number = json_decimal(v.text, v.bytes, 0, &whole) && whole > 0 ? (uint64_t)whole : 0;
-	if (given && !*number)
-		*given = false;
-	return 0;
-}
-
-/* [x, y, z], also as a string. */
-static int read_shape(struct json_scan *s, uint64_t *shape)
-{
-	struct json_value v;
-	int rc;
-
-	if (json_take(s, &v))
-		return -1;
-	if (v.kind == JSON_OBJECT)
-		return json_leave(s, true);
-	if (v.kind == JSON_STRING) {
-		const char *p = v.text, *end = p + v.bytes;
-
-		for (size_t i = 0; i < 3 && p < end; i++) {
-			const char *start;
-
-			while (p < end && (*p < '0' || *p > '9'))
-				p++;
-			for (start = p; p < end && *p >= '0' && *p <= '9';)
-				p++;
-			json_unsigned(start, (size_t)(p - start), &shape[i]);
-		}
-		return 0;
-	}
-	if (v.kind != JSON_ARRAY)
-		return 0;
-	for (size_t i = 0; (rc = json_next_item(s, !i)) == 1; i++) {
-		uint64_t ignored;
-
-		if (read_number(s, i < 3 ? &shape[i] : &ignored, NULL) < 0)
-			return -1;
-	}
-	return rc;
-}
-
-static double real_of(const struct json_value *v)
-{
-	char text[NUMBER_MAX + 1];
-	size_t n = v->bytes < NUMBER_MAX ? v->bytes : NUMBER_MAX;
-
-	memcpy(text, v->text, n);
-	text[n] = '\0';
-	return strtod(text, NULL);
+	key->value = json_name(c->build, &v);
+	return key->value ? 0 : json_no_memory(s);
 }
 
 /* A member of the args of a counter, or of an event that may yet turn out to be one. */
-static int read_counter_value(struct chrome *c, struct json_scan *s, uint32_t name,
-			      struct chrome_args *a)
+static int read_counter_value(struct json_scan *s, uint32_t name, struct chrome_args *a)
 {
 	struct json_value v;
-	int rc = take_plain(s, &v);
+	int rc = json_take_plain(s, &v);
 
-	(void)c;
 	if (rc != 1 || a->value_count == CHROME_VALUES_MAX || v.kind != JSON_NUMBER)
 		return rc < 0 ? -1 : 0;
 	a->values[a->value_count].name = name;
-	a->values[a->value_count++].value = real_of(&v);
+	a->values[a->value_count++].value = json_real(&v);
 	return 0;
 }
 
@@ -242,29 +113,29 @@ static int read_arg(struct chrome *c, struct json_scan *s, enum arg_key what, st
 
 	switch (what) {
 	case ARG_KEY_NAME:
-		return read_name(c, s, &a->name);
+		return json_take_name(c->build, s, &a->name);
 	case ARG_KEY_CORRELATION:
-		return read_number(s, &a->correlation, &a->has_correlation);
+		return json_take_number(s, &a->correlation, &a->has_correlation);
 	case ARG_KEY_STREAM:
-		return read_number(s, &a->stream, &a->has_stream);
+		return json_take_number(s, &a->stream, &a->has_stream);
 	case ARG_KEY_DEVICE:
-		return read_number(s, &a->device, &a->has_device);
+		return json_take_number(s, &a->device, &a->has_device);
 	case ARG_KEY_CONTEXT:
-		return read_number(s, &a->context, &ignored);
+		return json_take_number(s, &a->context, &ignored);
 	case ARG_KEY_BYTES:
-		return read_number(s, &a->bytes, &ignored);
+		return json_take_number(s, &a->bytes, &ignored);
 	case ARG_KEY_GRID:
-		return read_shape(s, a->grid);
+		return json_take_shape(s, a->grid);
 	case ARG_KEY_BLOCK:
-		return read_shape(s, a->block);
+		return json_take_shape(s, a->block);
 	case ARG_KEY_REGISTERS:
-		return read_number(s, &a->registers, &ignored);
+		return json_take_number(s, &a->registers, &ignored);
 	case ARG_KEY_SHARED:
-		return read_number(s, &a->shared_bytes, &ignored);
+		return json_take_number(s, &a->shared_bytes, &ignored);
 	case ARG_KEY_GRAPH:
-		return read_number(s, &a->graph, &ignored);
+		return json_take_number(s, &a->graph, &ignored);
 	case ARG_KEY_GRAPH_NODE:
-		return read_number(s, &a->graph_node, &ignored);
+		return json_take_number(s, &a->graph_node, &ignored);
 	case ARG_KEY_OTHER:
 		break;
 	}
@@ -296,9 +167,9 @@ static int read_args(struct chrome *c, struct json_scan *s, struct chrome_args *
 		}
 		name = build_name(c->build, key, bytes);
 		if (!name)
-			return no_memory(s);
-		if (what == ARG_KEY_NAME ? read_name(c, s, &a->name)
-					 : read_counter_value(c, s, name, a))
+			return json_no_memory(s);
+		if (what == ARG_KEY_NAME ? json_take_name(c->build, s, &a->name)
+					 : read_counter_value(s, name, a))
 			return -1;
 	}
 	return rc;
@@ -307,7 +178,7 @@ static int read_args(struct chrome *c, struct json_scan *s, struct chrome_args *
 static int read_phase(struct json_scan *s, struct chrome_event *e)
 {
 	struct json_value v;
-	int rc = take_plain(s, &v);
+	int rc = json_take_plain(s, &v);
 
 	if (rc == 1 && v.bytes == 1)
 		e->phase = v.text[0];
@@ -326,9 +197,9 @@ static int read_member(struct chrome *c, struct json_scan *s, struct chrome_even
 	if (IS("dur"))
 		return read_time(s, e, &e->dur_ns, &e->has_dur);
 	if (IS("name"))
-		return read_name(c, s, &e->name);
+		return json_take_name(c->build, s, &e->name);
 	if (IS("cat"))
-		return read_name(c, s, &e->category);
+		return json_take_name(c->build, s, &e->category);
 	if (IS("pid"))
 		return read_key(c, s, &e->pid);
 	if (IS("tid"))
@@ -363,7 +234,7 @@ static int read_event(struct chrome *c, struct json_scan *s)
 			return -1;
 	if (rc < 0)
 		return -1;
-	return chrome_event_add(c, &e) ? no_memory(s) : 0;
+	return chrome_event_add(c, &e) ? json_no_memory(s) : 0;
 }
 
 int chrome_read_events(struct chrome *c, struct json_scan *s, bool *between)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "import/chrome.h"
+#include "import/inferscope_json.h"
 #include "import/json_scan.h"
 
 /* Keys at the top that tell a format which is not read. */
@@ -28,6 +29,8 @@ static const struct {
 struct reader {
 	struct json_scan scan;
 	struct chrome chrome;
+	struct inferscope_json own;
+	bool is_own; /* it has the key "inferscope" */
 	struct build *build;
 	const char *path;
 	struct err *err;
@@ -75,6 +78,11 @@ static int read_object(struct reader *r)
 
 		if (IS("traceEvents")) {
 			failed = read_events(r);
+		} else if (IS("inferscope")) {
+			r->is_own = true;
+			failed = inferscope_json_read_run(&r->own, &r->scan);
+		} else if (IS("events")) {
+			failed = inferscope_json_read_events(&r->own, &r->scan);
 		} else {
 			check_refused(r, key, bytes);
 			failed = chrome_read_fact(&r->chrome, &r->scan, key, bytes);
@@ -103,12 +111,17 @@ static int read_text(struct reader *r)
 	return json_finish(&r->scan);
 }
 
+static uint64_t event_count(const struct reader *r)
+{
+	return r->is_own ? r->own.events : r->chrome.counts.events;
+}
+
 static int refuse(struct reader *r)
 {
 	if (r->refused)
 		return err_set(r->err, "%s is %s; it cannot be imported: %s", r->path, r->refused,
 			       r->advice);
-	if (!r->events)
+	if (!r->events && !r->is_own)
 		return err_set(r->err,
 			       "%s is JSON, but no trace that is known: it has no \"traceEvents\"; "
 			       "give a trace of torch.profiler, VizTracer, Chrome or InferScope",
@@ -122,7 +135,7 @@ static int salvage(struct reader *r, struct json_import *out)
 	bool cut = text_source_cut(r->scan.source);
 	struct err why = *r->err;
 
-	if (!r->scan.truncated || !r->chrome.counts.events)
+	if (!r->scan.truncated || !event_count(r))
 		return err_set(r->err, "%s: %s", r->path, why.text);
 	if (r->array && r->between && !cut && !text_source_damaged(r->scan.source))
 		return 0; /* the format allows it */
@@ -138,6 +151,8 @@ static int salvage(struct reader *r, struct json_import *out)
 
 static const char *format_of(const struct reader *r)
 {
+	if (r->is_own)
+		return "InferScope JSON";
 	if (r->chrome.kineto)
 		return "Kineto JSON";
 	return r->chrome.viztracer ? "VizTracer JSON" : "Chrome trace JSON";
@@ -155,6 +170,7 @@ int json_import(struct json_import *out, struct build *b, struct text_source *so
 	r->build = b;
 	r->path = path;
 	r->err = err;
+	inferscope_json_init(&r->own, b);
 	if (json_scan_init(&r->scan, source, err))
 		goto out;
 	if (chrome_init(&r->chrome, b)) {
@@ -164,15 +180,16 @@ int json_import(struct json_import *out, struct build *b, struct text_source *so
 	rc = read_text(r);
 	if (rc && !err_is_memory(err))
 		rc = salvage(r, out);
-	if (!rc && (!r->events || !r->chrome.counts.events))
+	if (!rc && !event_count(r))
 		rc = refuse(r);
 	out->format = format_of(r);
 	if (!rc && (build_note(b, "Imported from %s (%llu events); times are as that file has them",
-			       out->format, (unsigned long long)r->chrome.counts.events) ||
-		    chrome_finish(&r->chrome)))
+			       out->format, (unsigned long long)event_count(r)) ||
+		    (r->is_own ? inferscope_json_finish(&r->own) : chrome_finish(&r->chrome))))
 		rc = err_set(err, "out of memory");
 out:
 	chrome_release(&r->chrome);
+	inferscope_json_release(&r->own);
 	json_scan_release(&r->scan);
 	free(r);
 	return rc;

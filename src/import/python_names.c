@@ -299,14 +299,25 @@ static uint32_t without_address(struct build *b, const char *text)
 	return id;
 }
 
+/* "Linear_3": the class, and a number that tells its modules apart. */
+static int parse_layer(struct python_name *out, struct build *b, const char *text)
+{
+	const char *number = strrchr(text, '_');
+	size_t class_bytes = number ? (size_t)(number - text) : strlen(text);
+	uint32_t class_name = build_name(b, text, class_bytes);
+	uint32_t name = build_name(b, text, strlen(text));
+
+	out->layer = name && class_name ? build_layer(b, name, class_name, BUILD_OUTERMOST) : 0;
+	return out->layer ? 0 : -1;
+}
+
 int python_name_parse(struct python_name *out, struct build *b, uint32_t name)
 {
 	const char *text = build_text(b, name), *colon, *open, *digits;
 
 	memset(out, 0, sizeof(*out));
 	if (!strncmp(text, LAYER, strlen(LAYER))) {
-		out->layer = build_name(b, text + strlen(LAYER), strlen(text + strlen(LAYER)));
-		return out->layer ? 0 : -1;
+		return parse_layer(out, b, text + strlen(LAYER));
 	}
 	colon = strstr(text, "): ");
 	for (open = colon; open && open > text && *open != '(';)

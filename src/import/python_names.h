@@ -7,7 +7,7 @@
 struct python_name {
 	uint32_t function, file; /* names; file 0: none */
 	uint32_t line;
-	uint32_t layer; /* name; 0: it is a function */
+	uint32_t layer; /* build_layer(); 0: it is a function */
 };
 
 /* "torch/nn/functional.py(12): linear", "<built-in ...>", "nn.Module: Linear_3".  -1: no memory. */

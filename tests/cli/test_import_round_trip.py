@@ -1,0 +1,82 @@
+"""What is exported as JSON and imported again gives the same figures."""
+
+import json
+import os
+
+import pytest
+
+EXAMPLES = ["h200_encoder", "h200_gpt2_decode", "h200_resnet50", "h200_two_streams"]
+# What the export does not carry: memory, threads without calls of their own, samples.
+GPU_KEYS = ["kernels", "copies", "memsets", "span_ms", "busy_ms", "idle_ms", "streams", "calls",
+            "lines", "syncs", "devices", "first_ms", "cuda_graphs"]
+STEP_KEYS = ["name", "source", "count", "warmup", "mean_ms", "p50_ms", "p95_ms", "p99_ms"]
+
+
+def reports(inferscope, work, trace):
+    assert inferscope("export", trace, "--to", "json", "-o", "e.json").returncode == 0
+    result = []
+    for source, name in ((trace, "a.json"), ("e.json", "b.json")):
+        done = inferscope("analyze", "--quiet", source, "--report", name, "--detail", "full")
+        assert (done.returncode, done.stderr) == (0, "")
+        result.append(json.loads((work / name).read_text()))
+    return result
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_recorded_on_a_gpu(inferscope, root, work, name):
+    before, after = reports(inferscope, work, os.path.join(root, "examples/traces", name + ".isc"))
+    for key in GPU_KEYS:
+        assert after["gpu"][key] == before["gpu"][key], key
+    assert after["verdict"] == before["verdict"]
+    assert [f["id"] for f in after["findings"]] == [f["id"] for f in before["findings"]]
+    for old, new in zip(before["steps"], after["steps"]):
+        assert {key: new[key] for key in STEP_KEYS} == {key: old[key] for key in STEP_KEYS}
+        assert new["gpu"] == old["gpu"]
+    assert after["run"]["command"] == before["run"]["command"]
+    assert after["run"]["wall_ms"] == before["run"]["wall_ms"]
+    for key in ("unmatched_launches", "unmatched_activities", "causality_violations"):
+        assert after["trust"][key] == before["trust"][key]
+    assert any("Imported from InferScope JSON" in note for note in after["trust"]["notes"])
+
+
+def test_functions_layers_and_counters(inferscope, work):
+    """From the JSON alone: no recording is needed."""
+    def event(kind, name, start, end=None, thread=1, **more):
+        times = {"start_us": start} if end is None else {"start_us": start, "end_us": end}
+        return {"event_type": kind, "name": name, **times, "pid": 7, "tid": 70, "thread": thread,
+                **more}
+    layer = {"root": "Net", "layer_id": 3, "self_us": 1, "depth": 0}
+    events = [
+        event("scope_enter", "step", 0, instance=1, args={}),
+        event("cpu_function", "main", 0, 100, file="/w/a.py", line=3, self_us=60, depth=0),
+        event("layer", "Net", 10, 50, **{**layer, "class": "Net"}),
+        event("layer", "fc.0", 20, 40, **{**layer, "class": "Linear"}),
+        event("cpu_function", "leaf", 20, 39.5, file="/w/b.py", line=9, self_us=19.5, depth=1),
+        event("counter", "queue", 30, value=4.5),
+        event("instant", "here", 40, args={}),
+        event("cpu_function", "sampled only", 1, 2, file="", line=0, sampled=True),
+        event("counter", "rss", 30, value=4, unit="bytes", nature="gauge"),
+        event("scope_exit", "step", 80, thread=2, instance=1),
+        event("scope_enter", "open", 90, instance=2, args={}),
+    ]
+    run = {"version": "0", "schema": 1, "wall_us": 250.125, "info": [
+        {"key": "command", "value": "serve.py"}, {"key": "import.format", "value": "x"}],
+        "notes": ["a note"], "processes": [{"id": 1, "pid": 7, "name": "serve"}],
+        "threads": [{"id": 1, "process": 1, "pid": 7, "tid": 70, "name": "MainThread"}]}
+    for text in ({"inferscope": run, "events": events}, {"events": events, "inferscope": run}):
+        (work / "e.json").write_text(json.dumps(text))
+        done = inferscope("analyze", "--quiet", "e.json", "--report", "r.json")
+        assert (done.returncode, done.stderr) == (0, "")
+        report = json.loads((work / "r.json").read_text())
+        assert {(f["name"], f["calls"], f["total_ms"], f["self_ms"])
+                for f in report["cpu"]["functions"]} == {
+                    ("main", 1, 0.1, 0.0805), ("leaf", 1, 0.0195, 0.0195)}
+        assert [(entry["name"], entry["calls"]) for entry in report["layers"]] == [
+            ("Net", 1), ("fc.0", 1)]
+        assert [(c["name"], c["last"]) for c in report["cpu"]["counters"]] == [("queue", 4.5)]
+        steps = {step["name"]: step["p50_ms"] for step in report["steps"]}
+        assert steps["step"] == 0.08
+        assert report["run"]["wall_ms"] == 0.250125
+        assert report["run"]["command"] == ["serve.py"]
+        assert "a note" in report["trust"]["notes"]
+        assert "2 of 11 events have no counterpart here" in "\n".join(report["trust"]["notes"])
