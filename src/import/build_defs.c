@@ -121,12 +121,13 @@ uint32_t build_layer_def(struct build_writer *v, uint32_t layer)
 /* Innermost first, as far as there is room.  -1: failed; *id 0: there is none. */
 int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id)
 {
-	struct build_node *nodes = v->b->nodes, *n = nodes + node;
+	struct build_node *nodes = v->b->nodes, *n;
 	unsigned frames = 0;
 
 	*id = 0;
 	if (!node)
 		return 0;
+	n = &nodes[node];
 	if (!n->id) {
 		buf_clear(&v->payload);
 		for (uint32_t at = node; at && frames < STACK_FRAMES_MAX; frames++) {

@@ -229,10 +229,15 @@ static const uint8_t *number_end(const uint8_t *p)
 	return p;
 }
 
+/* What may follow a number or a word. */
+static const bool ends[256] = {
+	[','] = true,  ['}'] = true, [']'] = true, ['\n'] = true, [' '] = true, ['\r'] = true,
+	['\t'] = true, [':'] = true, ['['] = true, ['{'] = true,  ['"'] = true,
+};
+
 static inline bool ends_scalar(unsigned c)
 {
-	return c == ',' || c == '}' || c == ']' || c == '\n' || c == ' ' || c == '\r' ||
-	       c == '\t' || c == ':' || c == '[' || c == '{' || c == '"';
+	return ends[c];
 }
 
 static const struct {
@@ -429,8 +434,11 @@ value:
 	case 0:
 		return unexpected(s);
 	default:
-		end = scalar_end(s->text + s->index[s->at], &kind);
-		if (!end)
+		end = s->text + s->index[s->at];
+		while (is_digit(*end)) /* most are short numbers */
+			end++;
+		if ((c - '1' >= 9 || !ends_scalar(*end)) &&
+		    !scalar_end(s->text + s->index[s->at], &kind))
 			return not_a_value(s, s->text + s->index[s->at]);
 		s->at++;
 	}
