@@ -17,6 +17,7 @@
 #include "cli/config.h"
 #include "cli/read_limit.h"
 #include "cli/report_output.h"
+#include "import/import.h"
 #include "report/report.h"
 #include "rules/judge.h"
 
@@ -48,7 +49,7 @@ static int write_part(const struct config *c, const struct rule_set *rules, cons
 	struct analysis *a = NULL;
 	int rc = -1;
 
-	if (trace_open_part(&trace, from, part, err) || analysis_new(&a, trace, err) ||
+	if (import_open(&trace, from, part, err) || analysis_new(&a, trace, err) ||
 	    judge(a, rules, err))
 		goto out;
 	report_drawing_set(a, c);

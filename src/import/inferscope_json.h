@@ -6,6 +6,7 @@
 #ifndef IMPORT_INFERSCOPE_JSON_H
 #define IMPORT_INFERSCOPE_JSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "import/build.h"
@@ -13,6 +14,23 @@
 #include "import/tables.h"
 
 struct open_scope;
+
+/* An event with all that one may have; names are 0 and numbers 0 where they are not given. */
+struct inferscope_event {
+	uint32_t type, name, file, class_name, root;
+	uint32_t function, user_function, user_file;
+	uint32_t full_name, kind, source, destination;
+	int64_t start_ns, end_ns;
+	bool has_start, has_end, bad_time;
+	bool sampled, asynchronous, open_end, has_unit;
+	uint64_t line, user_line, pid, tid, thread, instance, task;
+	uint64_t correlation, device, context, stream, bytes, graph, graph_node;
+	uint64_t grid[3], block[3], registers, static_shared, dynamic_shared;
+	uint64_t memory, bandwidth, multiprocessors, clock;
+	int64_t capability_tenths;
+	double value;
+	bool has_value;
+};
 
 struct inferscope_json {
 	struct build *build;
@@ -30,5 +48,9 @@ void inferscope_json_release(struct inferscope_json *x);
 int inferscope_json_read_run(struct inferscope_json *x, struct json_scan *s);
 int inferscope_json_read_events(struct inferscope_json *x, struct json_scan *s);
 int inferscope_json_finish(struct inferscope_json *x); /* -1: no memory */
+
+/* inferscope_events.c; -1 and 0: no memory. */
+int inferscope_event_add(struct inferscope_json *x, struct inferscope_event *e);
+uint32_t inferscope_process(struct inferscope_json *x, uint64_t pid);
 
 #endif
