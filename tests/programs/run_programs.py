@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -30,6 +31,8 @@ ENVIRONMENTS = json.loads((HERE / "programs.json").read_text(encoding="utf-8"))
 RESULTS = HERE / "results.json"
 LIMIT_S = 300
 STOP_S = 60
+# As pytest says how long it took.
+DURATION = re.compile(r"in [\d.]+s\b.*")
 
 
 def pythons():
@@ -147,7 +150,7 @@ def run(truth, python, options, variables, recorder=None):
             out.seek(0)
             errors.seek(0)
             lines = clock.read_text().splitlines() if clock.exists() else []
-            return {"exit": exit_status(status), "output": out.read() + said,
+            return {"exit": exit_status(status), "output": DURATION.sub("in …", out.read() + said),
                     "errors": errors.read()[-20000:], "clock": [json.loads(line) for line in lines],
                     "wall_s": round(time.monotonic() - begin, 2)}
 
