@@ -11,6 +11,7 @@ summary, trace) and .runs.json.  --judge only judges what lies in OUT, with repo
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -150,7 +151,7 @@ def run(truth, python, options, variables, recorder=None):
             out.seek(0)
             errors.seek(0)
             lines = clock.read_text().splitlines() if clock.exists() else []
-            return {"exit": exit_status(status), "output": DURATION.sub("in …", out.read() + said),
+            return {"exit": exit_status(status), "output": DURATION.sub("in …", out.read()) + said,
                     "errors": errors.read()[-20000:], "clock": [json.loads(line) for line in lines],
                     "wall_s": round(time.monotonic() - begin, 2)}
 
@@ -187,13 +188,15 @@ def judge_again(binary, name, out, fresh):
 
 def keep(column, rows):
     """Adds the rows to a column of results.json."""
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    kept = results.setdefault(column, {})
-    for name, row in rows.items():
-        if column != "first_sight" or name not in kept:
-            kept[name] = row
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return results
+    with open(RESULTS, "r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several runs may share it
+        results = json.load(file)
+        kept = results.setdefault(column, {})
+        kept.update((name, row) for name, row in rows.items()
+                    if column != "first_sight" or name not in kept)
+        file.seek(0)
+        file.write(json.dumps(results, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        file.truncate()
 
 
 def main():
@@ -209,7 +212,6 @@ def main():
     binary, out = os.path.abspath(options.bin), options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     versions = {} if options.judge else pythons()
-    rows = {}
     for name in options.programs or sorted(judge.TRUTH):
         if not options.judge:
             python = make_environment(judge.TRUTH[name]["environment"], options.venvs.resolve(),
@@ -220,12 +222,11 @@ def main():
             record(binary, name, python, out)
         row = judge_again(binary, name, out, options.judge)
         if row:
-            rows[name] = row
             print("%-18s own %s; %s: steps %s; %s: %s; %s; gain %s" % (
                 name, row.get("own"), row["step"], row["steps"], row["said"], row["finding"],
                 row["place"], judge.percent(row["gain"])), flush=True)
-    if rows and options.column:
-        keep(options.column, rows)
+            if options.column:
+                keep(options.column, {name: row})
     if options.write:
         text = judge.chapter(json.loads(RESULTS.read_text()))
         page = options.write.read_text(encoding="utf-8")
