@@ -1,4 +1,4 @@
-"""tests/programs: its truth fits the programs, and its judge sees what is right and what is wrong."""
+"""tests/programs: its truth fits the programs, and its judge sees what is right and wrong."""
 
 import ast
 import importlib.util
@@ -91,7 +91,8 @@ def test_a_step_is_right_within_two_percent_of_the_count_and_five_of_the_mean(sa
 
 def test_warm_up_is_in_no_mean_and_workers_of_one_kind_are_one():
     lines = [clock("call", 500.0, *[10.0] * 49, pid=1), clock("call", 500.0, *[10.0] * 49, pid=2)]
-    steps = [step(50, 10.0, warmup=1, pid=1), step(50, 10.0, warmup=1, pid=2), step(9, 1.0, "other")]
+    steps = [step(50, 10.0, warmup=1, pid=1), step(50, 10.0, warmup=1, pid=2),
+             step(9, 1.0, "other")]
     assert judged(truth(), {"steps": steps, "findings": []}, ran(lines))["steps"] == "right"
     assert judged(truth(), {"steps": steps[:1], "findings": []}, ran(lines))["steps"] == "wrong"
 
@@ -119,13 +120,16 @@ def test_what_is_wrong_is_called_so():
 
 
 def test_of_a_healthy_program_nothing_may_be_said_but_what_is_known_to_be_true():
-    healthy = truth(ids=[], also={"gc-pause": "it collects after each call"}, at=[])
+    collects = {"gc-pause": "it collects after each call"}
+    healthy = truth(ids=[], also=collects, at=[])
 
     def verdict(*findings):
         return judged(healthy, {"steps": [], "findings": list(findings)}, ran([]))["finding"]
     assert verdict() == "rightly none"
     assert verdict(finding("gc-pause")) == "right"
     assert verdict(finding("io-wait", 0.5)) == "wrong"
+    report = {"steps": [], "findings": [finding("gc-pause")]}
+    assert judged(truth(also=collects), report, ran([]))["finding"] == "minor"
 
 
 def test_the_chapter_has_a_table_for_each_column_and_is_replaced_as_a_whole():

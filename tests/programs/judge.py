@@ -1,7 +1,8 @@
 """Judges what a report says of a program of this folder, and writes the chapter about all of them.
 
 programs_truth.json says what is true of each program; its first lines explain the keys.  A step
-of the report is right where its count is within 2 % and its mean within 5 % of the program's own clock.
+of the report is right where its count is within 2 % and its mean within 5 % of the program's own
+clock.
 """
 
 import json
@@ -68,11 +69,15 @@ def is_at(where, places):
 
 
 def judge_finding(truth, report):
-    """right, wrong or missing; of a healthy program: rightly none, or wrong."""
+    """right, minor (true, but not the main cause), wrong or missing; of a healthy program rightly none,
+    right (it is true) or wrong.
+    """
     first = report["findings"][0] if report["findings"] else None
     if first is None:
         return "missing" if truth["ids"] and not truth.get("none_ok") else "rightly none"
-    return "right" if first["id"] in truth["ids"] or first["id"] in truth["also"] else "wrong"
+    if first["id"] in truth["also"]:
+        return "minor" if truth["ids"] else "right"
+    return "right" if first["id"] in truth["ids"] else "wrong"
 
 
 def gain(truth, slow, fixed):
@@ -133,10 +138,10 @@ def share(part, whole):
 def totals(rows):
     """What a column of the summary says of these rows."""
     good = ("right", "rightly none")
+    found = [row for row in rows if row["finding"] == "right" and row["place"]]
     return [share(sum(row["steps"] == "right" for row in rows), len(rows)),
             share(sum(row["finding"] in good for row in rows), len(rows)),
-            share(sum(row["place"].startswith("right") for row in rows if row["finding"] == "right"),
-                  sum(row["finding"] == "right" for row in rows)),
+            share(sum(row["place"].startswith("right") for row in found), len(found)),
             str(sum(bool(row["sure_and_wrong"]) for row in rows)),
             share(sum(row["outcome equal"] for row in rows), len(rows))]
 
@@ -146,8 +151,8 @@ def percent(value):
 
 
 def table(rows):
-    lines = ["| program | Python | own clock | steps said | steps | expected | first finding | it is "
-             "| place | saving: said, measured | overhead | outcome |",
+    lines = ["| program | Python | own clock | steps said | steps | expected | first finding "
+             "| it is | place | saving: said, measured | overhead | outcome |",
              "|---|---|---|---|---|---|---|---|---|---|---|---|"]
     for name, row in sorted(rows.items()):
         expected = ", ".join("`%s`" % i for i in TRUTH[name]["ids"]) or "healthy"
@@ -170,8 +175,8 @@ list of ids and nothing else of the rules. `make programs` records them and writ
 
 - **Steps** are right where the count is within 2 % and the mean within 5 % of the program's own
   clock in the same run.
-- **First finding**: right, wrong, missing, or rightly none. **Place**: the file and function where
-  the user would act. **Saving measured**: what the obvious fix saves in plain runs.
+- **First finding**: right, minor (true, but not the main cause), wrong, missing, or rightly none.
+  **Place**: the file and function where the user would act. **Saving measured**: what the obvious fix saves in plain runs.
 - **First sight**: the analyzer that had not seen the programs. **Now**: after fixing.
 - **Overhead**: by the program's own clock, recorded against plain, one run each on a machine with
   two cores that other programs kept busy: noise of tens of percent, up to a factor of two.

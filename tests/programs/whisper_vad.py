@@ -9,9 +9,10 @@ import clock
 
 def main():
     random = np.random.default_rng(1)
+    clips = [(0.1 * random.standard_normal(16000 * 12)).astype(np.float32) for _ in range(8)]
     took, found = [], 0
-    for _ in range(160):
-        clip = (0.1 * random.standard_normal(16000 * 12)).astype(np.float32)
+    for number in range(160):
+        clip = clips[number % 8]
         begin = time.perf_counter()
         found += len(get_speech_timestamps(clip))
         took.append(time.perf_counter() - begin)
