@@ -13,6 +13,7 @@ enum {
 	RECORD = SETTING_FOR_RECORD,
 	VIEW = SETTING_FOR_VIEW,
 	DIFF = SETTING_FOR_DIFF,
+	QUERY = SETTING_FOR_QUERY,
 };
 
 const struct setting setting_report = {
@@ -103,7 +104,7 @@ const struct setting setting_python = {
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW | DIFF,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW | DIFF | QUERY,
 	.help = "read this configuration file instead of the nearest .inferscope.yaml; all "
 		"settings are allowed in it",
 };
@@ -137,7 +138,7 @@ const struct setting setting_step = {
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
 	.help = "memory for reading and analyzing a trace, such as 512M or 4G; only the beginning "
 		"of a trace that needs more is reported; unset: half of the memory of the machine "
 		"or container",
@@ -233,7 +234,7 @@ const struct setting setting_enable = {
 const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
 	.help = "print no summary, and no progress in the title of the terminal",
 };
 
@@ -241,7 +242,7 @@ const struct setting setting_log_level = {
 	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
 	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
 	.choices = "error|warn",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
 	.help = "print warnings on standard error, or errors only",
 };
 
@@ -256,7 +257,7 @@ const struct setting setting_to = {
 const struct setting setting_output = {
 	.flag = "-o",
 	.type = SETTING_PATH, .fallback = "-", .metavar = "FILE",
-	.scope = EXPORT,
+	.scope = EXPORT | QUERY,
 	.help = "the file to write; - is standard output",
 };
 
@@ -332,7 +333,30 @@ const struct setting setting_fail_on_change = {
 		"more than chance; 0: by more than chance",
 };
 
+const struct setting setting_format = {
+	.flag = "--format",
+	.type = SETTING_CHOICE, .fallback = "table", .metavar = "FORMAT",
+	.choices = "table|csv|json",
+	.scope = QUERY,
+	.help = "how rows are written",
+};
+
+const struct setting setting_tables = {
+	.flag = "--tables",
+	.type = SETTING_FLAG, .fallback = "false",
+	.scope = QUERY,
+	.help = "list all tables and columns with their units",
+};
+
+const struct setting setting_time_limit = {
+	.flag = "--time-limit",
+	.type = SETTING_NUMBER, .fallback = "300", .metavar = "S", .min = 0, .max = 31536000,
+	.scope = QUERY,
+	.help = "end a query that takes longer than this many seconds; 0: none",
+};
+
 const struct setting *const settings[] = {
+	&setting_format, &setting_tables, &setting_time_limit,
 	&setting_before, &setting_after, &setting_statistic, &setting_run_spread,
 	&setting_fail_on_change,
 	&setting_to, &setting_output, &setting_table, &setting_list_tables,

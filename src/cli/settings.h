@@ -31,6 +31,7 @@ enum setting_scope {
 	SETTING_FOR_RECORD = 1u << 6, /* inferscope.start(): the program runs already */
 	SETTING_FOR_DIFF = 1u << 7,
 	SETTING_FOR_VIEW = 1u << 12,
+	SETTING_FOR_QUERY = 1u << 8,
 };
 
 struct setting {
@@ -63,9 +64,9 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
 	setting_origin, setting_json, setting_before, setting_after, setting_statistic, setting_run_spread,
-	setting_fail_on_change;
+	setting_fail_on_change, setting_format, setting_tables, setting_time_limit;
 
-#define SETTING_COUNT 41
+#define SETTING_COUNT 44
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

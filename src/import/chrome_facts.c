@@ -13,7 +13,7 @@ static bool plain_text(const struct json_value *v, char *out)
 
 	if (v->kind != JSON_STRING && v->kind != JSON_NUMBER)
 		return false;
-	if (v->escaped)
+	if (v->kind == JSON_STRING && v->escaped)
 		n = json_unescape(out, v->text, n);
 	else
 		memcpy(out, v->text, n);
