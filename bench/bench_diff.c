@@ -8,7 +8,7 @@
  *                                                  traces of one program, which differ by chance
  *                                                  alone; of it with a step that takes PCT more
  *
- * For each number of traces per side: all pairs, or 1000 draws of different runs.  A regression is
+ * For each number of traces per side: all pairs, or 5000 draws of different runs.  A regression is
  * planted by making the steps of one side longer, so that noise is that of the runs; `vs` has
  * those of a program that really does more.  Prints "name value unit" lines (bench/README.md).
  */
@@ -20,11 +20,11 @@
 #include "analyze/analysis.h"
 #include "compare/step_test.h"
 
-#define DRAWS 1000u
+#define DRAWS 5000u
 #define SPREAD 0.02 /* the default of --run-spread */
 #define NORMAL_95 1.96
 
-static const double planted[] = { 0, 0.03, 0.05, 0.10 };
+static const double planted[] = { 0, 0.03, 0.05, 0.10, 0.20 };
 static const size_t sides[] = { 1, 3, 5 };
 
 #define PLANTED (sizeof(planted) / sizeof(*planted))
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(made_up) / sizeof(*made_up); i++) {
 		struct runs r = { 0 };
 
-		make_up(&r, 60, made_up[i].steps, made_up[i].spread);
+		make_up(&r, 200, made_up[i].steps, made_up[i].spread);
 		study(made_up[i].label, &r);
 		free(r.items);
 	}

@@ -350,8 +350,9 @@ const struct command command_diff = {
 		"and what became slower or faster: classes of time, kernels, layers, functions, "
 		"lines and findings.\n\n"
 		"The test takes the run as its unit, because two runs of the same program differ "
-		"by more than their steps. One trace per side detects a change of 10 % or more; "
-		"record three or more per side to detect less (docs/DIFF.md has the rates).\n\n"
+		"by more than their steps. One trace per side detects changes from 10 to 20 % on; "
+		"record three per side for 10 %, five for 3 to 5 % (docs/DIFF.md has the "
+		"rates).\n\n"
 		"Exit status 3: --fail-on was given and the steps are slower, by at least so "
 		"much and by more than chance.",
 	.scope = SETTING_FOR_DIFF,

@@ -11,7 +11,11 @@
 #define COARSE_LEAST 4u
 /* Noise slower than the run is taken to be as large as the slow noise inside of it. */
 #define SLOW_COUNTS 2
+/* From so many degrees of freedom on runs are not believed to be quieter than they are. */
+#define SEEN_ALONE 4
 #define SLICE_NS 3e6 /* Linux gives a thread so much CPU time, or more, before the next one */
+/* From so many degrees of freedom on runs are not believed to be quieter than they are. */
+#define SEEN_ALONE 4
 #define SLICE_NS 3e6 /* Linux gives a thread so much CPU time, or more, before the next one */
 /* Of the batches of a median, so many are drawn in at either end: it ignores single bad ones. */
 #define DRAWN_IN 0.2
@@ -197,27 +201,36 @@ static double mean_of(const double *v, size_t n)
 	return sum / (double)n;
 }
 
+/* A difference and its error, by so many degrees of freedom. */
+static void add_test(struct mean_test *t, double variance, double weight, double shift, double df)
+{
+	double error = sqrt(variance * weight + shift * shift);
+	double reach = student_quantile(STEP_TEST_ALPHA, df) * error;
+	double p = t->difference != 0 ? 0 : 1;
+
+	if (error > 0)
+		p = student_tail(t->difference / error, df);
+	if (t->df > 0 && reach <= t->high - t->difference)
+		return;
+	t->low = t->difference - reach;
+	t->high = t->difference + reach;
+	t->p_value = p;
+	t->spread = sqrt(variance);
+	t->df = df;
+}
+
 void mean_test(struct mean_test *out, const double *first, size_t n, const double *second, size_t m,
 	       double prior_variance, double shift)
 {
-	double seen = (double)(n + m - 2), df = STEP_TEST_PRIOR_DF + seen, variance, error, reach;
+	double seen = (double)(n + m - 2), df = STEP_TEST_PRIOR_DF + seen;
+	double weight = 1 / (double)n + 1 / (double)m;
+	double between =
+		variance_of(first, n) * (double)(n - 1) + variance_of(second, m) * (double)(m - 1);
 
-	variance = STEP_TEST_PRIOR_DF * prior_variance + variance_of(first, n) * (double)(n - 1) +
-		   variance_of(second, m) * (double)(m - 1);
-	variance /= df;
-	error = sqrt(variance * (1 / (double)n + 1 / (double)m) + shift * shift);
-	reach = student_quantile(STEP_TEST_ALPHA, df) * error;
-	*out = (struct mean_test){
-		.difference = mean_of(second, m) - mean_of(first, n),
-		.spread = sqrt(variance),
-		.df = df,
-	};
-	out->low = out->difference - reach;
-	out->high = out->difference + reach;
-	if (error > 0)
-		out->p_value = student_tail(out->difference / error, df);
-	else
-		out->p_value = out->difference != 0 ? 0 : 1;
+	*out = (struct mean_test){ .difference = mean_of(second, m) - mean_of(first, n) };
+	add_test(out, (STEP_TEST_PRIOR_DF * prior_variance + between) / df, weight, shift, df);
+	if (seen >= SEEN_ALONE)
+		add_test(out, between / seen, weight, shift, seen);
 }
 
 /* The mean of the runs whose steps are enough; 0: of none. */

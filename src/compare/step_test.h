@@ -15,7 +15,8 @@
  *  - The effect of the run is not visible in one run.  Its standard deviation has a prior value
  *    (run_spread, 2 % unless the user knows better), worth 4 degrees of freedom.  Several runs on
  *    a side add the variance between them with their own degrees of freedom (the moderated t-test
- *    of Smyth, 2004).
+ *    of Smyth, 2004); from 3 and 3 runs on a plain t-test has to agree, so that the prior cannot
+ *    make a noisy machine look quiet.
  *  - Threads that had to wait for a CPU were slowed down by other programs.  Where the two sides
  *    differ in that, the part of the step time that it may explain is a further standard error.
  *
