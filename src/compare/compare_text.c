@@ -13,7 +13,8 @@ const struct compared_part_text compared_part_texts[COMPARED_PARTS] = {
 	[PART_CLASS] = { "Classes of time", "class", "classes",
 			 "Mean per step. The parts of each side add up to its mean step.", false },
 	[PART_KERNEL] = { "Kernels", "kernel", "kernels",
-			  "Device time per step: of the whole run, divided by all its steps.",
+			  "Device time per step of what the steps launched; if that is unknown, of "
+			  "the whole run, divided by its steps.",
 			  true },
 	[PART_GPU_LAYER] = { "Layers, GPU", "layer", "gpu_layers",
 			     "Device time per step of what a layer launched itself, without the "

@@ -75,16 +75,31 @@ static double steps_of(const struct compared_item *item, const struct compared_r
 	return item->step == step ? (double)s->breakdown_steps : 0;
 }
 
-/* Functions of steps where all runs have them, else those of the whole run. */
-static bool is_shown(const struct compared_item *item, bool functions_in_steps)
+/* What is known of the steps in all runs; else that of the whole run is shown. */
+struct known {
+	bool functions, kernels;
+};
+
+static bool is_shown(const struct compared_item *item, const struct known *in_steps)
 {
+	if (item->part == PART_KERNEL)
+		return in_steps->kernels == (item->step != STEP_OF_RUN);
 	if (item->part == PART_STEP_FUNCTION)
-		return functions_in_steps;
-	return item->part != PART_RUN_FUNCTION || !functions_in_steps;
+		return in_steps->functions;
+	return item->part != PART_RUN_FUNCTION || !in_steps->functions;
+}
+
+static bool knows_kernels(const struct compared_run *r, size_t step)
+{
+	for (size_t i = 0; i < r->item_count; i++)
+		if (r->items[i].part == PART_KERNEL && r->items[i].step == step)
+			return true;
+	return false;
 }
 
 static int add_entries(struct entry **entries, size_t *count, size_t *cap,
-		       const struct compared_run *r, size_t step, size_t run, bool in_steps)
+		       const struct compared_run *r, size_t step, size_t run,
+		       const struct known *in_steps)
 {
 	struct entry *grown =
 		array_grow(*entries, cap, *count + r->item_count + 1, sizeof(**entries));
@@ -305,17 +320,22 @@ int compared_rows_collect(struct comparison *c, const struct compared_steps *ste
 	struct drafts d = { .runs = c->run_count[0] + c->run_count[1], .before = c->run_count[0] };
 	struct entry *entries = NULL;
 	size_t count = 0, cap = 0, run = 0;
-	bool in_steps = true;
+	struct known in_steps = { true, true };
 	int rc = -1;
 
 	arena_init(&d.values);
 	for (size_t side = 0; side < 2; side++)
-		for (size_t i = 0; i < c->run_count[side]; i++)
-			in_steps &= c->runs[side][i].functions_in_steps && !steps->at[side][i];
+		for (size_t i = 0; i < c->run_count[side]; i++) {
+			const struct compared_run *r = &c->runs[side][i];
+			size_t step = steps->at[side][i];
+
+			in_steps.functions &= r->functions_in_steps && !step;
+			in_steps.kernels &= knows_kernels(r, step);
+		}
 	for (size_t side = 0; side < 2; side++)
 		for (size_t i = 0; i < c->run_count[side]; i++)
 			if (add_entries(&entries, &count, &cap, &c->runs[side][i],
-					steps->at[side][i], run++, in_steps))
+					steps->at[side][i], run++, &in_steps))
 				goto out;
 	if (count)
 		qsort(entries, count, sizeof(*entries), by_identity);

@@ -9,7 +9,7 @@
 #include "report/plain_text.h"
 
 /* Text that is kept; NULL: no memory. */
-static const char *keep(struct compared_run *r, const char *text)
+const char *compared_run_keep(struct compared_run *r, const char *text)
 {
 	size_t n = strlen(text) + 1;
 	char *copy = arena_alloc(&r->texts, n);
@@ -19,7 +19,7 @@ static const char *keep(struct compared_run *r, const char *text)
 
 static const char *keep_buf(struct compared_run *r, struct buf *b)
 {
-	const char *copy = b->failed ? NULL : keep(r, buf_string(b));
+	const char *copy = b->failed ? NULL : compared_run_keep(r, buf_string(b));
 
 	buf_release(b);
 	return copy;
@@ -36,7 +36,7 @@ static const char *keep_path(struct compared_run *r, const char *file, const cha
 	return keep_buf(r, &b);
 }
 
-static int add_item(struct compared_run *r, const struct compared_item *item)
+int compared_run_add(struct compared_run *r, const struct compared_item *item)
 {
 	struct compared_item *grown =
 		array_grow(r->items, &r->item_cap, r->item_count + 1, sizeof(*grown));
@@ -58,7 +58,8 @@ static int add_fact(struct compared_run *r, const char *name, const char *value)
 	if (!grown)
 		return -1;
 	r->facts = grown;
-	grown[r->fact_count] = (struct compared_fact){ keep(r, name), keep(r, value) };
+	grown[r->fact_count] =
+		(struct compared_fact){ compared_run_keep(r, name), compared_run_keep(r, value) };
 	if (!grown[r->fact_count].name || !grown[r->fact_count].value)
 		return -1;
 	r->fact_count++;
@@ -115,7 +116,7 @@ static int copy_classes(struct compared_run *r, const struct step_breakdown *b, 
 						    .detail = "",
 						    .ns = (double)b->parts[c].ns };
 
-		if (b->parts[c].ns && add_item(r, &item))
+		if (b->parts[c].ns && compared_run_add(r, &item))
 			return -1;
 	}
 	return 0;
@@ -135,9 +136,9 @@ static int copy_lines(struct compared_run *r, const struct analysis *a,
 
 		if (!c->where.name)
 			continue;
-		item.name = keep(r, c->where.name);
+		item.name = compared_run_keep(r, c->where.name);
 		item.file = keep_path(r, c->where.file, a->run.root);
-		if (add_item(r, &item))
+		if (compared_run_add(r, &item))
 			return -1;
 	}
 	return 0;
@@ -155,8 +156,8 @@ static int copy_steps(struct compared_run *r, const struct analysis *a)
 		const struct analysis_step *s = &a->steps[i];
 
 		r->steps[i] = (struct compared_step){
-			.name = keep(r, s->name),
-			.domain = s->domain ? keep(r, s->domain) : NULL,
+			.name = compared_run_keep(r, s->name),
+			.domain = s->domain ? compared_run_keep(r, s->domain) : NULL,
 			.source = s->source,
 			.count = s->count,
 			.warmup = s->warmup,
@@ -184,13 +185,13 @@ static int copy_kernels(struct compared_run *r, const struct analysis *a)
 			const struct gpu_kernel_figures *f = &s->kernel_groups[k];
 			const struct compared_item item = { .part = PART_KERNEL,
 							    .step = STEP_OF_RUN,
-							    .name = keep(r, f->name),
+							    .name = compared_run_keep(r, f->name),
 							    .file = "",
 							    .detail = "",
 							    .ns = (double)f->total_ns,
 							    .count = (double)f->count };
 
-			if (add_item(r, &item))
+			if (compared_run_add(r, &item))
 				return -1;
 		}
 	}
@@ -220,11 +221,11 @@ static int copy_layers(struct compared_run *r, const struct analysis *a)
 					      .ns = (double)l->sum.self_cpu_ns,
 					      .count = (double)l->sum.calls };
 
-		if (add_item(r, &item))
+		if (compared_run_add(r, &item))
 			return -1;
 		item.part = PART_GPU_LAYER;
 		item.ns = (double)l->sum.self_gpu_ns;
-		if (l->sum.self_gpu_ns && add_item(r, &item))
+		if (l->sum.self_gpu_ns && compared_run_add(r, &item))
 			return -1;
 	}
 	return 0;
@@ -237,27 +238,27 @@ static int copy_functions(struct compared_run *r, const struct analysis *a)
 		const struct step_function *f = &a->in_steps.items[i];
 		const struct compared_item item = { .part = PART_STEP_FUNCTION,
 						    .step = 0,
-						    .name = keep(r, f->name),
+						    .name = compared_run_keep(r, f->name),
 						    .file = keep_path(r, f->file, a->run.root),
 						    .detail = "",
 						    .line = f->line,
 						    .ns = (double)f->self_ns };
 
-		if (add_item(r, &item))
+		if (compared_run_add(r, &item))
 			return -1;
 	}
 	for (size_t i = 0; i < a->working_count; i++) {
 		const struct analysis_function *f = &a->functions[i];
 		const struct compared_item item = { .part = PART_RUN_FUNCTION,
 						    .step = STEP_OF_RUN,
-						    .name = keep(r, f->name),
+						    .name = compared_run_keep(r, f->name),
 						    .file = keep_path(r, f->file, a->run.root),
 						    .detail = "",
 						    .line = f->line,
 						    .ns = (double)f->self_ns,
 						    .count = (double)f->calls };
 
-		if (add_item(r, &item))
+		if (compared_run_add(r, &item))
 			return -1;
 	}
 	return 0;
@@ -273,9 +274,9 @@ static int copy_findings(struct compared_run *r, const struct analysis *a)
 		struct compared_finding *to = &r->findings[i];
 
 		*to = (struct compared_finding){
-			.id = keep(r, f->id),
-			.title = keep(r, f->title),
-			.function = f->where.name ? keep(r, f->where.name) : NULL,
+			.id = compared_run_keep(r, f->id),
+			.title = compared_run_keep(r, f->title),
+			.function = f->where.name ? compared_run_keep(r, f->where.name) : NULL,
 			.file = keep_path(r, f->where.name ? f->where.file : NULL, a->run.root),
 			.line = f->where.line,
 			.severity = f->severity,
@@ -294,9 +295,10 @@ int compared_run_init(struct compared_run *r, const struct analysis *a, const ch
 {
 	*r = (struct compared_run){ .partial = a->trust.partial };
 	arena_init(&r->texts);
-	r->path = keep(r, path);
+	r->path = compared_run_keep(r, path);
 	if (!r->path || copy_facts(r, a) || copy_steps(r, a) || copy_kernels(r, a) ||
-	    copy_layers(r, a) || copy_functions(r, a) || copy_findings(r, a))
+	    step_kernels_add(r, a) || copy_layers(r, a) || copy_functions(r, a) ||
+	    copy_findings(r, a))
 		return err_set(err, "out of memory");
 	return 0;
 }

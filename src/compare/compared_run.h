@@ -81,4 +81,9 @@ int compared_run_init(struct compared_run *r, const struct analysis *a, const ch
 		      struct err *err);
 void compared_run_release(struct compared_run *r);
 
+/* Filling it in.  NULL and -1: no memory. */
+const char *compared_run_keep(struct compared_run *r, const char *text);
+int compared_run_add(struct compared_run *r, const struct compared_item *item);
+int step_kernels_add(struct compared_run *r, const struct analysis *a);
+
 #endif

@@ -101,6 +101,16 @@ def test_a_slower_kernel_is_found(traces, diff):
     assert line["change_ms"] == pytest.approx(0.2, abs=0.01)
 
 
+def test_kernels_are_those_that_the_steps_launched(story, diff):
+    outside = ("1: {cudaLaunchKernel#9001:1/1@100000 }9001@101000\n"
+               "2: kernel:warm_up#9001@900000:110000+500000/7\n")
+    for name, arguments in ("a", {}), ("b", {"seed": 2}):
+        text = service(**arguments)
+        at = text.index("1: [infer#1/")
+        story(text[:at] + outside + text[at:], name + ".isc")
+    assert [k["name"] for k in diff("a.isc", "b.isc")[0]["kernels"]] == ["gemm_bf16_tn"]
+
+
 def test_a_slower_function_is_found(traces, diff):
     traces(a={}, b={"host_us": 400, "seed": 2})
     result, _ = diff("a.isc", "b.isc")
