@@ -14,8 +14,8 @@
 
 /*
  * Open requests, by the frame of the function that handles each: a coroutine keeps its frame's
- * address from its call to its return, in whichever order tasks take turns.  With the GIL.  One
- * that ends unseen (its exception was not told) makes room when its place is needed.
+ * address from its call to its return, in whichever order tasks take turns.  With the GIL.  A
+ * request whose end was not reported (an exception) makes room when its place is needed.
  */
 #define OPEN_PLACES 1024u /* a power of two: requests in flight, about */
 #define OPEN_NEAR 8u      /* places that a frame may have */
@@ -98,72 +98,79 @@ static void request_ends(struct ring *r)
 			  (uint32_t)varint_put(payload, o->instance));
 }
 
-/* X(end of the file, qualified name, scope) */
+/*
+ * X(end of the file, qualified name, scope, contained).  Contained: it handles all exceptions
+ * itself, so that a wrapper around it appears in no traceback and in no warning: only such
+ * functions are wrapped before 3.12.
+ */
 #define SERVED(X)                                                                                  \
 	X("uvicorn/protocols/http/h11_impl.py", "RequestResponseCycle.run_asgi",                   \
-	  REQUEST_SCOPES "uvicorn")                                                                \
+	  REQUEST_SCOPES "uvicorn", true)                                                          \
 	X("uvicorn/protocols/http/httptools_impl.py", "RequestResponseCycle.run_asgi",             \
-	  REQUEST_SCOPES "uvicorn")                                                                \
-	X("hypercorn/asyncio/task_group.py", "_handle", REQUEST_SCOPES "hypercorn")                \
-	X("gunicorn/workers/sync.py", "SyncWorker.handle_request", REQUEST_SCOPES "gunicorn")      \
-	X("gunicorn/workers/gthread.py", "ThreadWorker.handle_request", REQUEST_SCOPES "gunicorn") \
+	  REQUEST_SCOPES "uvicorn", true)                                                          \
+	X("hypercorn/asyncio/task_group.py", "_handle", REQUEST_SCOPES "hypercorn", true)          \
+	X("gunicorn/workers/sync.py", "SyncWorker.handle", REQUEST_SCOPES "gunicorn", true)        \
+	X("gunicorn/workers/gthread.py", "ThreadWorker.handle", REQUEST_SCOPES "gunicorn", true)   \
 	X("gunicorn/workers/base_async.py", "AsyncWorker.handle_request",                          \
-	  REQUEST_SCOPES "gunicorn")                                                               \
-	X("waitress/task.py", "Task.service", REQUEST_SCOPES "waitress")                           \
-	X("cheroot/server.py", "HTTPRequest.respond", REQUEST_SCOPES "cheroot")                    \
-	X("wsgiref/handlers.py", "BaseHandler.run", REQUEST_SCOPES "wsgiref")                      \
-	X("werkzeug/serving.py", "WSGIRequestHandler.run_wsgi", REQUEST_SCOPES "werkzeug")         \
-	X("flask/app.py", "Flask.wsgi_app", REQUEST_SCOPES "Flask")                                \
-	X("bottle.py", "Bottle.wsgi", REQUEST_SCOPES "Bottle")                                     \
-	X("falcon/app.py", "App.__call__", REQUEST_SCOPES "Falcon")                                \
-	X("django/core/handlers/wsgi.py", "WSGIHandler.__call__", REQUEST_SCOPES "Django")         \
-	X("django/core/handlers/asgi.py", "ASGIHandler.handle", REQUEST_SCOPES "Django")           \
-	X("aiohttp/web_app.py", "Application._handle", REQUEST_SCOPES "aiohttp")                   \
-	X("tornado/web.py", "RequestHandler._execute", REQUEST_SCOPES "Tornado")                   \
-	X("sanic/app.py", "Sanic.handle_request", REQUEST_SCOPES "Sanic")                          \
-	X("grpc/_server.py", "_call_behavior", REQUEST_SCOPES "gRPC")                              \
-	X("celery/app/trace.py", "build_tracer.<locals>.trace_task", REQUEST_SCOPES "Celery")      \
-	X("rq/worker.py", "Worker.perform_job", REQUEST_SCOPES "RQ")                               \
-	X("rq/worker/base.py", "BaseWorker.perform_job", REQUEST_SCOPES "RQ")                      \
-	X("dramatiq/worker.py", "_WorkerThread.process_message", REQUEST_SCOPES "Dramatiq")        \
-	X("huey/api.py", "Huey._execute", REQUEST_SCOPES "Huey")                                   \
-	X("arq/worker.py", "Worker.run_job", REQUEST_SCOPES "arq")                                 \
-	X("transformers/generation/utils.py", "GenerationMixin.generate", CALL_SCOPES "generate")  \
-	X("transformers/pipelines/base.py", "Pipeline.__call__", CALL_SCOPES "pipeline")           \
+	  REQUEST_SCOPES "gunicorn", false)                                                        \
+	X("waitress/channel.py", "HTTPChannel.service", REQUEST_SCOPES "waitress", true)           \
+	X("cheroot/server.py", "HTTPRequest.respond", REQUEST_SCOPES "cheroot", false)             \
+	X("wsgiref/handlers.py", "BaseHandler.run", REQUEST_SCOPES "wsgiref", true)                \
+	X("werkzeug/serving.py", "WSGIRequestHandler.run_wsgi", REQUEST_SCOPES "werkzeug", true)   \
+	X("flask/app.py", "Flask.wsgi_app", REQUEST_SCOPES "Flask", false)                         \
+	X("bottle.py", "Bottle.wsgi", REQUEST_SCOPES "Bottle", false)                              \
+	X("falcon/app.py", "App.__call__", REQUEST_SCOPES "Falcon", false)                         \
+	X("django/core/handlers/wsgi.py", "WSGIHandler.__call__", REQUEST_SCOPES "Django", false)  \
+	X("django/core/handlers/asgi.py", "ASGIHandler.handle", REQUEST_SCOPES "Django", false)    \
+	X("aiohttp/web_app.py", "Application._handle", REQUEST_SCOPES "aiohttp", false)            \
+	X("tornado/web.py", "RequestHandler._execute", REQUEST_SCOPES "Tornado", true)             \
+	X("sanic/app.py", "Sanic.handle_request", REQUEST_SCOPES "Sanic", false)                   \
+	X("grpc/_server.py", "_call_behavior", REQUEST_SCOPES "gRPC", true)                        \
+	X("celery/app/trace.py", "build_tracer.<locals>.trace_task", REQUEST_SCOPES "Celery",      \
+	  false)                                                                                   \
+	X("rq/worker.py", "Worker.perform_job", REQUEST_SCOPES "RQ", true)                         \
+	X("rq/worker/base.py", "BaseWorker.perform_job", REQUEST_SCOPES "RQ", true)                \
+	X("dramatiq/worker.py", "_WorkerThread.process_message", REQUEST_SCOPES "Dramatiq", true)  \
+	X("huey/api.py", "Huey._execute", REQUEST_SCOPES "Huey", false)                            \
+	X("arq/worker.py", "Worker.run_job", REQUEST_SCOPES "arq", true)                           \
+	X("transformers/generation/utils.py", "GenerationMixin.generate", CALL_SCOPES "generate",  \
+	  false)                                                                                   \
+	X("transformers/pipelines/base.py", "Pipeline.__call__", CALL_SCOPES "pipeline", false)    \
 	X("sentence_transformers/SentenceTransformer.py", "SentenceTransformer.encode",            \
-	  CALL_SCOPES "encode")                                                                    \
+	  CALL_SCOPES "encode", false)                                                             \
 	X("sentence_transformers/cross_encoder/CrossEncoder.py", "CrossEncoder.predict",           \
-	  CALL_SCOPES "predict")                                                                   \
-	X("ultralytics/engine/model.py", "Model.predict", CALL_SCOPES "predict")                   \
+	  CALL_SCOPES "predict", false)                                                            \
+	X("ultralytics/engine/model.py", "Model.predict", CALL_SCOPES "predict", false)            \
 	X("onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run",                   \
-	  CALL_SCOPES "Session.run")                                                               \
-	X("llama_cpp/llama.py", "Llama.create_completion", CALL_SCOPES "create_completion")        \
-	X("sklearn/pipeline.py", "Pipeline.predict", CALL_SCOPES "predict")                        \
-	X("sklearn/pipeline.py", "Pipeline.predict_proba", CALL_SCOPES "predict_proba")            \
-	X("sklearn/ensemble/_forest.py", "ForestClassifier.predict", CALL_SCOPES "predict")        \
+	  CALL_SCOPES "Session.run", false)                                                        \
+	X("llama_cpp/llama.py", "Llama.create_completion", CALL_SCOPES "create_completion", false) \
+	X("sklearn/pipeline.py", "Pipeline.predict", CALL_SCOPES "predict", false)                 \
+	X("sklearn/pipeline.py", "Pipeline.predict_proba", CALL_SCOPES "predict_proba", false)     \
+	X("sklearn/ensemble/_forest.py", "ForestClassifier.predict", CALL_SCOPES "predict", false) \
 	X("sklearn/ensemble/_forest.py", "ForestClassifier.predict_proba",                         \
-	  CALL_SCOPES "predict_proba")                                                             \
-	X("sklearn/ensemble/_forest.py", "ForestRegressor.predict", CALL_SCOPES "predict")         \
+	  CALL_SCOPES "predict_proba", false)                                                      \
+	X("sklearn/ensemble/_forest.py", "ForestRegressor.predict", CALL_SCOPES "predict", false)  \
 	X("sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py",                         \
-	  "HistGradientBoostingClassifier.predict", CALL_SCOPES "predict")                         \
-	X("sklearn/linear_model/_base.py", "LinearClassifierMixin.predict", CALL_SCOPES "predict") \
-	X("sklearn/linear_model/_base.py", "LinearModel.predict", CALL_SCOPES "predict")           \
+	  "HistGradientBoostingClassifier.predict", CALL_SCOPES "predict", false)                  \
+	X("sklearn/linear_model/_base.py", "LinearClassifierMixin.predict", CALL_SCOPES "predict", \
+	  false)                                                                                   \
+	X("sklearn/linear_model/_base.py", "LinearModel.predict", CALL_SCOPES "predict", false)    \
 	X("sklearn/neural_network/_multilayer_perceptron.py", "MLPClassifier.predict",             \
-	  CALL_SCOPES "predict")                                                                   \
+	  CALL_SCOPES "predict", false)                                                            \
 	X("sklearn/neighbors/_classification.py", "KNeighborsClassifier.predict",                  \
-	  CALL_SCOPES "predict")                                                                   \
-	X("xgboost/sklearn.py", "XGBModel.predict", CALL_SCOPES "predict")                         \
-	X("xgboost/core.py", "Booster.predict", CALL_SCOPES "predict")                             \
-	X("lightgbm/basic.py", "Booster.predict", CALL_SCOPES "predict")                           \
+	  CALL_SCOPES "predict", false)                                                            \
+	X("xgboost/sklearn.py", "XGBModel.predict", CALL_SCOPES "predict", false)                  \
+	X("xgboost/core.py", "Booster.predict", CALL_SCOPES "predict", false)                      \
+	X("lightgbm/basic.py", "Booster.predict", CALL_SCOPES "predict", false)                    \
 	X("keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.predict",                  \
-	  CALL_SCOPES "predict")                                                                   \
+	  CALL_SCOPES "predict", false)                                                            \
 	X("keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.evaluate",                 \
-	  CALL_SCOPES "evaluate")                                                                  \
-	X("keras/src/backend/jax/trainer.py", "JAXTrainer.predict", CALL_SCOPES "predict")         \
-	X("concurrent/futures/thread.py", "_WorkItem.run", WORK_SCOPES "ThreadPoolExecutor")
+	  CALL_SCOPES "evaluate", false)                                                           \
+	X("keras/src/backend/jax/trainer.py", "JAXTrainer.predict", CALL_SCOPES "predict", false)  \
+	X("concurrent/futures/thread.py", "_WorkItem.run", WORK_SCOPES "ThreadPoolExecutor", true)
 
 static const struct adapter_function functions[] = {
-#define ROW(its_file, its_name, its_scope) \
+#define ROW(its_file, its_name, its_scope, is_contained) \
 	{ .file = (its_file), .name = (its_name), .scope = (its_scope) },
 	SERVED(ROW)
 #undef ROW
@@ -171,12 +178,18 @@ static const struct adapter_function functions[] = {
 
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
+static const bool contained[FUNCTIONS] = {
+#define ROW(its_file, its_name, its_scope, is_contained) is_contained,
+	SERVED(ROW)
+#undef ROW
+};
+
 static void on_event(struct ring *r, const struct adapter_function *f, uint8_t kind)
 {
 	static PyObject *names[FUNCTIONS];
 	PyObject **name = &names[f - functions];
 
-	if (py.version < 0x030c0000) /* scopes of Python's tell of it */
+	if (py.version < 0x030c0000) /* _served.py does this */
 		return;
 	if (!*name)
 		*name = py.Unicode_Intern(f->scope);
@@ -221,8 +234,7 @@ static void name_modules(void)
 		for (char *c = name; *c; c++)
 			*c = *c == '/' ? '.' : *c;
 		modules[i].name = py.Unicode_Intern(name);
-		/* Inner functions are no module's to replace. */
-		modules[i].done = strstr(functions[i].name, "<locals>") != NULL;
+		modules[i].done = !contained[i];
 	}
 	py.Err_Clear();
 }
