@@ -29,8 +29,9 @@ def start(report=None, *, trace=None, **settings):
 
     report: a file name or a list of them; the ending (.md, .json) decides the format.
     trace: where the trace goes.  Further settings as in .inferscope.yaml,
-    for example trace_size_mb=200.  Raises RuntimeError when a recording is on
-    already or the recorder cannot be started.
+    for example trace_size_mb=200.  Raises RuntimeError when start() was called
+    before or the recorder cannot be started.  Under `inferscope run` it joins that recording, which
+    goes on after stop(); stop() returns no files then.
     """
     from inferscope import _recorder
 

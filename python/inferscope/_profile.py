@@ -66,7 +66,7 @@ class Profile:
         reports = settings.pop("report", None) or []
         if not isinstance(reports, (list, tuple)):
             reports = [reports]
-        _recorder.start([self._json] + list(reports), self._trace, settings)
+        _recorder.start([self._json] + list(reports), self._trace, settings, join=False)
         return self
 
     def __exit__(self, kind, value, traceback):

@@ -20,7 +20,7 @@ _current = None  # (pipe to the recorder, pipe from it, pid that started it)
 _forks_are_told = False  # once and for all: what os.register_at_fork() has it keeps
 
 
-def start(report, trace, settings):
+def start(report, trace, settings, join=True):
     global _current, _forks_are_told
     from inferscope import is_recording
 
@@ -28,6 +28,9 @@ def start(report, trace, settings):
         from inferscope import _agent
     except ImportError as error:
         raise RuntimeError("inferscope cannot record in this Python: %s" % error) from None
+    if _current is None and join and is_recording():
+        _join(report, trace, settings)
+        return
     if _current is not None or is_recording():
         raise RuntimeError("a recording is on already")
     to_recorder, from_recorder = _launch(_options(report, trace, settings))
@@ -64,6 +67,17 @@ def start(report, trace, settings):
         _note(line[1], "CUDA was initialised before start(): the GPU is not recorded")
 
 
+def _join(report, trace, settings):
+    """`inferscope run` records this process already: that recording has it all."""
+    global _current
+
+    session = os.environ.get("INFERSCOPE_SESSION")
+    if session and (report or trace or settings):
+        _note(session, "start() joined this recording: its report, trace and settings are those "
+                       "of the recording, not those given to start()")
+    _current = (None, None, os.getpid())
+
+
 def stop():
     global _current
     if _current is None or _current[2] != os.getpid():
@@ -72,6 +86,8 @@ def stop():
 
     to_recorder, from_recorder, _ = _current
     _current = None
+    if to_recorder is None:
+        return []  # start() joined a recording, which goes on
     atexit.unregister(_stop_at_exit)
     _forget()
     for variable in _INJECTIONS:

@@ -54,6 +54,7 @@ static void measure_parts(struct metrics *m, const struct step_breakdown *b)
 		[TIME_SLEEP] = &m->sleep_time,
 		[TIME_PAGE_FAULTS] = &m->page_faults_time,
 		[TIME_COMPILE] = &m->compile_time,
+		[TIME_MODEL_LOAD] = &m->model_load_time,
 		[TIME_IDLE] = &m->idle_time,
 		[TIME_UNATTRIBUTED] = &m->unattributed_time,
 	};

@@ -39,6 +39,7 @@
 	M(sleep_time, "ms", "part of the step: asleep, or in a wait that ended by timeout") \
 	M(page_faults_time, "ms", "part of the step: page faults of the host's running code") \
 	M(compile_time, "ms", "part of the step: compilation, CUDA modules and graphs being built") \
+	M(model_load_time, "ms", "part of the step: a model is loaded, built, converted or moved") \
 	M(idle_time, "ms", "part of the step: waiting for work while none was in progress") \
 	M(unattributed_time, "ms", "part of the step without an explanation") \
 	M(gpu_busy_share, "", "share of the steps in which the device worked for any thread of the process") \

@@ -184,16 +184,35 @@ def test_a_wrong_setting_is_told(python, plain, write):
     assert line.startswith("inferscope: ") and "trace" in line and "many" in line
 
 
-def test_inside_a_run_the_recording_is_on_already(python, record):
-    record(python, """
+def test_inside_a_run_start_joins_the_recording(python, record, work):
+    recording = record(python, """
         import inferscope
+        def before(): pass
+        def inside(): pass
+        def after(): pass
+        before()
+        inferscope.start("mine.json", trace="mine.isc")
         try:
             inferscope.start()
         except RuntimeError as error:
             assert str(error) == "a recording is on already"
         else:
             raise AssertionError
-    """)
+        inside()
+        assert inferscope.stop() == []
+        assert inferscope.is_recording()
+        after()
+        try:
+            with inferscope.profile():
+                pass
+        except RuntimeError as error:
+            assert str(error) == "a recording is on already"
+        else:
+            raise AssertionError
+    """, stderr=None, notes=None)
+    assert [len(recording.calls(name)) for name in ("before", "inside", "after")] == [1, 1, 1]
+    assert any("start() joined this recording" in note for note in recording.notes)
+    assert not (work / "mine.json").exists()
 
 
 @pytest.mark.parametrize("ending", ["pass", "sys.exit(0)", "os._exit(0)"])

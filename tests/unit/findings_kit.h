@@ -243,6 +243,17 @@ static inline void story_of_crowd(struct made *m, double ms)
 	take(m, TIME_CPU_WAIT, ms);
 }
 
+static inline void story_of_loading(struct made *m, double ms)
+{
+	static struct analysis_function loads = { .name = "load",
+						  .file = "/site-packages/torch/serialization.py",
+						  .calls = STEPS };
+
+	m->a->functions = &loads;
+	m->a->function_count = 1;
+	take(m, TIME_MODEL_LOAD, ms);
+}
+
 static inline void story_of_lock(struct made *m, double ms)
 {
 	take(m, TIME_LOCK_WAIT, ms);

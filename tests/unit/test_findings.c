@@ -30,6 +30,7 @@ static const struct truth {
 	{ "gpu-bound", story_of_gpu_time, 79.9, 80.1, 99, &launch, false },
 	{ "gil-contention", story_of_gil, 4.9, 5.1, 30, &other, true },
 	{ "cpu-oversubscribed", story_of_crowd, 9.9, 10.1, 40, &user, true },
+	{ "model-reload", story_of_loading, 9.9, 10.1, 40, &user, true },
 	{ "lock-contention", story_of_lock, 4.9, 5.1, 30, &other, true },
 	{ "input-starvation", story_of_queue, 9.9, 10.1, 40, &user, true },
 	{ "input-starvation", story_of_loader, 9.9, 10.1, 40, &user, true },

@@ -12,6 +12,7 @@ enum code_kind {
 	CODE_FRAMEWORK, /* of deep learning, and what it generates */
 	CODE_MODULE,    /* ... where it calls a model or a layer: what lies inside is that one's */
 	CODE_COMPILES,  /* it, and all that it calls, compiles or traces a model */
+	CODE_BUILDS,    /* ... loads, builds, converts or moves a model */
 	CODE_LOADS,     /* it waits for the workers of a DataLoader */
 	CODE_IMPORTS,   /* all imports of modules that are not there yet go through it */
 	CODE_WAITS,     /* for something else to happen: function_waits() */

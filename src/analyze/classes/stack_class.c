@@ -61,6 +61,7 @@ static const struct {
 	[CODE_FRAMEWORK] = { TIME_FRAMEWORK },
 	[CODE_MODULE] = { TIME_FRAMEWORK },
 	[CODE_COMPILES] = { TIME_COMPILE, .whole = true },
+	[CODE_BUILDS] = { TIME_MODEL_LOAD, .whole = true },
 	[CODE_LOADS] = { TIME_IO_WAIT, .whole = true },
 	[CODE_WAITS] = { TIME_LOCK_WAIT, .waits = true },
 };

@@ -54,6 +54,7 @@ static const struct {
 	[TIME_SLEEP] = { "sleep", "Sleep" },
 	[TIME_PAGE_FAULTS] = { "page_faults", "Page faults" },
 	[TIME_COMPILE] = { "compile", "Compilation" },
+	[TIME_MODEL_LOAD] = { "model_load", "Model loading" },
 	[TIME_IDLE] = { "idle", "Idle" },
 	[TIME_UNATTRIBUTED] = { "unattributed", "Unattributed" },
 };

@@ -42,7 +42,8 @@ enum time_class {
 	TIME_SLEEP,       /* for a time to pass: time.sleep(), timed_waits.h */
 	TIME_PAGE_FAULTS, /* of the host's running time: memory that had to be mapped first */
 	TIME_COMPILE,     /* torch.compile, CUDA modules and graphs being built */
-	TIME_IDLE,        /* waits for work: nobody in the recorded processes was at it */
+	TIME_MODEL_LOAD, /* a model is loaded, built, converted or moved, by a library's function */
+	TIME_IDLE,       /* waits for work: nobody in the recorded processes was at it */
 	TIME_UNATTRIBUTED,
 };
 

@@ -21,16 +21,19 @@ static const struct {
 } known[] = {
 	{ "accelerate", { "accelerate" } },
 	{ "bitsandbytes", { "bitsandbytes" } },
+	{ "catboost", { "catboost" } },
 	{ "ctranslate2", { "ctranslate2" } },
 	{ "cupy", { "cupy", "cupy_cuda11x", "cupy_cuda12x", "cupy_cuda13x" } },
 	{ "deepspeed", { "deepspeed" } },
 	{ "diffusers", { "diffusers" } },
+	{ "faster_whisper", { "faster_whisper" } },
 	{ "flash_attn", { "flash_attn" } },
 	{ "flashinfer", { "flashinfer_python", "flashinfer" } },
 	{ "flax", { "flax" } },
 	{ "jax", { "jax" } },
 	{ "jaxlib", { "jaxlib" } },
 	{ "keras", { "keras" } },
+	{ "lightgbm", { "lightgbm" } },
 	{ "llama_cpp", { "llama_cpp_python" } },
 	{ "numba", { "numba" } },
 	{ "numpy", { "numpy" } },
@@ -39,6 +42,7 @@ static const struct {
 	{ "paddle", { "paddlepaddle", "paddlepaddle_gpu" } },
 	{ "sentence_transformers", { "sentence_transformers" } },
 	{ "sglang", { "sglang" } },
+	{ "sklearn", { "scikit_learn" } },
 	{ "tensorflow", { "tensorflow", "tensorflow_cpu", "tensorflow_gpu", "tf_nightly" } },
 	{ "tensorrt", { "tensorrt", "tensorrt_cu12", "tensorrt_cu13" } },
 	{ "tensorrt_llm", { "tensorrt_llm" } },
@@ -49,8 +53,10 @@ static const struct {
 	{ "torchvision", { "torchvision" } },
 	{ "transformers", { "transformers" } },
 	{ "triton", { "triton", "pytorch_triton" } },
+	{ "ultralytics", { "ultralytics" } },
 	{ "vllm", { "vllm" } },
 	{ "xformers", { "xformers" } },
+	{ "xgboost", { "xgboost", "xgboost_cpu" } },
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
