@@ -94,13 +94,14 @@ static void sample(struct py_reader *reader, struct py_process *p, struct py_cod
 {
 	const struct py_definitions d = { NULL, next_id, define };
 	static struct py_stack stack;
+	struct py_frame top;
 	uint32_t ids[PY_STACK_FRAMES];
 
 	if (py_threads_read(reader, p))
 		return;
 	require(p->thread_count <= PY_THREADS_MAX);
 	for (size_t i = 0; i < p->thread_count && i < THREADS; i++) {
-		py_thread_place(p, &p->threads[i]);
+		py_thread_place(p, &p->threads[i], &top);
 		if (py_stack_read(reader, p, &p->threads[i], &stack))
 			continue;
 		require(stack.count <= PY_STACK_FRAMES);

@@ -33,10 +33,42 @@ static void looks_that_find_no_room_are_counted_one_by_one(void **state)
 	sampler_taken_release(&ready);
 }
 
+/*
+ * A thread waits in read(), which line() called.  A sample of it that is given up, or whose stack
+ * was read when it was back in line(), must not stand for its waits from then on.
+ */
+static void a_stack_from_elsewhere_is_not_repeated(void **state)
+{
+	const struct sample waiting = { .stack = 1, .count = 1, .flags = SAMPLE_IO_WAIT };
+	const struct py_frame in_read = { .code = 0x1000, .instruction = 0x1100 };
+	struct py_stack stack = { .count = 2, .frames = { in_read, { 0x2000, 0x2200 } } };
+	struct wait_place w = { 0 };
+
+	(void)state;
+	assert_false(wait_place_same(&w, 7, &waiting, SAMPLE_IO_WAIT, 0));
+	wait_place_set(&w, 7, &in_read, &stack);
+	assert_true(wait_place_same(&w, 7, &waiting, SAMPLE_IO_WAIT, 0));
+	assert_false(wait_place_same(&w, 7, &waiting, SAMPLE_LOCK_WAIT, 0));
+	/* That one was given up: the latest sample is still of place 7, and the thread was at 8. */
+	wait_place_set(&w, 7, &in_read, &stack);
+	assert_false(wait_place_same(&w, 8, &waiting, SAMPLE_IO_WAIT, 0));
+	assert_false(wait_place_same(&w, 8, &waiting, SAMPLE_IO_WAIT, 0));
+	/* It went on between the two reads. */
+	stack.count = 1;
+	stack.frames[0] = (struct py_frame){ 0x2000, 0x2204 };
+	wait_place_set(&w, 7, &in_read, &stack);
+	assert_false(wait_place_same(&w, 7, &waiting, SAMPLE_IO_WAIT, 0));
+	stack.frames[0] = in_read;
+	stack.unstable = true;
+	wait_place_set(&w, 7, &in_read, &stack);
+	assert_false(wait_place_same(&w, 7, &waiting, SAMPLE_IO_WAIT, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looks_that_find_no_room_are_counted_one_by_one),
+		cmocka_unit_test(a_stack_from_elsewhere_is_not_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,17 +172,21 @@ int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thr
 				: frame_objects_read(r, p, t, out);
 }
 
-uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t)
+uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t,
+			 struct py_frame *top)
 {
 	const struct py_layout *l = p->layout;
 	uint64_t at = t->top, place = t->chunk_top;
 	uint8_t frame[PY_FRAME_BYTES];
 
+	*top = (struct py_frame){ 0 };
 	if (l->has_cframe && at &&
 	    remote_copy(&p->memory, &at, t->top + l->cframe_frame, sizeof(at)))
 		return 0;
 	if (!at || remote_copy(&p->memory, frame, at, frame_bytes(l)))
 		return 0;
+	*top = (struct py_frame){ .code = frame_code(l, frame),
+				  .instruction = remote_word(frame, l->instruction) };
 	place = (place ^ at) * 0x9fb21c651e98df25ull;
 	place = (place ^ frame_code(l, frame)) * 0x9fb21c651e98df25ull;
 	place = (place ^ frame_previous(l, frame)) * 0x9fb21c651e98df25ull;

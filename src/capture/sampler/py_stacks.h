@@ -111,9 +111,17 @@ int py_stack_read(struct py_reader *r, const struct py_process *p, struct py_thr
 
 /*
  * Where a thread is: equal as long as it is in the same call at the same instruction.
- * 0: unknown.  Cheaper than the stack.
+ * 0: unknown.  Cheaper than the stack.  *top: the function and the instruction.
  */
-uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t);
+uint64_t py_thread_place(const struct py_process *p, const struct py_thread *t,
+			 struct py_frame *top);
+
+/* Was the stack read while the thread was there? */
+static inline bool py_stack_is_at(const struct py_stack *s, const struct py_frame *top)
+{
+	return s->count && !s->unstable && s->frames[0].code == top->code &&
+	       s->frames[0].instruction == top->instruction;
+}
 
 /* Of an instruction, in bytes from the start of its function. */
 uint32_t py_frame_offset(const struct py_layout *l, const struct py_frame *f);

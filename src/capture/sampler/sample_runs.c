@@ -80,3 +80,20 @@ void sampler_taken_release(struct sampler_taken *t)
 	free(t->samples);
 	memset(t, 0, sizeof(*t));
 }
+
+bool wait_place_same(struct wait_place *w, uint64_t place, const struct sample *latest,
+		     enum sample_state state, uint64_t lock)
+{
+	bool same = place && place == w->place && latest->count && sample_state(latest) == state &&
+		    latest->lock == lock;
+
+	if (!same)
+		w->place = 0;
+	return same;
+}
+
+void wait_place_set(struct wait_place *w, uint64_t place, const struct py_frame *top,
+		    const struct py_stack *stack)
+{
+	w->place = py_stack_is_at(stack, top) ? place : 0;
+}

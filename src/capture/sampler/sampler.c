@@ -37,7 +37,7 @@ struct watched {
 	uint64_t state, ident;
 	bool seen; /* in this round */
 	struct thread_state_reader watch;
-	uint64_t place; /* where it waits; 0: it does not */
+	struct wait_place waits;
 	struct sample_run samples;
 };
 
@@ -200,21 +200,6 @@ static int read_stack(struct sampler *s, struct target *t, struct py_thread *thr
 	return 0;
 }
 
-/*
- * A thread that waits, as it did, and in the same place, has the stack that it had:
- * most threads of most programs, most of the time.
- */
-static bool waits_on(const struct target *t, const struct py_thread *thread, struct watched *w,
-		     const struct thread_state *doing)
-{
-	bool waits = doing->state > SAMPLE_RUNNING;
-	uint64_t before = w->place;
-
-	w->place = waits ? py_thread_place(&t->python, thread) : 0;
-	return w->place && w->place == before && w->samples.run.count &&
-	       sample_state(&w->samples.run) == doing->state && w->samples.run.lock == doing->lock;
-}
-
 /* Or it is read from outside and need not answer. */
 static bool answers(const struct target *t)
 {
@@ -228,11 +213,14 @@ static void sample_thread(struct sampler *s, struct target *t, struct py_thread 
 	struct thread_state doing = thread_state_reader_state(&w->watch, t->gil);
 	int64_t now_ns = (int64_t)stamp_monotonic() - s->origin_ns;
 	int tries = 0, rc;
+	struct py_frame top = { 0 };
+	uint64_t place =
+		doing.state > SAMPLE_RUNNING ? py_thread_place(&t->python, thread, &top) : 0;
 	size_t lines = 0;
 
 	s->totals.samples++;
 	s->totals.hidden += w->watch.refused;
-	if (waits_on(t, thread, w, &doing)) {
+	if (wait_place_same(&w->waits, place, &w->samples.run, doing.state, doing.lock)) {
 		add_sample(s, w, w->samples.run.stack, w->samples.run.flags, doing.lock, now_ns, 0);
 		return;
 	}
@@ -257,6 +245,8 @@ static void sample_thread(struct sampler *s, struct target *t, struct py_thread 
 		return;
 	flags |= doing.state | (doing.lock ? SAMPLE_WAITS_FOR_LOCK : 0);
 	add_sample(s, w, stack, flags, doing.lock, now_ns, lines);
+	if (!rc)
+		wait_place_set(&w->waits, place, &top, &s->stack);
 }
 
 /* Mostly in the same place as last time. */

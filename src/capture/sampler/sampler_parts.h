@@ -74,6 +74,25 @@ void sample_run_add(struct sample_run *r, struct sampler_taken *out, const struc
 void sample_run_end(struct sample_run *r, struct sampler_taken *out, int64_t now_ns,
 		    uint64_t *dropped);
 
+/*
+ * A thread that waits, as it did, and in the same place, has the stack that it had: most threads
+ * of most programs, most of the time.  That holds only if its latest sample is from that place: one
+ * that was given up, or whose stack was read when the thread had gone on, is no sample of it, and
+ * would be repeated for as long as the thread waits there, each time that it does.
+ */
+struct wait_place {
+	uint64_t place; /* of the latest sample; 0: it did not wait, or its stack is from elsewhere
+			 */
+};
+
+/* Is it still where its latest sample is from?  Else nothing is known until wait_place_set(). */
+bool wait_place_same(struct wait_place *w, uint64_t place, const struct sample *latest,
+		     enum sample_state state, uint64_t lock);
+
+/* A sample was stored; `top` is what was on top before its stack was read. */
+void wait_place_set(struct wait_place *w, uint64_t place, const struct py_frame *top,
+		    const struct py_stack *stack);
+
 /* Puts what is in `from` behind what is in `to`, and empties it. */
 void sampler_taken_append(struct sampler_taken *to, struct sampler_taken *from, uint64_t *dropped);
 
