@@ -170,8 +170,7 @@ void finding_where(struct finding_builder *d, const struct place *p)
 	d->in_library = p && p->name && !is_users(p) && !own;
 	if (own) {
 		finding_evidence(d, FROM_TIMES, 0,
-				 "the place is in a library, %s; the step runs it around or below "
-				 "%s",
+				 "the place is in a library, %s, which runs around or below %s",
 				 finding_place_name(d, p), finding_place_name(d, own));
 		p = own;
 	}
@@ -462,7 +461,9 @@ double finding_confidence(const struct finding_builder *d, double share)
 		kinds += d->strengths[i] > 0;
 		doubt *= 1 - within(d->strengths[i] * share, 0, 1);
 	}
-	sure = within(1 - doubt, 0, kinds > 1 && !d->in_library ? CONFIDENCE_MOST : ONE_KIND_MOST);
+	sure = within(1 - doubt, 0,
+		      kinds > 1 && !d->in_library && !d->doubtful ? CONFIDENCE_MOST
+								  : ONE_KIND_MOST);
 	return sure * finding_quality(d->a, d->m);
 }
 

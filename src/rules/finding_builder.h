@@ -55,7 +55,8 @@ struct finding_builder {
 	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
 	bool settled, dropped;       /* likewise */
 	bool in_library;             /* its place is one that the user cannot change */
-	bool tail; /* it is about the slowest steps: what it saves on average is no measure */
+	bool doubtful; /* whatever its evidence, something else is as likely: never certain */
+	bool tail;     /* it is about the slowest steps: what it saves on average is no measure */
 	const char *evidence[FINDING_EVIDENCE_MAX], *suggestions[FINDING_SUGGESTIONS_MAX];
 	struct arena *texts;
 	bool failed; /* out of memory */

@@ -126,9 +126,34 @@ bool launcher_frame(const char *name, const char *file)
 	return !strcmp(name, "<module>") && is_console_script(file);
 }
 
+/* What dataclasses make of a class' fields has the file of code that somebody typed. */
+static bool is_generated(const char *name, const char *file)
+{
+	return file[0] == '<' && !strncmp(name, "__create_fn__.", strlen("__create_fn__."));
+}
+
 bool user_frame(const char *name, const char *file)
 {
-	return user_code(file) && !launcher_frame(name, file);
+	return user_code(file) && !launcher_frame(name, file) && !is_generated(name, file);
+}
+
+/* The -c program that multiprocessing starts its processes with: who it calls tells it apart. */
+static bool starts_processes(const struct trace_code *program, const struct trace_code *called)
+{
+	static const char *const callees[] = {
+		"/multiprocessing/spawn.py",
+		"/multiprocessing/forkserver.py",
+		"/multiprocessing/resource_tracker.py",
+	};
+	size_t n = called ? strlen(called->file) : 0;
+
+	if (!called || strcmp(program->name, "<module>") || strcmp(program->file, "<string>"))
+		return false;
+	for (size_t i = 0; i < COUNT(callees); i++)
+		if (n >= strlen(callees[i]) &&
+		    !strcmp(called->file + n - strlen(callees[i]), callees[i]))
+			return true;
+	return false;
 }
 
 /* Up to the end of the first folder below the place of packages. */
@@ -142,6 +167,7 @@ static bool same_package(const char *a, const char *b)
 size_t stack_owner(const struct trace *t, const struct trace_frame *frames, size_t count)
 {
 	const char *outermost = NULL;
+	const struct trace_code *called = NULL;
 	size_t known = count, host = count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -149,8 +175,9 @@ size_t stack_owner(const struct trace *t, const struct trace_frame *frames, size
 
 		if (!code)
 			continue;
-		if (user_frame(code->name, code->file))
+		if (user_frame(code->name, code->file) && !starts_processes(code, called))
 			return i;
+		called = code;
 		if (known == count)
 			known = i;
 		if (!host_code(code->file) && package_of(code->file))

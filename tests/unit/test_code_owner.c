@@ -12,19 +12,21 @@
 
 #define SITE "/venv/lib/python3.12/site-packages"
 
-#define CODES                                                 \
-	"process 1 7 app.py 0 1000\n"                         \
-	"thread 1 1 7 MainThread 0 1000 0\n"                  \
-	"code <module> /venv/bin/tool 1\n"                    \
-	"code run_code <frozen_runpy> 1\n"                    \
-	"code bootstrap /usr/lib/python3.12/threading.py 1\n" \
-	"code serve " SITE "/uvicorn/server.py 1\n"           \
-	"code route " SITE "/starlette/routing.py 1\n"        \
-	"code main " SITE "/tool/cli.py 1\n"                  \
-	"code work " SITE "/tool/work.py 1\n"                 \
-	"code matmul " SITE "/torch/functional.py 1\n"        \
-	"code handler /srv/app.py 1\n"                        \
-	"code wait /usr/lib/python3.12/queue.py 1\n"
+#define CODES                                                              \
+	"process 1 7 app.py 0 1000\n"                                      \
+	"thread 1 1 7 MainThread 0 1000 0\n"                               \
+	"code <module> /venv/bin/tool 1\n"                                 \
+	"code run_code <frozen_runpy> 1\n"                                 \
+	"code bootstrap /usr/lib/python3.12/threading.py 1\n"              \
+	"code serve " SITE "/uvicorn/server.py 1\n"                        \
+	"code route " SITE "/starlette/routing.py 1\n"                     \
+	"code main " SITE "/tool/cli.py 1\n"                               \
+	"code work " SITE "/tool/work.py 1\n"                              \
+	"code matmul " SITE "/torch/functional.py 1\n"                     \
+	"code handler /srv/app.py 1\n"                                     \
+	"code wait /usr/lib/python3.12/queue.py 1\n"                       \
+	"code spawn_main /usr/lib/python3.12/multiprocessing/spawn.py 1\n" \
+	"code <module>' <string> 1\n"
 
 static const char *owner_of(struct story_analysis *t, const char *stack)
 {
@@ -53,6 +55,10 @@ static void the_innermost_frame_that_can_be_changed_is_the_place(void **state)
 		/* Nothing but a server: its own innermost function. */
 		{ "wait:1 route:1 serve:1 <module>:1", "route" },
 		{ "wait:1 bootstrap:1", "wait" },
+		/* A worker process of multiprocessing; what somebody typed after -c. */
+		{ "matmul:1 spawn_main:1 <module>':1", "matmul" },
+		{ "matmul:1 handler:1 spawn_main:1 <module>':1", "handler" },
+		{ "matmul:1 <module>':1", "<module>" },
 	};
 
 	(void)state;
@@ -71,6 +77,8 @@ static void a_console_script_is_nobodys(void **state)
 	assert_false(user_frame("_run_code", "<frozen runpy>"));
 	assert_true(user_frame("<module>", "/home/ada/bin/serve.py"));
 	assert_true(user_frame("main", "/home/ada/bin/serve"));
+	assert_false(user_frame("__create_fn__.<locals>.__init__", "<string>"));
+	assert_true(user_frame("main", "<string>"));
 	assert_true(user_frame("<module>", "/srv/app.py"));
 	assert_true(user_frame("<module>", "/tmp/ipykernel_71/1098866841.py"));
 }

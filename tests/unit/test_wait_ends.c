@@ -60,6 +60,38 @@ static void a_wait_does_not_reach_into_the_next_call(void **state)
 	forget(&t);
 }
 
+/*
+ * Samples are rarer than calls: three calls of the same function, of which the first was seen to
+ * wait for a lock all along.
+ */
+static void calls_without_samples_do_what_those_with_samples_did(void **state)
+{
+	const struct analysis_step *s;
+	struct story_analysis t;
+
+	(void)state;
+	s = analyze_story(&t,
+			  HEAD "code serve app.py 10\ncode run app.py 20\ncode idle app.py 40\n"
+			       "stack 1 run:21 serve:12\nstack 2 idle:41\n"
+			       "1: [step#1/0@0 +serve@0 +run@1000000 -run@4000000 -serve@4000000 "
+			       "]#1@4000000\n"
+			       "1: +idle@4000000 -idle@9000000\n"
+			       "1: [step#2/0@10000000 +serve@10000000 +run@11000000 -run@14000000 "
+			       "-serve@14000000 ]#2@14000000\n"
+			       "1: [step#3/0@20000000 +serve@20000000 +run@21000000 -run@24000000 "
+			       "-serve@24000000 ]#3@24000000\n"
+			       "look 1 1 1000000 3500000 3 3\n"
+			       "look 1 2 5000000 8000000 3 11\n"
+			       "look 1 2 29000000 30000000 2 11\n" END)
+		    ->steps;
+	check_sum(&s->breakdown);
+	assert_int_equal(s->breakdown.steps, 3);
+	assert_int_equal(part(s, TIME_LOCK_WAIT), 9000000);
+	assert_int_equal(part(s, TIME_CPU_PREPROCESSING), 3000000);
+	assert_int_equal(cause(s, TIME_LOCK_WAIT)->where.line, 21);
+	forget(&t);
+}
+
 static bool waits(const struct analysis *a, const char *name)
 {
 	for (size_t i = 0; i < a->function_count; i++)
@@ -99,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wait_does_not_reach_into_the_next_call),
+		cmocka_unit_test(calls_without_samples_do_what_those_with_samples_did),
 		cmocka_unit_test(a_librarys_function_that_only_waits_is_idle),
 	};
 

@@ -360,6 +360,7 @@ static void release(struct sweep *w)
 	track_release(&w->ways);
 	track_release(&w->framework);
 	free(w->frames);
+	idmap_release(&w->seen_in);
 	open_steps_release(&w->open);
 }
 
@@ -394,6 +395,7 @@ static int run(struct sweep *w)
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 
 	w->last_call_ns = INT64_MIN;
+	w->seen_last = w->seen_last_in = UINT32_MAX;
 	for (const struct step_item *i = w->next_step; i < w->last_step; i++) {
 		if (i->start_ns < from_ns)
 			from_ns = i->start_ns;
@@ -435,6 +437,7 @@ int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t 
 	};
 	int rc = -1;
 
+	idmap_init(&w.seen_in);
 	err_set(err, "out of memory");
 	if (!fill(&w, own))
 		rc = run(&w);

@@ -99,6 +99,29 @@ static const struct piece *other_sample(const struct sweep *w)
 										  : NULL;
 }
 
+/* Remembers what the thread does in a function. */
+static void remember(struct sweep *w, uint32_t function, const struct piece *sample)
+{
+	uint32_t at = (uint32_t)(sample - w->samples->items);
+
+	if (w->seen_last == at && w->seen_last_in == function)
+		return;
+	w->seen_last = at;
+	w->seen_last_in = function;
+	if (idmap_put(&w->seen_in, function, at))
+		w->failed = true;
+}
+
+/* The latest sample in the same function, called by the same one of the user's; NULL: none. */
+static const struct piece *remembered(const struct sweep *w, const struct stack_class *calls)
+{
+	uint32_t at = idmap_find(&w->seen_in, calls->inner);
+	const struct piece *sample = at != IDMAP_NONE ? &w->samples->items[at] : NULL;
+
+	return sample && stack_classes_of(w->s->classes, sample->id)->user == calls->user ? sample
+											  : NULL;
+}
+
 static bool is_waiting(const struct piece *sample)
 {
 	enum sample_state state = (enum sample_state)(sample->more & SAMPLE_STATE);
@@ -109,23 +132,32 @@ static bool is_waiting(const struct piece *sample)
 /*
  * A sample stands for the time halfway to its neighbours, calls are known to the nanosecond: where
  * a function was entered or left between the sample and now, its neighbour on the other side knows
- * more, or neither does.  A wait must not reach beyond such a call into another function.  What a
- * thread that runs does is spread over the calls of the same function of the user's, which is
- * right on average.
+ * more, or neither does.  A wait must not reach beyond such a call into another function.  A call
+ * that no sample fell into did what the latest one of the same function did that has one: of many
+ * calls as many wait as samples say.  What a thread that runs does is spread over the calls of the
+ * same function of the user's, which is right on average.
  */
-static const struct piece *find_look(const struct sweep *w)
+static const struct piece *find_look(struct sweep *w)
 {
 	const struct stack_class *calls = top_frame(w), *seen = &w->sample_class;
 	const struct piece *other;
 
-	if (!w->sample || calls->inner == NO_FUNCTION || !w->sample->id ||
-	    describes_now(w, w->sample, calls->inner))
+	if (!w->sample || calls->inner == NO_FUNCTION || !w->sample->id)
 		return w->sample;
+	if (describes_now(w, w->sample, calls->inner)) {
+		remember(w, calls->inner, w->sample);
+		return w->sample;
+	}
 	other = other_sample(w);
-	if (other && other->id && describes_now(w, other, calls->inner))
+	if (other && other->id && describes_now(w, other, calls->inner)) {
+		remember(w, calls->inner, other);
 		return other;
+	}
 	if (calls->inner == seen->inner)
 		return w->sample;
+	other = remembered(w, calls);
+	if (other)
+		return other;
 	return !is_waiting(w->sample) && !seen->waits && calls->user == seen->user ? w->sample
 										   : NULL;
 }

@@ -52,6 +52,8 @@ struct sweep {
 
 	int64_t now_ns, next_ns;            /* when a track changes */
 	int64_t last_call_ns, next_call_ns; /* when a function was entered or left, or is next */
+	struct idmap seen_in;               /* function -> position of the latest sample in it */
+	uint32_t seen_last, seen_last_in;
 	struct device_tracks device;
 	struct call_source of_calls, of_ways;
 	struct gap_source of_gaps;

@@ -177,6 +177,13 @@ static const struct {
 	{ "/torch/utils/cpp_extension.py", "load", CODE_COMPILES },
 	{ "/torch/utils/cpp_extension.py", "load_inline", CODE_COMPILES },
 	{ "/triton/compiler/compiler.py", "compile", CODE_COMPILES },
+	{ "/jax/_src/pjit.py", "_trace_for_jit", CODE_COMPILES },
+	{ "/jax/_src/pjit.py", "_create_pjit_jaxpr", CODE_COMPILES },
+	{ "/jax/_src/pjit.py", "_pjit_lower", CODE_COMPILES },
+	{ "/jax/_src/interpreters/pxla.py", "compile", CODE_COMPILES },
+	{ "/jax/_src/compiler.py", "compile_or_get_cached", CODE_COMPILES },
+	{ "/tensorflow/python/eager/polymorphic_function/tracing_compilation.py",
+	  "_create_concrete_function", CODE_COMPILES },
 	{ "/torch/serialization.py", "load", CODE_BUILDS },
 	{ "/torch/jit/_serialization.py", "load", CODE_BUILDS },
 	{ "/torch/hub.py", "load", CODE_BUILDS },
@@ -386,10 +393,10 @@ enum code_kind code_kind(const char *name, const char *file)
 		return CODE_STANDARD; /* it is known to be nobody's */
 	if (own_code(file))
 		return CODE_OWN;
-	if (launcher_frame(name, file))
-		return CODE_STANDARD;
-	if (user_code(file))
+	if (user_frame(name, file))
 		return CODE_USER;
+	if (user_code(file))
+		return CODE_STANDARD; /* it starts or makes up for what others wrote */
 	package = package_of(file);
 	if (package)
 		return package_kind(package);

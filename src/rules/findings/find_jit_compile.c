@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "rules/finding_builder.h"
 
 /* Why PyTorch compiled again, of the function that took most of the time. */
@@ -13,6 +15,51 @@ static void explain_reason(struct finding_builder *d)
 	finding_evidence(d, FROM_SCOPES, 0, "%s was recompiled because: %s%s",
 			 t->compiled[i].function, t->compiled[i].reasons[0].text,
 			 t->compiled[i].reason_count > 1 ? ", and for other reasons" : "");
+}
+
+static void suggest_for_torch(struct finding_builder *d, const char *name)
+{
+	finding_suggest(d,
+			"Compile for changing shapes: torch.compile(dynamic=True), or mark what "
+			"changes in %s with torch._dynamo.mark_dynamic()",
+			name);
+}
+
+static void suggest_for_jax(struct finding_builder *d, const char *name)
+{
+	finding_suggest(
+		d,
+		"Call one function made by jax.jit() from %s, with the same shapes, types "
+		"and static arguments: each new combination is compiled, and so is each new "
+		"function object",
+		name);
+}
+
+static void suggest_for_tensorflow(struct finding_builder *d, const char *name)
+{
+	finding_suggest(d,
+			"Create the tf.function once, outside %s, with an input_signature whose "
+			"changing dimensions are None, and pass tensors, not Python numbers",
+			name);
+}
+
+static const struct {
+	const char *file; /* a part of the compiler's path; the last fits all */
+	void (*suggest)(struct finding_builder *d, const char *name);
+	const char *log; /* how the framework tells why */
+} compilers[] = {
+	{ "/jax", suggest_for_jax, "jax.config.update(\"jax_explain_cache_misses\", True)" },
+	{ "/tensorflow/", suggest_for_tensorflow, "experimental_get_tracing_count()" },
+	{ "", suggest_for_torch, "TORCH_LOGS=recompiles" },
+};
+
+static size_t compiler_of(const struct time_cause *c)
+{
+	size_t i = 0;
+
+	while (!strstr(c && c->inner.file ? c->inner.file : "", compilers[i].file))
+		i++;
+	return i;
 }
 
 /* Warm-up is left out of the figures: what compiles here compiles again and again. */
@@ -45,19 +92,13 @@ static bool evaluate(struct finding_builder *d)
 				 finding_ms(d, d->m->slow_excess_time));
 	finding_claim(d, TIME_COMPILE, ms);
 	finding_saving(d, ms, 0.7 * ms, ms);
-	finding_suggest(d,
-			"Compile for changing shapes: torch.compile(dynamic=True), or mark what "
-			"changes in %s with torch._dynamo.mark_dynamic()",
-			name);
+	compilers[compiler_of(c)].suggest(d, name);
 	finding_suggest(d,
 			"Pad the inputs of %s to a few sizes and run each of them once before "
 			"serving",
 			name);
-	finding_suggest(
-		d,
-		"Find the cause of recompilation with TORCH_LOGS=recompiles; %s %s could be "
-		"saved",
-		finding_ms(d, ms), finding_a_step(d));
+	finding_suggest(d, "Find the cause of recompilation with %s; %s %s could be saved",
+			compilers[compiler_of(c)].log, finding_ms(d, ms), finding_a_step(d));
 	return true;
 }
 
