@@ -224,6 +224,31 @@ static void write_contention(struct buf *out, const struct analysis *a,
 		buf_printf(out, " while %s held it", w->items->holder.name);
 }
 
+/* From so much longer than typical steps on it is worth a line. */
+#define SLOW_RATIO 1.5
+
+/* What the slowest steps did that typical ones did not: the largest difference. */
+static void write_slow(struct buf *out, const struct analysis *a, size_t columns)
+{
+	const struct slow_steps *s = a->step_count ? &a->steps[0].breakdown.slow : NULL;
+	const struct time_cause *c;
+	char f[3][TEXT_FIGURE];
+
+	(void)columns;
+	if (!s || !s->steps || !s->cause_count || s->mean_ns < SLOW_RATIO * s->typical_mean_ns)
+		return;
+	c = &s->causes[0].cause;
+	buf_printf(out, "the slowest %zu step%s take %s, typical ones %s; %s of it is %s", s->steps,
+		   notes_plural(s->steps), text_duration(f[0], s->mean_ns),
+		   text_duration(f[1], s->typical_mean_ns),
+		   text_duration(f[2], s->causes[0].more_ns), time_class_title(c->what));
+	if (c->where.name)
+		buf_printf(out, " in %s %s:%u", c->where.name,
+			   c->where.file ? text_file_name(c->where.file) : "", c->where.line);
+	if (c->waited_for.name)
+		buf_printf(out, ", for %s", c->waited_for.name);
+}
+
 static void write_gil(struct buf *out, const struct analysis *a, size_t columns)
 {
 	(void)columns;
@@ -260,7 +285,7 @@ static void write_native(struct buf *out, const struct analysis *a, size_t colum
 		const struct analysis_native_row *r = &a->native.libraries[i];
 		size_t taken = text_width(buf_string(out)), whole;
 
-		buf_printf(&item, "%s %s",
+		buf_printf(&item, "%s%s %s", i ? "" : "of all CPU time: ",
 			   text_share(f, (double)r->samples, (double)a->native.samples),
 			   r->library ? text_file_name(r->library) : "(unknown)");
 		whole = item.len;
@@ -336,6 +361,7 @@ static const struct {
 	size_t lines; /* at most; 1: of a list of names what fits */
 } facts[] = {
 	{ "rest", write_rest, 16, 2 },
+	{ "slow", write_slow, 15, 3 },
 	{ "gpu", write_gpu, 15, 2 },
 	{ "idle", write_idle, 14, IDLE_LINES },
 	{ "kernels", write_kernels, 6, 1 },
