@@ -147,6 +147,9 @@ static void claims_settle(struct finding_builder *builders, size_t count)
  */
 #define CUSTOM_CONFIDENCE 0.75
 
+/* So many times as much would be saved by the other. */
+#define PART_OF 2
+
 struct judged {
 	struct analysis *a;
 	struct metrics metrics;
@@ -198,6 +201,33 @@ static int keep(struct judged *j, struct finding_builder *d, struct err *err)
 	return 0;
 }
 
+/*
+ * Of two findings about the same function the one that would save far more may have the other as a
+ * part.  If it is likely but not certain, the lesser one is not either: it must not come first.
+ */
+static void doubt_parts(struct finding_builder *builders, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct finding_builder *part = &builders[i];
+
+		for (size_t k = 0; k < count && !part->dropped; k++) {
+			struct finding_builder *whole = &builders[k];
+			double sure = whole->dropped ? 0 : finding_confidence(whole, 1);
+
+			if (sure < FINDING_LIKELY || sure >= FINDING_SURE ||
+			    whole->finding.saving_ns < PART_OF * part->finding.saving_ns ||
+			    !place_same_function(&whole->finding.where, &part->finding.where))
+				continue;
+			part->doubtful = true;
+			finding_evidence(part, FROM_TIMES, 0,
+					 "%s is likely at the same place and takes more of the "
+					 "time: this may be a part of it",
+					 whole->rule->id);
+			break;
+		}
+	}
+}
+
 static size_t rule_count(void)
 {
 	size_t n = 0;
@@ -224,6 +254,7 @@ static int evaluate_all(struct judged *j, struct err *err)
 		count += seen;
 	}
 	claims_settle(builders, count);
+	doubt_parts(builders, count);
 	for (size_t i = 0; i < count; i++)
 		if (!builders[i].dropped && keep(j, &builders[i], err))
 			goto out;

@@ -61,11 +61,35 @@ static void a_place_is_one_that_the_user_can_change(void **state)
 	}
 }
 
+/* Half of what Python code takes is page faults of the same function: they are a part of it. */
+static void a_part_of_something_likely_is_not_certain(void **state)
+{
+	(void)state;
+	for (int same = 0; same < 2; same++) {
+		struct made *m = make(false);
+		const struct analysis_finding *gc, *code;
+
+		take(m, TIME_CPU_PREPROCESSING, 80);
+		cause(m)->where = same ? user : other;
+		story_of_gc(m, 15);
+		judge_it(m);
+		gc = found(m, "gc-pause");
+		code = found(m, "cpu-preprocessing");
+		assert_non_null(gc);
+		assert_non_null(code);
+		/* Without a model's work beside it and with one kind of record. */
+		assert_true(code->confidence < FINDING_SURE && code->confidence > FINDING_LIKELY);
+		assert_int_equal(gc->confidence >= FINDING_SURE, !same);
+		forget(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_librarys_lock_is_nobodys_to_change),
 		cmocka_unit_test(a_place_is_one_that_the_user_can_change),
+		cmocka_unit_test(a_part_of_something_likely_is_not_certain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
