@@ -238,10 +238,16 @@ static void write_slow(struct buf *out, const struct analysis *a, size_t columns
 	if (!s || !s->steps || !s->cause_count || s->mean_ns < SLOW_RATIO * s->typical_mean_ns)
 		return;
 	c = &s->causes[0].cause;
-	buf_printf(out, "the slowest %zu step%s take %s, typical ones %s; %s of it is %s", s->steps,
-		   notes_plural(s->steps), text_duration(f[0], s->mean_ns),
-		   text_duration(f[1], s->typical_mean_ns),
-		   text_duration(f[2], s->causes[0].more_ns), time_class_title(c->what));
+	if (s->steps == 1)
+		buf_add_str(out, "the slowest step takes ");
+	else
+		buf_printf(out, "the slowest %zu steps take ", s->steps);
+	buf_printf(out, "%s, typical ones %s", text_duration(f[0], s->mean_ns),
+		   text_duration(f[1], s->typical_mean_ns));
+	if (c->what == TIME_UNATTRIBUTED)
+		return;
+	buf_printf(out, "; %s of it is %s", text_duration(f[2], s->causes[0].more_ns),
+		   time_class_title(c->what));
 	if (c->where.name)
 		buf_printf(out, " in %s %s:%u", c->where.name,
 			   c->where.file ? text_file_name(c->where.file) : "", c->where.line);
