@@ -233,11 +233,12 @@ static void native_code_is_told_by_library(void **state)
 	n->libraries[0] = (struct analysis_native_row){ NULL, "/l/libtorch.so", user, 50, 0 };
 	n->libraries[1] = (struct analysis_native_row){ "gc_collect", "/l/python3", user, 30, 0 };
 	n->libraries[2] = (struct analysis_native_row){ NULL, NULL, user, 15, 0 };
-	assert_non_null(strstr(show(m, 80),
-			       "\n  native  50.0 % libtorch.so, 30.0 % python3 (mostly "
-			       "gc_collect)\n"));
-	assert_non_null(strstr(show(m, 60), "\n  native  50.0 % libtorch.so, 30.0 % python3\n"));
-	assert_non_null(strstr(show(m, 90), "gc_collect), 15.0 % (unknown)\n"));
+	assert_non_null(strstr(show(m, 97),
+			       "\n  native  of all CPU time: 50.0 % libtorch.so, 30.0 % python3 "
+			       "(mostly gc_collect)\n"));
+	assert_non_null(strstr(show(m, 77), "\n  native  of all CPU time: 50.0 % libtorch.so, "
+					    "30.0 % python3\n"));
+	assert_non_null(strstr(show(m, 107), "gc_collect), 15.0 % (unknown)\n"));
 	forget(m);
 }
 
