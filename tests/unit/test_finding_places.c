@@ -84,12 +84,37 @@ static void a_part_of_something_likely_is_not_certain(void **state)
 	}
 }
 
+/* Lower precision helps no sort. */
+static void advice_fits_the_kernels(void **state)
+{
+	static const char *const kernels[] = { "DeviceMergeSortMergeKernel", "nvjet_hsh_128x256" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct made *m = make(true);
+		struct gpu_kernel_figures group = { .name = kernels[i], .total_ns = 60 * MS };
+		bool precision = false;
+
+		m->section.kernel_groups = &group;
+		m->section.kernel_group_count = 1;
+		m->section.kernel_sum.total_ns = STEP_MS * MS;
+		judge_it(m);
+		assert_non_null(found(m, "gpu-bound"));
+		for (size_t k = 0; k < found(m, "gpu-bound")->suggestion_count; k++)
+			precision |= strstr(found(m, "gpu-bound")->suggestions[k],
+					    "lower precision") != NULL;
+		assert_int_equal(precision, i);
+		forget(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_librarys_lock_is_nobodys_to_change),
 		cmocka_unit_test(a_place_is_one_that_the_user_can_change),
 		cmocka_unit_test(a_part_of_something_likely_is_not_certain),
+		cmocka_unit_test(advice_fits_the_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

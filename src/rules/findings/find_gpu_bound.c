@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "rules/finding_builder.h"
 
@@ -7,6 +8,7 @@
  * the GPU's time on it is what there is to save, as matrices without tensor cores are.
  */
 #define MOVES_MUCH 0.30
+#define SORTS_MUCH 0.30
 
 static double moved_ms(const struct finding_builder *d)
 {
@@ -46,6 +48,43 @@ static void explain_moves(struct finding_builder *d, const char *name)
 		"Compile what calls %s (torch.compile): it moves data inside the kernels that use "
 		"it",
 		name);
+}
+
+/* How the names of kernels that sort contain it: CUB's, Thrust's, PyTorch's, CuPy's. */
+static const char *const sorts[] = { "Sort", "sort", "Radix", "radix" };
+
+static double sorting_share(const struct gpu_section *s)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < s->kernel_group_count; i++)
+		for (size_t k = 0; k < sizeof(sorts) / sizeof(*sorts); k++)
+			if (strstr(s->kernel_groups[i].name, sorts[k])) {
+				ns += s->kernel_groups[i].total_ns;
+				break;
+			}
+	return (double)ns / fmax(1, (double)s->kernel_sum.total_ns);
+}
+
+/* Lower precision helps what computes; a sort reads and writes its keys again and again. */
+static void explain_sorting(struct finding_builder *d, const char *name, double share)
+{
+	finding_evidence(d, FROM_ACTIVITIES, 0, "%.0f %% of kernel time is in kernels that sort",
+			 100 * share);
+	finding_saving(d, 0, 0, share * d->m->gpu_compute_time);
+	finding_suggest(d,
+			"Select instead of sorting where %s needs only the largest or smallest "
+			"elements (torch.topk(), cupy.argpartition())",
+			name);
+	finding_suggest(
+		d,
+		"Sort less: keep data sorted between steps, sort keys without their values, "
+		"or merge new elements into what %s has sorted already",
+		name);
+	finding_suggest(d,
+			"Use shorter integer keys in %s: a radix sort takes as many passes as its "
+			"keys have digits",
+			name);
 }
 
 static void explain_work(struct finding_builder *d, const char *name)
@@ -94,6 +133,8 @@ static bool evaluate(struct finding_builder *d)
 					 fmax(1, (double)s->kernel_sum.total_ns));
 	if (moves_much(d))
 		explain_moves(d, name);
+	else if (s && sorting_share(s) > SORTS_MUCH)
+		explain_sorting(d, name, sorting_share(s));
 	else
 		explain_work(d, name);
 	return true;
