@@ -201,16 +201,25 @@ static int keep(struct judged *j, struct finding_builder *d, struct err *err)
 	return 0;
 }
 
+/* Does it claim only time that code which runs takes beside its own work? */
+static bool is_beside_work(const struct finding_builder *d)
+{
+	double ms = d->claims[TIME_PAGE_FAULTS] + d->claims[TIME_GC] + d->claims[TIME_ALLOCATION];
+
+	return ms > 0 && ms >= claimed_ms(d);
+}
+
 /*
- * Of two findings about the same function the one that would save far more may have the other as a
- * part.  If it is likely but not certain, the lesser one is not either: it must not come first.
+ * Page faults, collections and allocations are a part of what a function costs.  Where a finding
+ * about all of the function would save far more and is likely, but not certain, the one about that
+ * part is not either: it must not come first.
  */
 static void doubt_parts(struct finding_builder *builders, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct finding_builder *part = &builders[i];
 
-		for (size_t k = 0; k < count && !part->dropped; k++) {
+		for (size_t k = 0; k < count && !part->dropped && is_beside_work(part); k++) {
 			struct finding_builder *whole = &builders[k];
 			double sure = whole->dropped ? 0 : finding_confidence(whole, 1);
 

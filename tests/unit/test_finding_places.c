@@ -108,12 +108,30 @@ static void advice_fits_the_kernels(void **state)
 	}
 }
 
+/* A wait is no part of what the function that waits computes. */
+static void a_wait_is_no_part_of_work(void **state)
+{
+	struct made *m = make(false);
+
+	(void)state;
+	take(m, TIME_CPU_PREPROCESSING, 50);
+	story_of_queue(m, 14);
+	m->thread = (struct analysis_thread){ .pid = 7, .timed = true, .end_ns = 1000 };
+	m->a->threads = &m->thread;
+	m->a->thread_count = 1;
+	judge_it(m);
+	assert_true(found(m, "cpu-preprocessing")->confidence < FINDING_SURE);
+	assert_true(found(m, "input-starvation")->confidence >= FINDING_SURE);
+	forget(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_librarys_lock_is_nobodys_to_change),
 		cmocka_unit_test(a_place_is_one_that_the_user_can_change),
 		cmocka_unit_test(a_part_of_something_likely_is_not_certain),
+		cmocka_unit_test(a_wait_is_no_part_of_work),
 		cmocka_unit_test(advice_fits_the_kernels),
 	};
 
