@@ -20,4 +20,7 @@
 /* What came of it runs: a graph that was compiled to code. */
 #define TORCH_GRAPH TORCH_SCOPES "compiled graph"
 
+/* In the place of a file: operators in a trace of PyTorch's own profiler. */
+#define IMPORT_OPERATORS "<torch operator>"
+
 #endif

@@ -113,6 +113,11 @@ void build_thread_name(struct build *b, uint32_t thread, uint32_t name)
 	b->threads[thread].name = name;
 }
 
+void build_thread_assign(struct build *b, uint32_t thread, uint32_t process)
+{
+	b->threads[thread].process = process;
+}
+
 void build_process_called(struct build *b, uint32_t process, uint32_t name)
 {
 	if (!b->processes[process].name)

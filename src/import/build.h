@@ -91,7 +91,9 @@ uint32_t build_thread(struct build *b, uint32_t process, uint64_t key, uint32_t 
 uint32_t build_process_of(const struct build *b, uint32_t thread);
 void build_process_name(struct build *b, uint32_t process, uint32_t name);
 void build_thread_name(struct build *b, uint32_t thread, uint32_t name);
-/* The same, unless it has a name. */
+/* It turns out to be one of another process. */
+void build_thread_assign(struct build *b, uint32_t thread, uint32_t process);
+/* The same as above, unless it has a name. */
 void build_process_called(struct build *b, uint32_t process, uint32_t name);
 void build_thread_called(struct build *b, uint32_t thread, uint32_t name);
 

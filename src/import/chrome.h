@@ -83,6 +83,8 @@ struct chrome {
 	uint32_t free_begin; /* 1 + the first of a list */
 	uint32_t async_count;
 	uint32_t empty_name, operator_file;
+	/* Kineto: what it wrote of a thread without a number, and a thread of the program. */
+	uint32_t stray_thread, host_thread;
 	bool kineto; /* there was something of Kineto's */
 	bool viztracer;
 	/* The thread of the latest event. */
@@ -110,6 +112,8 @@ int chrome_count_unmapped(struct chrome *c, const struct chrome_event *e);
 
 /* kineto.c: is it an instant that means nothing to a user, of which there are thousands? */
 bool kineto_instant_is_known(struct chrome *c, const struct chrome_event *e);
+
+void kineto_finish(struct chrome *c);
 
 /* kineto.c: 1: it was one of Kineto's, 0: it was not, -1: no memory. */
 int kineto_event_add(struct chrome *c, const struct chrome_event *e);

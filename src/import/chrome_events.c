@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "format/torch_scopes.h"
 #include "import/chrome.h"
 
 /* An event that has begun. */
@@ -32,7 +33,7 @@ int chrome_init(struct chrome *c, struct build *b)
 	keymap_init(&c->async_ids);
 	buf_init(&c->text);
 	c->empty_name = build_name(b, "(no name)", 9);
-	c->operator_file = build_name(b, "<torch operator>", 16);
+	c->operator_file = build_name(b, IMPORT_OPERATORS, strlen(IMPORT_OPERATORS));
 	return c->empty_name && c->operator_file ? 0 : -1;
 }
 
@@ -499,6 +500,7 @@ int chrome_finish(struct chrome *c)
 {
 	const struct chrome_counts *n = &c->counts;
 
+	kineto_finish(c);
 	if (close_begins(c) || note_unmapped(c) ||
 	    note_count(c, n->bad_times, "have no usable time and were left out") ||
 	    note_count(c, n->no_phase, "have no phase (\"ph\") and were left out") ||

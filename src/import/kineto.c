@@ -181,12 +181,29 @@ static int add_activity(struct chrome *c, const struct chrome_event *e, uint8_t 
 	return build_activity_add(c->build, &a) ? -1 : 1;
 }
 
+/* Threads that PyTorch has no number for are pid 0, tid 0: theirs is the process of the others. */
+static bool is_stray(const struct chrome_event *e)
+{
+	return !e->pid.text && !e->pid.value && !e->tid.text && !e->tid.value;
+}
+
+void kineto_finish(struct chrome *c)
+{
+	if (c->stray_thread && c->host_thread)
+		build_thread_assign(c->build, c->stray_thread,
+				    build_process_of(c->build, c->host_thread));
+}
+
 static int add_host(struct chrome *c, const struct chrome_event *e, struct build_span s)
 {
 	s.thread = chrome_thread(c, e);
 	s.start_ns = e->ts_ns;
 	s.end_ns = e->ts_ns + e->dur_ns;
 	c->kineto = true;
+	if (!is_stray(e))
+		c->host_thread = s.thread;
+	else if (s.kind == BUILD_PYTHON || s.kind == BUILD_LAYER)
+		c->stray_thread = s.thread;
 	if (!s.thread || !s.name || build_span_add(c->build, &s))
 		return -1;
 	return 1;
@@ -202,13 +219,39 @@ static int add_call(struct chrome *c, const struct chrome_event *e)
 			});
 }
 
-static int add_operator(struct chrome *c, const struct chrome_event *e)
+static int add_annotation(struct chrome *c, const struct chrome_event *e)
 {
-	uint32_t name = e->name ? e->name : c->empty_name;
-
 	return add_host(c, e,
 			(struct build_span){
-				.name = build_function(c->build, name, c->operator_file, 0),
+				.name = e->name ? e->name : c->empty_name,
+				.kind = BUILD_SCOPE,
+			});
+}
+
+/* Operators that are something else by their names; before 2021 these had no category of theirs. */
+static const struct {
+	const char *prefix;
+	const char *file; /* NULL: an annotation */
+} special[] = {
+	{ "ProfilerStep#", NULL },
+	{ "enumerate(DataLoader)#", "/site-packages/torch/utils/data/dataloader.py" },
+};
+
+static int add_operator(struct chrome *c, const struct chrome_event *e)
+{
+	uint32_t name = e->name ? e->name : c->empty_name, file = c->operator_file;
+	const char *text = build_text(c->build, name);
+
+	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++) {
+		if (strncmp(text, special[i].prefix, strlen(special[i].prefix)) != 0)
+			continue;
+		if (!special[i].file)
+			return add_annotation(c, e);
+		file = build_name(c->build, special[i].file, strlen(special[i].file));
+	}
+	return add_host(c, e,
+			(struct build_span){
+				.name = file ? build_function(c->build, name, file, 0) : 0,
 				.kind = BUILD_FUNCTION,
 			});
 }
@@ -253,11 +296,7 @@ int kineto_event_add(struct chrome *c, const struct chrome_event *e)
 	case CATEGORY_PYTHON:
 		return add_python(c, e);
 	case CATEGORY_ANNOTATION:
-		return add_host(c, e,
-				(struct build_span){
-					.name = e->name ? e->name : c->empty_name,
-					.kind = BUILD_SCOPE,
-				});
+		return add_annotation(c, e);
 	case CATEGORY_UNMAPPED:
 		return chrome_count_unmapped(c, e) ? -1 : 1;
 	case CATEGORY_OTHER:

@@ -227,7 +227,7 @@ static bool next_gap(void *ctx, struct track *t)
 {
 	struct gap_source *s = ctx;
 	const struct gpu_timeline *g = s->gpu->timeline;
-	const struct gpu_section *section = &s->gpu->sections[s->list->section];
+	const struct gpu_section *section;
 	const struct gpu_activity *ends;
 	struct gap_parts parts;
 	struct gap_part part;
@@ -235,6 +235,7 @@ static bool next_gap(void *ctx, struct track *t)
 
 	if (s->next == s->list->count)
 		return false;
+	section = &s->gpu->sections[s->list->section];
 	activity = s->list->items[s->next++];
 	ends = gpu_activity(g, activity);
 	parts_begin(&parts, section, gpu_call(g, ends->link), gpu_busy_until(section, activity),

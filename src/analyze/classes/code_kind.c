@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "timeline/code_owner.h"
+#include "format/torch_scopes.h"
 #include "timeline/functions.h"
 
 /* The first that is a part of the library's path. */
@@ -402,7 +403,7 @@ enum code_kind code_kind(const char *name, const char *file)
 		return package_kind(package);
 	/* A build of one's own, and code that is generated while the program runs. */
 	return strstr(file, "/torch/") || strstr(file, "/torchinductor_") ||
-			       strstr(file, "<eval_with_key>")
+			       strstr(file, "<eval_with_key>") || !strcmp(file, IMPORT_OPERATORS)
 		       ? CODE_FRAMEWORK
 		       : CODE_STANDARD;
 }
