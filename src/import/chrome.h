@@ -26,6 +26,9 @@ struct chrome_key {
 
 struct chrome_args {
 	uint32_t name; /* "name" */
+	/* Of what InferScope exported: names. */
+	uint32_t class_name, model, function, file;
+	uint64_t line;
 	bool has_correlation;
 	uint64_t correlation, stream, device, context, bytes;
 	bool has_stream, has_device;

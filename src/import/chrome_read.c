@@ -66,6 +66,11 @@ enum arg_key {
 	ARG_KEY_SHARED,
 	ARG_KEY_GRAPH,
 	ARG_KEY_GRAPH_NODE,
+	ARG_KEY_CLASS,
+	ARG_KEY_MODEL,
+	ARG_KEY_FUNCTION,
+	ARG_KEY_FILE,
+	ARG_KEY_LINE,
 };
 
 static const struct {
@@ -78,6 +83,11 @@ static const struct {
 		text, sizeof(text) - 1, what \
 	}
 	ARG("name", ARG_KEY_NAME),
+	ARG("file", ARG_KEY_FILE),
+	ARG("line", ARG_KEY_LINE),
+	ARG("class", ARG_KEY_CLASS),
+	ARG("model", ARG_KEY_MODEL),
+	ARG("function", ARG_KEY_FUNCTION),
 	ARG("grid", ARG_KEY_GRID),
 	ARG("size", ARG_KEY_BYTES),
 	ARG("block", ARG_KEY_BLOCK),
@@ -136,6 +146,16 @@ static int read_arg(struct chrome *c, struct json_scan *s, enum arg_key what, st
 		return json_take_number(s, &a->graph, &ignored);
 	case ARG_KEY_GRAPH_NODE:
 		return json_take_number(s, &a->graph_node, &ignored);
+	case ARG_KEY_CLASS:
+		return json_take_name(c->build, s, &a->class_name);
+	case ARG_KEY_MODEL:
+		return json_take_name(c->build, s, &a->model);
+	case ARG_KEY_FUNCTION:
+		return json_take_name(c->build, s, &a->function);
+	case ARG_KEY_FILE:
+		return json_take_name(c->build, s, &a->file);
+	case ARG_KEY_LINE:
+		return json_take_number(s, &a->line, NULL);
 	case ARG_KEY_OTHER:
 		break;
 	}

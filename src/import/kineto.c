@@ -19,6 +19,7 @@ enum chrome_category {
 	CATEGORY_OPERATOR,
 	CATEGORY_PYTHON,
 	CATEGORY_ANNOTATION,
+	CATEGORY_LAYER,
 	CATEGORY_UNMAPPED, /* known, and without a counterpart here */
 };
 
@@ -40,6 +41,12 @@ static const struct {
 	{ "Operator", CATEGORY_OPERATOR },
 	{ "python_function", CATEGORY_PYTHON },
 	{ "user_annotation", CATEGORY_ANNOTATION },
+	{ "layer", CATEGORY_LAYER },                  /* as InferScope exports it */
+	{ "gc", CATEGORY_UNMAPPED },                  /* likewise */
+	{ "gpu_graph", CATEGORY_UNMAPPED },           /* likewise */
+	{ "inferscope_sampled", CATEGORY_UNMAPPED },  /* what it computed */
+	{ "inferscope_state", CATEGORY_UNMAPPED },    /* likewise */
+	{ "inferscope_step", CATEGORY_UNMAPPED },     /* likewise */
 	{ "gpu_user_annotation", CATEGORY_UNMAPPED }, /* the shadow of one of the host's */
 	{ "cuda_sync", CATEGORY_UNMAPPED },           /* likewise of a call */
 	{ "overhead", CATEGORY_UNMAPPED },
@@ -209,13 +216,39 @@ static int add_host(struct chrome *c, const struct chrome_event *e, struct build
 	return 1;
 }
 
+/* What InferScope exported says from where: else the stack is what is open around the call. */
 static int add_call(struct chrome *c, const struct chrome_event *e)
 {
+	struct build_span s = {
+		.name = e->name ? e->name : c->empty_name,
+		.detail = correlation_of(&e->args),
+		.kind = BUILD_CUDA,
+	};
+
+	if (e->args.function) {
+		uint32_t function =
+			build_function(c->build, e->args.function, e->args.file, u32(e->args.line));
+
+		s.stack = function ? build_frame(c->build, 0, function) : 0;
+		if (!s.stack)
+			return -1;
+	}
+	return add_host(c, e, s);
+}
+
+/* As InferScope exports it; 0: another tool has a category of that name. */
+static int add_layer(struct chrome *c, const struct chrome_event *e)
+{
+	const struct chrome_args *a = &e->args;
+	bool is_root = e->name == a->class_name && a->model == a->class_name;
+
+	if (!e->name || !a->class_name || !a->model)
+		return 0;
 	return add_host(c, e,
 			(struct build_span){
-				.name = e->name ? e->name : c->empty_name,
-				.detail = correlation_of(&e->args),
-				.kind = BUILD_CUDA,
+				.name = build_layer(c->build, is_root ? 0 : e->name, a->class_name,
+						    is_root ? 0 : a->model),
+				.kind = BUILD_LAYER,
 			});
 }
 
@@ -297,6 +330,8 @@ int kineto_event_add(struct chrome *c, const struct chrome_event *e)
 		return add_python(c, e);
 	case CATEGORY_ANNOTATION:
 		return add_annotation(c, e);
+	case CATEGORY_LAYER:
+		return add_layer(c, e);
 	case CATEGORY_UNMAPPED:
 		return chrome_count_unmapped(c, e) ? -1 : 1;
 	case CATEGORY_OTHER:

@@ -12,8 +12,8 @@ GPU_KEYS = ["kernels", "copies", "memsets", "span_ms", "busy_ms", "idle_ms", "st
 STEP_KEYS = ["name", "source", "count", "warmup", "mean_ms", "p50_ms", "p95_ms", "p99_ms"]
 
 
-def reports(inferscope, work, trace):
-    assert inferscope("export", trace, "--to", "json", "-o", "e.json").returncode == 0
+def reports(inferscope, work, trace, to="json"):
+    assert inferscope("export", trace, "--to", to, "-o", "e.json").returncode == 0
     result = []
     for source, name in ((trace, "a.json"), ("e.json", "b.json")):
         done = inferscope("analyze", "--quiet", source, "--report", name, "--detail", "full")
@@ -37,6 +37,24 @@ def test_recorded_on_a_gpu(inferscope, root, work, name):
     for key in ("unmatched_launches", "unmatched_activities", "causality_violations"):
         assert after["trust"][key] == before["trust"][key]
     assert any("Imported from InferScope JSON" in note for note in after["trust"]["notes"])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_through_chrome_json(inferscope, root, work, name):
+    trace = os.path.join(root, "examples/traces", name + ".isc")
+    before, after = reports(inferscope, work, trace, "chrome")
+    old, new = before["gpu"], after["gpu"]
+    for key in ("memsets", "span_ms", "busy_ms", "idle_ms", "streams", "calls", "lines", "syncs"):
+        assert new[key] == old[key], key
+    names = ("name", "full_name", "count", "ms")
+    assert [[k[n] for n in names] for k in new["kernels"]] == [
+        [k[n] for n in names] for k in old["kernels"]]
+    names = ("kind", "source", "destination", "count", "bytes", "ms")
+    assert [[c[n] for n in names] for c in new["copies"]] == [
+        [c[n] for n in names] for c in old["copies"]]
+    for x, y in zip(before["steps"], after["steps"]):
+        assert {key: y[key] for key in STEP_KEYS} == {key: x[key] for key in STEP_KEYS}
+    assert after["verdict"]["bound"] == before["verdict"]["bound"]
 
 
 def test_functions_layers_and_counters(inferscope, work):
