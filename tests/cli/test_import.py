@@ -290,3 +290,24 @@ def test_other_commands_take_it_too(inferscope, work):
     (work / "t.json").write_text(json.dumps(kineto()))
     done = inferscope("export", "t.json", "--to", "folded")
     assert done.returncode == 0 and "infer" in done.stdout
+
+
+def test_stacks_of_any_depth(report):
+    """Every launch lies one function deeper than the one before."""
+    events = []
+    for i in range(3000):
+        events += [complete("a.py(%d): f%d" % (i, i), "python_function", i, 100000 - i),
+                   complete("cudaLaunchKernel", "cuda_runtime", i, 0, correlation=i + 1),
+                   complete("k", "kernel", i + 1, 1, tid=7, pid=0, device=0, stream=7,
+                            correlation=i + 1)]
+    result = report(events)
+    assert sum(k["count"] for k in result["gpu"]["kernels"]) == 3000
+    assert "spans were nested more than 2048 deep and left out" in notes_of(result)
+
+
+def test_a_string_without_end_and_one_of_many_megabytes(report):
+    long = '[{"ph":"X","name":"%s","ts":1,"dur":2,"pid":1,"tid":1}]' % ("x" * 20000000)
+    assert [f["calls"] for f in report(long)["cpu"]["functions"]] == [1]
+    result = report('[{"ph":"X","name":"f","ts":1,"dur":2},{"ph":"X","name":"' + "y" * 20000000,
+                    warning="the text ends too early")
+    assert [f["name"] for f in result["cpu"]["functions"]] == ["f"]

@@ -8,6 +8,9 @@
 #include "base/array.h"
 #include "timeline/functions.h"
 
+/* Units around one that are searched for the same function: deep stacks would take forever. */
+#define CLIMB_MAX 64u
+
 void step_finder_init(struct step_finder *f, const struct trace *t)
 {
 	memset(f, 0, sizeof(*f));
@@ -154,8 +157,10 @@ static size_t unit_add(struct step_finder *f, uint64_t kind, size_t parent, size
 /* A function that calls itself is one loop: all that it calls belongs to its outermost call. */
 static size_t find_around(const struct step_finder *f, size_t unit, uint32_t function)
 {
+	unsigned climbed = 0;
+
 	while (unit != UNIT_NONE && f->units[unit].kind != function)
-		unit = f->units[unit].parent;
+		unit = ++climbed < CLIMB_MAX ? f->units[unit].parent : UNIT_NONE;
 	return unit;
 }
 
