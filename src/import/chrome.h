@@ -94,6 +94,7 @@ struct chrome {
 	struct chrome_key last_pid, last_tid;
 	uint32_t last_thread;
 	struct buf text;
+	struct buf tool; /* versions and the rank, for the user */
 };
 
 int chrome_init(struct chrome *c, struct build *b);

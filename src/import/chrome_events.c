@@ -32,6 +32,7 @@ int chrome_init(struct chrome *c, struct build *b)
 	keymap_init(&c->asyncs);
 	keymap_init(&c->async_ids);
 	buf_init(&c->text);
+	buf_init(&c->tool);
 	c->empty_name = build_name(b, "(no name)", 9);
 	c->operator_file = build_name(b, IMPORT_OPERATORS, strlen(IMPORT_OPERATORS));
 	return c->empty_name && c->operator_file ? 0 : -1;
@@ -47,6 +48,7 @@ void chrome_release(struct chrome *c)
 	keymap_release(&c->asyncs);
 	keymap_release(&c->async_ids);
 	buf_release(&c->text);
+	buf_release(&c->tool);
 	free(c->unmapped);
 	free(c->begins);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "import/chrome.h"
+#include "import/json_fields.h"
 
 #define VALUE_MAX 256
 
@@ -96,26 +97,29 @@ static int read_devices(struct chrome *c, struct json_scan *s)
 	return rc;
 }
 
+static int fact_add(struct chrome *c, const char *fact, const char *shown, const char *text)
+{
+	if (shown)
+		buf_printf(&c->tool, "; %s %s", shown, text);
+	return build_info(c->build, fact, text);
+}
+
 /* Facts one level down: {"rank": 0, ...}. */
-static int read_members(struct chrome *c, struct json_scan *s, const char *wanted, const char *fact)
+static int read_members(struct chrome *c, struct json_scan *s, const char *wanted, const char *fact,
+			const char *shown)
 {
 	char text[VALUE_MAX + 1];
-	struct json_value v;
 	const char *key;
 	size_t bytes;
-	int rc;
+	int rc = json_take_object(s);
 
-	if (json_take(s, &v))
-		return -1;
-	if (v.kind == JSON_ARRAY)
-		return json_leave(s, true);
-	if (v.kind != JSON_OBJECT)
-		return 0;
+	if (rc != 1)
+		return rc;
 	for (bool first = true; (rc = json_next_key(s, &key, &bytes, first)) == 1; first = false) {
 		bool is_wanted = bytes == strlen(wanted) && !memcmp(key, wanted, bytes);
 
 		rc = take_text(s, text);
-		if (rc < 0 || (rc && is_wanted && build_info(c->build, fact, text)))
+		if (rc < 0 || (rc && is_wanted && fact_add(c, fact, shown, text)))
 			return -1;
 	}
 	return rc;
@@ -123,32 +127,35 @@ static int read_members(struct chrome *c, struct json_scan *s, const char *wante
 
 static const struct {
 	const char *key, *fact;
+	const char *shown; /* NULL: not in the note */
 } facts[] = {
-	{ "cupti_version", "import.cupti" },
-	{ "cuda_runtime_version", "import.cuda_runtime" },
-	{ "cuda_driver_version", "import.cuda_driver" },
-	{ "roctracer_version", "import.roctracer" },
-	{ "rocprofiler-sdk_version", "import.rocprofiler" },
-	{ "hip_runtime_version", "import.hip_runtime" },
-	{ "hip_driver_version", "import.hip_driver" },
-	{ "traceName", "import.name" },
-	{ "trace_id", "import.trace_id" },
+	{ "cupti_version", "import.cupti", "CUPTI" },
+	{ "cuda_runtime_version", "import.cuda_runtime", "CUDA" },
+	{ "cuda_driver_version", "import.cuda_driver", "driver" },
+	{ "roctracer_version", "import.roctracer", "roctracer" },
+	{ "rocprofiler-sdk_version", "import.rocprofiler", "rocprofiler" },
+	{ "hip_runtime_version", "import.hip_runtime", "HIP" },
+	{ "hip_driver_version", "import.hip_driver", "HIP driver" },
+	{ "traceName", "import.name", NULL },
+	{ "trace_id", "import.trace_id", NULL },
 };
+
+#define FACTS (sizeof(facts) / sizeof(*facts))
 
 int chrome_read_fact(struct chrome *c, struct json_scan *s, const char *key, size_t bytes)
 {
 	char text[VALUE_MAX + 1];
-	const char *fact = NULL;
+	size_t known = 0;
 	int64_t base;
 	int rc;
 
 	if (IS("deviceProperties"))
 		return read_devices(c, s);
 	if (IS("distributedInfo"))
-		return read_members(c, s, "rank", "import.rank");
+		return read_members(c, s, "rank", "import.rank", "rank");
 	if (IS("viztracer_metadata")) {
 		c->viztracer = true;
-		return read_members(c, s, "version", "import.viztracer");
+		return read_members(c, s, "version", "import.viztracer", "VizTracer");
 	}
 	if (IS("baseTimeNanoseconds")) {
 		rc = take_text(s, text);
@@ -156,11 +163,13 @@ int chrome_read_fact(struct chrome *c, struct json_scan *s, const char *key, siz
 			build_epoch(c->build, base);
 		return rc < 0 ? -1 : 0;
 	}
-	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-		if (bytes == strlen(facts[i].key) && !memcmp(key, facts[i].key, bytes))
-			fact = facts[i].fact;
-	if (!fact)
+	while (known < FACTS &&
+	       (bytes != strlen(facts[known].key) || memcmp(key, facts[known].key, bytes) != 0))
+		known++;
+	if (known == FACTS)
 		return json_skip(s);
 	rc = take_text(s, text);
-	return rc < 0 || (rc && build_info(c->build, fact, text)) ? -1 : 0;
+	if (rc == 1)
+		rc = fact_add(c, facts[known].fact, facts[known].shown, text);
+	return rc < 0 ? -1 : 0;
 }

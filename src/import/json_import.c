@@ -183,9 +183,11 @@ int json_import(struct json_import *out, struct build *b, struct text_source *so
 	if (!rc && !event_count(r))
 		rc = refuse(r);
 	out->format = format_of(r);
-	if (!rc && (build_note(b, "Imported from %s (%llu events); times are as that file has them",
-			       out->format, (unsigned long long)event_count(r)) ||
-		    (r->is_own ? inferscope_json_finish(&r->own) : chrome_finish(&r->chrome))))
+	if (!rc &&
+	    (build_note(b, "Imported from %s (%llu events%s); times are as that file has them",
+			out->format, (unsigned long long)event_count(r),
+			buf_string(&r->chrome.tool)) ||
+	     (r->is_own ? inferscope_json_finish(&r->own) : chrome_finish(&r->chrome))))
 		rc = err_set(err, "out of memory");
 out:
 	chrome_release(&r->chrome);

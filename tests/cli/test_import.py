@@ -33,7 +33,8 @@ def kineto(steps=4):
             {"ph": "s", "id": 10 * i + 1, "pid": 10, "tid": 10, "ts": at + 4, "cat": "ac2g",
              "name": "ac2g"},
         ]
-    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA Test"}],
+    return {"schemaVersion": 1, "cupti_version": 22, "distributedInfo": {"rank": 3},
+            "deviceProperties": [{"id": 0, "name": "NVIDIA Test"}],
             "traceEvents": events}
 
 
@@ -74,7 +75,7 @@ def test_kineto(report):
             for line in gpu["lines"]] == [("infer", "serve.py", 12, 8)]
     functions = {f["name"]: f for f in result["cpu"]["functions"]}
     assert functions["aten::mm"]["calls"] == 4
-    assert "Imported from Kineto JSON (40 events)" in notes_of(result)
+    assert "Imported from Kineto JSON (40 events; CUPTI 22; rank 3)" in notes_of(result)
     assert "4 of 40 events have no counterpart here: ac2g 4" in notes_of(result)
 
 
