@@ -38,8 +38,8 @@ TOOLS = {
     "simdjson_parse_only": "import simdjson, sys\nsimdjson.Parser().load(sys.argv[1])",
     "duckdb": "import duckdb, sys\nduckdb.sql('SET threads=1')\n"
               "duckdb.sql(\"SELECT e.name, sum(e.dur) FROM (SELECT unnest(traceEvents) AS e FROM "
-              "read_json('%s', columns={'traceEvents': 'STRUCT(ph VARCHAR, cat VARCHAR, name VARCHAR, "
-              "ts DOUBLE, dur DOUBLE, pid VARCHAR, tid VARCHAR)[]'}, "
+              "read_json('%s', columns={'traceEvents': 'STRUCT(ph VARCHAR, cat VARCHAR, "
+              "name VARCHAR, ts DOUBLE, dur DOUBLE, pid VARCHAR, tid VARCHAR)[]'}, "
               "maximum_object_size=2000000000)) WHERE e.cat = 'kernel' GROUP BY 1\" "
               "% sys.argv[1]).fetchall()",
     "holistic_trace_analysis": "import sys, os\n"

@@ -28,9 +28,10 @@ TAIL = """
 KERNEL = ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
           "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, "
           "std::array<char*, 3ul>)")
-FUNCTIONS = ["serve.py(%d): infer", "nn.Module: Linear_%d", "torch/nn/modules/linear.py(%d): forward",
-             "torch/nn/modules/module.py(%d): _call_impl", "transformers/models/bert.py(%d): forward",
-             "<built-in function linear>"]
+FUNCTIONS = ["serve.py(%d): infer", "nn.Module: Linear_%d",
+             "torch/nn/modules/linear.py(%d): forward",
+             "torch/nn/modules/module.py(%d): _call_impl",
+             "transformers/models/bert.py(%d): forward", "<built-in function linear>"]
 OPERATORS = ["aten::linear", "aten::t", "aten::transpose", "aten::as_strided", "aten::addmm"]
 
 
@@ -93,4 +94,5 @@ def write(megabytes, file):
 
 if __name__ == "__main__":
     with open(sys.argv[2], "w", encoding="ascii") as to:
-        print("%d calls of a layer, %d events" % ((calls := write(float(sys.argv[1]), to)), 16 * calls))
+        calls = write(float(sys.argv[1]), to)
+    print("%d calls of a layer, %d events" % (calls, 16 * calls))
