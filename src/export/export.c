@@ -12,7 +12,11 @@ static const struct exporter *const exporters[] = {
 
 const struct exporter *exporter_at(size_t i)
 {
-	return i < sizeof(exporters) / sizeof(*exporters) ? exporters[i] : NULL;
+	size_t at = 0;
+
+	while (exporters[at] && at < i)
+		at++;
+	return exporters[at];
 }
 
 const struct exporter *exporter_find(const char *name)

@@ -470,11 +470,13 @@ static bool any_failed(const struct perfetto *x)
 
 static void release(struct perfetto *x)
 {
-	struct buf *const bufs[] = { &x->text,  &x->packet,   &x->event, &x->note,
-				     &x->inner, &x->interned, &x->name };
-
-	for (size_t i = 0; i < sizeof(bufs) / sizeof(*bufs); i++)
-		buf_release(bufs[i]);
+	buf_release(&x->text);
+	buf_release(&x->packet);
+	buf_release(&x->event);
+	buf_release(&x->note);
+	buf_release(&x->inner);
+	buf_release(&x->interned);
+	buf_release(&x->name);
 	event_walk_free(x->walk);
 	viewer_ids_release(&x->ids);
 	pair_map_release(&x->iids);

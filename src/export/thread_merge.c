@@ -33,16 +33,16 @@ int held_slices_add(struct held_slices *h, const struct slice *s)
 }
 
 /* Those that end later are outside; of two alike the one that was told last. */
-static int compare_held(const void *a, const void *b)
+static int compare_held(const void *a, const void *b, void *ctx)
 {
-	const struct slice *x = *(const struct slice *const *)a;
-	const struct slice *y = *(const struct slice *const *)b;
+	const struct slice *items = ctx;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1;
-	return (x < y) - (x > y);
+	if (items[x].start_ns != items[y].start_ns)
+		return items[x].start_ns < items[y].start_ns ? -1 : 1;
+	if (items[x].end_ns != items[y].end_ns)
+		return items[x].end_ns > items[y].end_ns ? -1 : 1;
+	return x < y ? 1 : -1;
 }
 
 #define FLUSH_AT_ONCE 64
@@ -50,7 +50,7 @@ static int compare_held(const void *a, const void *b)
 void held_slices_flush(struct held_slices *h, const struct event_sink *sink, int64_t from_ns)
 {
 	size_t first = h->count;
-	const struct slice *few[FLUSH_AT_ONCE], **order = few;
+	size_t few[FLUSH_AT_ONCE], *order = few;
 
 	while (first && h->items[first - 1].start_ns >= from_ns)
 		first--;
@@ -59,12 +59,12 @@ void held_slices_flush(struct held_slices *h, const struct event_sink *sink, int
 	if (h->count - first > FLUSH_AT_ONCE)
 		order = malloc((h->count - first) * sizeof(*order));
 	for (size_t i = first; order && i < h->count; i++)
-		order[i - first] = &h->items[i];
+		order[i - first] = i;
 	if (order)
-		qsort(order, h->count - first, sizeof(*order), compare_held);
+		qsort_r(order, h->count - first, sizeof(*order), compare_held, h->items);
 	/* Without memory they come as they were told: a viewer sees them side by side. */
 	for (size_t i = first; i < h->count; i++)
-		sink->slice(sink->ctx, order ? order[i - first] : &h->items[i]);
+		sink->slice(sink->ctx, &h->items[order ? order[i - first] : i]);
 	if (order != few)
 		free(order);
 	h->count = first;

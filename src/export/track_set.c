@@ -33,7 +33,7 @@ struct track_group *track_group_find(struct track_set *s, const struct track *li
 
 	if (at != PAIR_NONE)
 		return s->groups[at];
-	grown = array_grow(s->groups, &s->cap, s->count + 1, sizeof(*grown));
+	grown = array_grow(s->groups, &s->cap, s->count + 1, sizeof(void *));
 	if (grown)
 		s->groups = grown;
 	if (!grown || !(grown[s->count] = calloc(1, sizeof(**grown)))) {
@@ -50,7 +50,7 @@ struct track_group *track_group_find(struct track_set *s, const struct track *li
 static struct track *track_new(struct track_set *s, const struct track_group *g, uint32_t lane)
 {
 	struct track **grown =
-		array_grow(s->tracks, &s->track_cap, s->track_count + 1, sizeof(*grown));
+		array_grow(s->tracks, &s->track_cap, s->track_count + 1, sizeof(void *));
 	struct track *t = grown ? malloc(sizeof(*t)) : NULL;
 
 	if (grown)

@@ -8,19 +8,21 @@ static const struct table *const tables[] = {
 	&table_marks,   &table_layers,    &table_steps,    &table_step_kinds, &table_breakdown,
 	&table_kernels, &table_copies,    &table_memsets,  &table_graphs,     &table_api,
 	&table_devices, &table_samples,   &table_native,   &table_off_cpu,    &table_counters,
-	&table_gaps,    &table_functions, &table_findings, &table_metrics,
+	&table_gaps,    &table_functions, &table_findings, &table_metrics,    NULL,
 };
-
-#define TABLES (sizeof(tables) / sizeof(*tables))
 
 const struct table *table_at(size_t i)
 {
-	return i < TABLES ? tables[i] : NULL;
+	size_t at = 0;
+
+	while (tables[at] && at < i)
+		at++;
+	return tables[at];
 }
 
 const struct table *table_find(const char *name)
 {
-	for (size_t i = 0; i < TABLES; i++)
+	for (size_t i = 0; tables[i]; i++)
 		if (!strcmp(tables[i]->name, name))
 			return tables[i];
 	return NULL;
@@ -77,9 +79,9 @@ void tables_document(struct buf *out)
 		    "share one numbering.\n"
 		    "- Booleans are 0 and 1 in SQLite.\n\n"
 		    "| table | a row is |\n|---|---|\n");
-	for (size_t i = 0; i < TABLES; i++)
+	for (size_t i = 0; tables[i]; i++)
 		buf_printf(out, "| [%s](#%s) | %s |\n", tables[i]->name, tables[i]->name,
 			   tables[i]->meaning);
-	for (size_t i = 0; i < TABLES; i++)
+	for (size_t i = 0; tables[i]; i++)
 		add_table(out, tables[i]);
 }

@@ -73,15 +73,18 @@ int sample_reader_new(struct sample_reader **out, const struct trace *t,
 {
 	struct sample_reader *r = calloc(1, sizeof(*r));
 
-	if (!r)
-		return err_set(err, "out of memory");
+	if (!r) {
+		err_set(err, "out of memory");
+		return -1;
+	}
 	r->trace = t;
 	r->visitor = *v;
 	sample_batch_init(&r->batch);
 	r->latest = calloc(trace_thread_count(t) + 1, sizeof(*r->latest));
 	if (!r->latest) {
 		sample_reader_free(r);
-		return err_set(err, "out of memory");
+		err_set(err, "out of memory");
+		return -1;
 	}
 	*out = r;
 	return 0;

@@ -1,4 +1,4 @@
-"""inferscope export --to sqlite and --to arrow: the tables of docs/TABLES.md, with what is in the trace."""
+"""inferscope export --to sqlite and arrow: the tables of docs/TABLES.md, as the trace has it."""
 
 import json
 import os
@@ -7,6 +7,8 @@ import stat
 import struct
 
 import pytest
+
+from arrow_file import read_arrow_file
 
 RECORDED = ["h200_gpt2_decode", "h200_resnet50", "h200_two_streams"]
 
@@ -184,6 +186,23 @@ def test_the_name_of_the_file_says_the_format(inferscope, golden, work):
     # What is asked for counts more than the name.
     assert inferscope("export", trace, "-o", "f.db", "--to", "folded").returncode == 0
     assert (work / "f.db").read_bytes().startswith(b"serve.py;")
+
+
+@pytest.mark.parametrize("name", ["gpu_service", "hostile_names", "cpu_layers", "nvtx", "memory"])
+def test_arrow_files_have_what_the_database_has(arrow_folder, database, golden, name):
+    trace = golden(name)
+    con, folder = database(trace), arrow_folder(trace)
+    for path in os.listdir(str(folder)):
+        table = path[:-len(".arrow")]
+        names, rows = read_arrow_file((folder / path).read_bytes())
+        assert names == [row[1] for row in con.execute("pragma table_info(%s)" % table)]
+        assert rows == con.execute("select * from %s order by rowid" % table).fetchall(), table
+
+
+def test_a_recorded_table_is_whole(arrow_folder, database, root):
+    path = recorded(root, "h200_gpt2_decode")
+    rows = database(path).execute("select * from kernels order by id").fetchall()
+    assert read_arrow_file((arrow_folder(path) / "kernels.arrow").read_bytes())[1] == rows
 
 
 def read_arrow(folder, name):

@@ -21,8 +21,8 @@ STORIES = ["asyncio_server", "contention", "cpu_layers", "decoder", "gpu_service
            "hostile_names", "losses", "many_rows", "memory", "native_server", "nvtx", "paused",
            "plain_script", "throttled", "unmarked", "waiting", "warm_up"]
 RECORDED = ["h200_encoder", "h200_gpt2_decode", "h200_resnet50", "h200_two_streams"]
-FOREIGN = ["kineto_h100_bert_inference.json.gz", "kineto_mi300_vllm_decode_graph.json.gz", "viztracer_asyncio.json",
-           "viztracer_multithread.json", "chrome_nestable_async.json"]
+FOREIGN = ["kineto_h100_bert_inference.json.gz", "kineto_mi300_vllm_decode_graph.json.gz",
+           "viztracer_asyncio.json", "viztracer_multithread.json", "chrome_nestable_async.json"]
 
 # Crossing scopes, a wait that outlives a pause, kernels that overlap on one stream, all at once.
 CROSSING = """\
