@@ -5,6 +5,7 @@
 
 #include "analyze/classes/code_kind.h"
 #include "analyze/figures/pair_totals.h"
+#include "analyze/figures/stats.h"
 #include "base/array.h"
 
 #define REPEATS 3       /* fewer are no series */
@@ -131,7 +132,8 @@ static void add_waiting(struct totals *s, const struct span *span)
 							      : 0;
 
 	if (span->depth && span->depth <= s->open_cap)
-		s->open[span->depth - 1].waited_ns += ns;
+		s->open[span->depth - 1].waited_ns =
+			stats_add(s->open[span->depth - 1].waited_ns, ns);
 }
 
 static void visit_function(void *ctx, const struct span *span)
