@@ -214,6 +214,10 @@ static inline size_t gpu_call_activity(const struct gpu_timeline *g, const struc
 	return c->link & GPU_LINKS ? gpu_lists(g)->links[c->link - GPU_LINKS + 1 + nth] : c->link;
 }
 
+/* How many there are: numbers below are those of gpu_activity.work and gpu_call.api. */
+size_t gpu_work_count(const struct gpu_timeline *g);
+size_t gpu_api_count(const struct gpu_timeline *g);
+
 size_t gpu_capture_count(const struct gpu_timeline *g);
 const struct gpu_capture *gpu_capture(const struct gpu_timeline *g, size_t i);
 /* The nth activity of a node, one of gpu_capture()'s: index for gpu_activity(). */

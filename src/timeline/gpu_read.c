@@ -29,8 +29,13 @@ struct open_call {
 	uint32_t stream; /* it waits for */
 };
 
+#define APIS_RECENT 64u
+
 struct reader {
 	struct gpu_timeline *g;
+	struct {
+		uint32_t name, api;
+	} recent[APIS_RECENT]; /* by the name's id; name 0: none */
 	struct event_batch batch;
 	struct pair_map device_at; /* (process, number) */
 	size_t thread;
@@ -60,7 +65,7 @@ static void give_up_calls(struct reader *r, size_t keep, int64_t now_ns)
 }
 
 /* The number of what a call has in common with others; KEY_NONE: no memory. */
-static uint32_t api_number(struct reader *r, const struct cuda_entry *e, uint32_t name)
+static uint32_t api_search(struct reader *r, const struct cuda_entry *e, uint32_t name)
 {
 	const uint64_t key[] = { (uint64_t)name << 32 | (uint32_t)r->thread, (uint64_t)e->what,
 				 e->bytes };
@@ -85,6 +90,22 @@ static uint32_t api_number(struct reader *r, const struct cuda_entry *e, uint32_
 		.bytes = e->bytes,
 	};
 	return number;
+}
+
+/* A thread makes the same calls again and again. */
+static uint32_t api_number(struct reader *r, const struct cuda_entry *e, uint32_t name)
+{
+	uint32_t at = name % APIS_RECENT;
+
+	if (name && r->recent[at].name == name) {
+		const struct gpu_api *api = &r->g->lists.apis[r->recent[at].api];
+
+		if (api->thread == r->thread && api->what == e->what && api->bytes == e->bytes)
+			return r->recent[at].api;
+	}
+	r->recent[at].name = name;
+	r->recent[at].api = api_search(r, e, name);
+	return r->recent[at].api;
 }
 
 static bool is_wait(enum cuda_call what)

@@ -104,6 +104,16 @@ void gpu_timeline_free(struct gpu_timeline *g)
 	free(g);
 }
 
+size_t gpu_work_count(const struct gpu_timeline *g)
+{
+	return g->works.count;
+}
+
+size_t gpu_api_count(const struct gpu_timeline *g)
+{
+	return g->apis.count;
+}
+
 size_t gpu_capture_count(const struct gpu_timeline *g)
 {
 	return g->nodes.count;

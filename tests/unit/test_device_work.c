@@ -139,6 +139,7 @@ static void a_cursor_can_be_set_to_any_time(void **state)
 		const struct piece *p, *q;
 
 		t.at = 0;
+		t.turned = false;
 		p = track_turn(&t, now, &next_ns);
 		track_seek(&t, now);
 		q = track_turn(&t, now, &seek_ns);

@@ -42,11 +42,18 @@ void idle_gaps_release(struct idle_gaps *g)
 
 static struct idle_totals *totals_of(struct idle_section *s, size_t place, bool latency)
 {
-	size_t at = pair_map_find(&s->at, place, latency);
+	uint32_t *recent = &s->recent[(place * 2 + latency) % TOTALS_RECENT];
 	struct idle_totals *grown;
+	size_t at;
 
-	if (at != PAIR_NONE)
+	if (*recent && s->items[*recent - 1].place == place &&
+	    s->items[*recent - 1].sum.latency == latency)
+		return &s->items[*recent - 1];
+	at = pair_map_find(&s->at, place, latency);
+	if (at != PAIR_NONE) {
+		*recent = at < UINT32_MAX ? (uint32_t)at + 1 : 0;
 		return &s->items[at];
+	}
 	grown = array_grow(s->items, &s->cap, s->count + 1, sizeof(*grown));
 	if (!grown)
 		return NULL;
@@ -238,8 +245,8 @@ static bool next_gap(void *ctx, struct track *t)
 	section = &s->gpu->sections[s->list->section];
 	activity = s->list->items[s->next++];
 	ends = gpu_activity(g, activity);
-	parts_begin(&parts, section, gpu_call(g, ends->link), gpu_busy_until(section, activity),
-		    ends->start_ns);
+	parts_begin(&parts, section, gpu_call(g, ends->link),
+		    gpu_busy_until(section, activity, &s->busy), ends->start_ns);
 	while (!t->failed && parts_next(&parts, &part)) {
 		const struct piece gap = { part.start_ns, part.launched_ns, s->list->section,
 					   s->number++ };
@@ -251,7 +258,7 @@ static bool next_gap(void *ctx, struct track *t)
 
 void gaps_open(struct track *t, struct gap_source *s, const struct idle_gaps *g, size_t thread)
 {
-	*s = (struct gap_source){ g->gpu, &g->threads[thread], 0, 0 };
+	*s = (struct gap_source){ .gpu = g->gpu, .list = &g->threads[thread] };
 	track_open(t, next_gap, s);
 }
 

@@ -16,6 +16,7 @@
 #include "analyze/classes/stack_class.h"
 #include "analyze/figures/breakdown.h"
 #include "analyze/figures/track.h"
+#include "analyze/gpu/gpu_busy.h"
 #include "analyze/gpu/gpu_sections.h"
 #include "timeline/pair_map.h"
 #include "timeline/timeline.h"
@@ -32,13 +33,14 @@ struct time_place {
 	uint32_t waited_for;  /* stack id of another thread; 0: unknown */
 };
 
-#define PLACES_RECENT 256u /* a power of two */
+#define PLACES_RECENT 1024u /* a power of two */
+#define TOTALS_RECENT 64u   /* likewise */
 
 struct time_places {
 	struct time_place *items;
 	size_t count, cap;
 	struct pair_map at;
-	size_t recent[PLACES_RECENT]; /* number + 1 of one that was asked for; 0: none */
+	uint32_t recent[PLACES_RECENT]; /* number + 1 of one that was asked for; 0: none */
 };
 
 void time_places_init(struct time_places *p);
@@ -79,7 +81,8 @@ struct idle_totals {
 struct idle_section {
 	struct idle_totals *items;
 	size_t count, cap;
-	struct pair_map at; /* (place, latency) */
+	struct pair_map at;             /* (place, latency) */
+	uint32_t recent[TOTALS_RECENT]; /* position + 1 of one that was asked for; 0: none */
 	int64_t no_load_ns;
 	struct idle_part *parts; /* cause: index of items, or IDLE_NO_LOAD */
 	size_t part_count, part_cap;
@@ -113,6 +116,8 @@ struct gap_source {
 	const struct gap_list *list;
 	size_t next;
 	uint32_t number;
+	/* When the first of the section's activities had ended: gpu_busy.h. */
+	struct gpu_busy_cursor busy;
 };
 
 void gaps_open(struct track *t, struct gap_source *s, const struct idle_gaps *g, size_t thread);

@@ -50,14 +50,15 @@ static size_t find(struct time_places *p, const struct time_place *wanted)
 /* A program is at few places at a time: most are found without a search. */
 size_t time_places_find(struct time_places *p, const struct time_place *wanted)
 {
-	uint32_t hash = (wanted->stack * 31 + wanted->user) * 31 + wanted->inner;
-	size_t *recent = &p->recent[(hash * 17 + wanted->what) % PLACES_RECENT];
+	uint32_t hash = ((wanted->stack * 31 + wanted->user) * 31 + wanted->inner) * 31 +
+			(uint32_t)wanted->what;
+	uint32_t *recent = &p->recent[(hash * UINT32_C(0x9e3779b1) >> 16) % PLACES_RECENT];
 	size_t at;
 
 	if (*recent && is_same(&p->items[*recent - 1], wanted))
 		return *recent - 1;
 	at = find(p, wanted);
-	*recent = at + 1; /* none where there is no memory */
+	*recent = at < UINT32_MAX ? (uint32_t)at + 1 : 0;
 	return at;
 }
 

@@ -80,7 +80,7 @@ void track_open(struct track *t, bool (*source)(void *ctx, struct track *t), voi
 	t->count = t->at = 0;
 	t->source = source;
 	t->ctx = ctx;
-	t->failed = false;
+	t->failed = t->turned = false;
 }
 
 void track_fill(struct track *t)
@@ -96,8 +96,26 @@ void track_fill(struct track *t)
 			t->source = NULL;
 }
 
+void track_move(struct track *t, int64_t now_ns)
+{
+	const struct piece *p;
+
+	while (track_has(t) && t->items[t->at].end_ns <= now_ns)
+		t->at++;
+	t->turned = true;
+	t->here = NULL;
+	t->change_ns = INT64_MAX;
+	if (t->at == t->count)
+		return;
+	p = &t->items[t->at];
+	if (p->start_ns <= now_ns)
+		t->here = p;
+	t->change_ns = p->start_ns > now_ns ? p->start_ns : p->end_ns;
+}
+
 void track_seek(struct track *t, int64_t time_ns)
 {
+	t->turned = false;
 	if (!t->source) {
 		t->at = first_behind(t, time_ns);
 		return;

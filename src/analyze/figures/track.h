@@ -28,6 +28,10 @@ struct track {
 	bool (*source)(void *ctx, struct track *t);
 	void *ctx;
 	bool failed;
+	/* Private to track_turn(): what it found is so until then. */
+	bool turned;
+	int64_t change_ns;
+	const struct piece *here;
 };
 
 #define TRACK_WINDOW 256u /* pieces, about: 6 KB stay in the first cache */
@@ -64,24 +68,20 @@ void track_seek(struct track *t, int64_t time_ns);
 /* How much of [start, end) there are pieces in; the cursor stays. */
 int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns);
 
+/* What track_turn() does where something may have changed. */
+void track_move(struct track *t, int64_t now_ns);
+
 /*
  * Moves the cursor forward to now: the piece there, or NULL.  *next becomes the time
- * at which this changes, if that is earlier.
+ * at which this changes, if that is earlier.  Of many tracks few change at a time.
  */
 static inline const struct piece *track_turn(struct track *t, int64_t now_ns, int64_t *next_ns)
 {
-	const struct piece *p;
-	int64_t change_ns;
-
-	while (track_has(t) && t->items[t->at].end_ns <= now_ns)
-		t->at++;
-	if (t->at == t->count)
-		return NULL;
-	p = &t->items[t->at];
-	change_ns = p->start_ns > now_ns ? p->start_ns : p->end_ns;
-	if (change_ns < *next_ns)
-		*next_ns = change_ns;
-	return p->start_ns > now_ns ? NULL : p;
+	if (!t->turned || now_ns >= t->change_ns)
+		track_move(t, now_ns);
+	if (t->change_ns < *next_ns)
+		*next_ns = t->change_ns;
+	return t->here;
 }
 
 #endif

@@ -108,9 +108,20 @@ int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t
 	return 0;
 }
 
-int64_t gpu_busy_until(const struct gpu_section *s, size_t activity)
+int64_t gpu_busy_until(const struct gpu_section *s, size_t activity, struct gpu_busy_cursor *at)
 {
-	return cover_of(s->busy, activity - s->busy->first).until_ns;
+	const struct gpu_busy *b = s->busy;
+	size_t n = activity - b->first, mark = n - n % MARK_EACH;
+
+	if (at->activity < mark || at->activity > n || !at->activity)
+		*at = (struct gpu_busy_cursor){ mark, b->marks[mark / MARK_EACH].until_ns };
+	for (; at->activity < n; at->activity++) {
+		const struct gpu_activity *a = gpu_activity(b->timeline, b->first + at->activity);
+
+		if (a->timed && a->end_ns > at->until_ns)
+			at->until_ns = a->end_ns;
+	}
+	return at->until_ns;
 }
 
 /* Busy time up to a moment; what began before it goes on without a gap to the end of it all. */

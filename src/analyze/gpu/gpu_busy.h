@@ -29,9 +29,14 @@ int gpu_busy_collect(struct gpu_section *s, const struct gpu_timeline *g, size_t
 
 /*
  * When all activities of the section before one of them had ended, by its index; INT64_MIN: none of
- * them has times.
+ * them has times.  The cursor, at first zero, makes the next question about a later one cheap.
  */
-int64_t gpu_busy_until(const struct gpu_section *s, size_t activity);
+struct gpu_busy_cursor {
+	size_t activity; /* of the section, 0 the first */
+	int64_t until_ns;
+};
+
+int64_t gpu_busy_until(const struct gpu_section *s, size_t activity, struct gpu_busy_cursor *at);
 
 /* Busy time between two moments. */
 int64_t gpu_busy_between(const struct gpu_section *s, int64_t start_ns, int64_t end_ns);

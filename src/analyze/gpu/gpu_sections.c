@@ -20,11 +20,17 @@ struct builder {
 	struct pair_totals kernels, copies, streams, calls, lines, syncs;
 };
 
+/* Where the figures of a work or an api stand in its section's lists: position + 1; 0: unknown. */
+struct known_at {
+	uint32_t kernel, stream, call;
+};
+
 struct collector {
 	const struct gpu_timeline *timeline;
 	struct analysis_gpu *gpu;
 	struct builder *builders; /* by index of the section, until they are sorted */
-	struct idmap at;          /* process id -> index of the section */
+	struct known_at *of_works, *of_apis;
+	struct idmap at; /* process id -> index of the section */
 };
 
 bool gpu_call_starts_work(enum cuda_call what)
@@ -66,10 +72,23 @@ static void sum_add(struct gpu_sum *sum, uint64_t bytes, int64_t length_ns)
 	sum->total_ns = stats_add(sum->total_ns, length_ns);
 }
 
-static int count_kernel(struct collector *c, struct builder *b, const struct gpu_work *w,
-			int64_t length_ns)
+/* pair_totals_at(), without a search but for the first time. */
+static void *figures_at(struct pair_totals *t, uint32_t *known, uint64_t a, uint64_t b)
 {
-	struct gpu_kernel_figures *k = pair_totals_at(&b->kernels, w->name, 0);
+	char *found;
+
+	if (*known)
+		return (char *)t->items + (*known - 1) * t->bytes_each;
+	found = pair_totals_at(t, a, b);
+	if (found)
+		*known = (uint32_t)((size_t)(found - (char *)t->items) / t->bytes_each) + 1;
+	return found;
+}
+
+static int count_kernel(struct collector *c, struct builder *b, const struct gpu_work *w,
+			struct known_at *known, int64_t length_ns)
+{
+	struct gpu_kernel_figures *k = figures_at(&b->kernels, &known->kernel, w->name, 0);
 
 	if (!k)
 		return -1;
@@ -110,10 +129,11 @@ static int count_copy(struct gpu_section *s, struct builder *b, const struct gpu
 	return 0;
 }
 
-static int count_stream(struct builder *b, const struct gpu_activity *a, const struct gpu_work *w)
+static int count_stream(struct builder *b, const struct gpu_activity *a, const struct gpu_work *w,
+			struct known_at *known)
 {
-	struct gpu_stream_figures *f =
-		pair_totals_at(&b->streams, (uint64_t)w->device << 32 | w->context, w->stream);
+	struct gpu_stream_figures *f = figures_at(
+		&b->streams, &known->stream, (uint64_t)w->device << 32 | w->context, w->stream);
 
 	if (!f)
 		return -1;
@@ -160,6 +180,7 @@ static int count_activity(struct collector *c, struct gpu_section *s, struct bui
 			  const struct gpu_activity *a)
 {
 	const struct gpu_work *w = gpu_activity_work(c->timeline, a);
+	struct known_at *known = &c->of_works[a->work];
 	int64_t length_ns = a->timed ? gpu_length(a->start_ns, a->end_ns) : 0;
 
 	if (count_line_of(c, b, a, length_ns))
@@ -167,7 +188,7 @@ static int count_activity(struct collector *c, struct gpu_section *s, struct bui
 	switch (w->kind) {
 	case GPU_KERNEL:
 		sum_add(&s->kernel_sum, 0, length_ns);
-		if (count_kernel(c, b, w, length_ns))
+		if (count_kernel(c, b, w, known, length_ns))
 			return -1;
 		break;
 	case GPU_COPY:
@@ -182,7 +203,7 @@ static int count_activity(struct collector *c, struct gpu_section *s, struct bui
 		sum_add(&s->graph_sum, 0, length_ns);
 		break;
 	}
-	return count_stream(b, a, w);
+	return count_stream(b, a, w, known);
 }
 
 static int count_line(struct pair_totals *t, const struct gpu_call *call, int64_t length_ns)
@@ -199,10 +220,11 @@ static int count_line(struct pair_totals *t, const struct gpu_call *call, int64_
 	return 0;
 }
 
-static int count_call(struct builder *b, const struct gpu_call *call, const struct gpu_api *api)
+static int count_call(struct builder *b, const struct gpu_call *call, const struct gpu_api *api,
+		      struct known_at *known)
 {
 	/* The trace keeps one copy of a string. */
-	struct gpu_call_figures *f = pair_totals_at(&b->calls, (uintptr_t)api->name, 0);
+	struct gpu_call_figures *f = figures_at(&b->calls, &known->call, (uintptr_t)api->name, 0);
 	int64_t length_ns = gpu_length(call->start_ns, call->end_ns);
 
 	if (!f)
@@ -341,7 +363,8 @@ static int count_calls(struct collector *c, const struct trace *t)
 		const struct gpu_api *api = gpu_call_api(c->timeline, call);
 		size_t at = section_of(c, t, api->process);
 
-		if (at == SIZE_MAX || count_call(&c->builders[at], call, api))
+		if (at == SIZE_MAX ||
+		    count_call(&c->builders[at], call, api, &c->of_apis[call->api]))
 			return -1;
 	}
 	return 0;
@@ -407,7 +430,10 @@ int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct
 	err_set(err, "out of memory");
 	c.timeline = gpu->timeline;
 	idmap_init(&c.at);
-	if (list_changes(gpu) || count_activities(&c, t) || count_calls(&c, t) || add_devices(&c))
+	c.of_works = calloc(gpu_work_count(c.timeline) + 1, sizeof(*c.of_works));
+	c.of_apis = calloc(gpu_api_count(c.timeline) + 1, sizeof(*c.of_apis));
+	if (!c.of_works || !c.of_apis || list_changes(gpu) || count_activities(&c, t) ||
+	    count_calls(&c, t) || add_devices(&c))
 		goto out;
 	add_clocks(&c);
 	for (size_t i = 0; i < gpu->section_count; i++)
@@ -420,6 +446,8 @@ out:
 	for (size_t i = 0; i < gpu->section_count; i++)
 		builder_release(&c.builders[i]);
 	free(c.builders);
+	free(c.of_works);
+	free(c.of_apis);
 	idmap_release(&c.at);
 	return rc;
 }
