@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Arrays grow to twice their size; large ones, which the kernel moves without copying, by an
+ * eighth. */
+#define ARRAY_LARGE_BYTES ((size_t)64 << 20)
+
 /*
  * Makes room for at least `need` items of `bytes` each.  Returns the array,
  * perhaps moved, or NULL when there is no memory; `items` and *cap are then as
@@ -24,7 +28,7 @@ static inline void *array_grow(void *items, size_t *cap, size_t need, size_t byt
 	while (want < need) {
 		if (want > SIZE_MAX / 2)
 			return NULL;
-		want *= 2;
+		want += want > ARRAY_LARGE_BYTES / bytes ? want / 8 + 1 : want;
 	}
 	if (want > SIZE_MAX / bytes)
 		return NULL;
@@ -32,6 +36,16 @@ static inline void *array_grow(void *items, size_t *cap, size_t need, size_t byt
 	if (grown)
 		*cap = want;
 	return grown;
+}
+
+/* Gives back what an array has room for beyond `count`; it may move. */
+static inline void *array_shrink(void *items, size_t *cap, size_t count, size_t bytes)
+{
+	void *shrunk = count && count < *cap ? realloc(items, count * bytes) : NULL;
+
+	if (shrunk)
+		*cap = count;
+	return shrunk ? shrunk : items;
 }
 
 /* Binary search, where a comparison is one expression and what is asked for is a position. */

@@ -429,5 +429,9 @@ int gpu_read(struct gpu_timeline *g)
 		rc = read_thread(&r, i);
 	pair_map_release(&r.device_at);
 	event_batch_release(&r.batch);
+	g->lists.activities = array_shrink(g->lists.activities, &g->activity_cap,
+					   g->lists.activity_count, sizeof(*g->lists.activities));
+	g->lists.calls = array_shrink(g->lists.calls, &g->call_cap, g->lists.call_count,
+				      sizeof(*g->lists.calls));
 	return rc;
 }

@@ -20,10 +20,11 @@ def allocator_of_the_system(binary):
 
 
 def block_of_scopes(nth, scopes=1000):
+    """Instances of three bytes each, so that all blocks are of one size."""
     rows = []
     for i in range(nth * scopes, (nth + 1) * scopes):
-        rows += [(isc.SCOPE_BEGIN, 9, 100_000 * i, isc.varints(i + 1, 0)),
-                 (isc.SCOPE_END, 9, 100_000 * i + 50_000, isc.varint(i + 1))]
+        rows += [(isc.SCOPE_BEGIN, 9, 100_000 * i, isc.varints((1 << 14) + i, 0)),
+                 (isc.SCOPE_END, 9, 100_000 * i + 50_000, isc.varint((1 << 14) + i))]
     return isc.events(1, 2 * scopes * nth, *rows)
 
 

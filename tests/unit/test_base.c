@@ -242,10 +242,33 @@ static void an_array_that_grows_by_one_moves_rarely(void **state)
 	free(items);
 }
 
+/* Of an array as large as memory there are never two, nor room for twice as much. */
+static void a_large_array_keeps_little_room(void **state)
+{
+	size_t bytes = ARRAY_LARGE_BYTES / 16, cap = 0;
+	char *items = NULL;
+
+	(void)state;
+	for (size_t i = 1; i <= 100; i++) {
+		char *grown = array_grow(items, &cap, i, bytes);
+
+		assert_non_null(grown);
+		items = grown;
+		items[(i - 1) * bytes] = (char)i;
+		assert_true(cap >= i && cap <= (i < 17 ? 32 : i + i / 8 + 2));
+	}
+	items = array_shrink(items, &cap, 50, bytes);
+	assert_int_equal(cap, 50);
+	for (size_t i = 1; i <= 50; i++)
+		assert_int_equal(items[(i - 1) * bytes], (char)i);
+	free(items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_array_that_grows_by_one_moves_rarely),
+		cmocka_unit_test(a_large_array_keeps_little_room),
 		cmocka_unit_test(buf_grows_and_keeps_its_bytes),
 		cmocka_unit_test(buf_string_terminates_without_counting),
 		cmocka_unit_test(buf_printf_fits_text_of_any_length),
