@@ -264,17 +264,25 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	struct batching_sleeps sleeps = { 0 };
 	const struct step_sources from = { &gpu_steps, &memory, &sleeps };
 	struct function_totals function_totals;
+	struct gpu_reader *gpu_reader;
 	int rc = -1;
 
 	if (!a)
 		return err_set(err, "out of memory");
 	function_totals_init(&function_totals, t, &a->gpu);
 	memory.gpu = &a->gpu;
-	/* The walk hands what was launched to the layers. */
-	if (gpu_sections_collect(&a->gpu, t, err) || timeline_new(&tl, t, err))
+	/* The walk hands what was launched to the layers; where there are none, it reads the GPU
+	 * too. */
+	if ((trace_has_layers(t) ? gpu_sections_collect(&a->gpu, t, err)
+				 : gpu_reader_new(&function_totals.gpu_reader, t, err)) ||
+	    timeline_new(&tl, t, err))
 		goto out;
 	visitor = function_totals_visitor(&function_totals, tl);
-	if (timeline_walk(tl, &visitor, err) ||
+	if (timeline_walk(tl, &visitor, err))
+		goto out;
+	gpu_reader = function_totals.gpu_reader;
+	function_totals.gpu_reader = NULL;
+	if ((gpu_reader && gpu_sections_take(&a->gpu, t, gpu_reader, err)) ||
 	    sample_totals_take(&samples, t, tl, NULL, function_totals.functions,
 			       function_totals.function_cap, err) ||
 	    series_table_read(&series, t, err) || batching_sleeps_find(&sleeps, tl, t, err))

@@ -125,6 +125,19 @@ struct gpu_change {
 
 /* The trace is borrowed and must outlive the result. */
 int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err);
+
+/*
+ * The same from blocks that somebody else reads: all of one thread, in their order, then of the
+ * next.  A walk over the events can make a GPU's timeline beside what else it does.
+ */
+struct gpu_reader;
+int gpu_reader_new(struct gpu_reader **out, const struct trace *t, struct err *err);
+int gpu_reader_batch(struct gpu_reader *r, size_t thread,
+		     const struct event_batch *b); /* -1: no memory */
+/* Frees the reader, whatever comes of it. */
+int gpu_reader_finish(struct gpu_reader *r, struct gpu_timeline **out, struct err *err);
+void gpu_reader_free(struct gpu_reader *r); /* NULL is a no-op */
+
 void gpu_timeline_free(struct gpu_timeline *g); /* NULL is a no-op */
 
 /*

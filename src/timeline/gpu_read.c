@@ -31,22 +31,23 @@ struct open_call {
 
 #define APIS_RECENT 64u
 
-struct reader {
+struct gpu_reader {
 	struct gpu_timeline *g;
 	struct {
 		uint32_t name, api;
-	} recent[APIS_RECENT]; /* by the name's id; name 0: none */
-	struct event_batch batch;
-	struct pair_map device_at; /* (process, number) */
-	size_t thread;
+	} recent[APIS_RECENT];           /* by the name's id; name 0: none */
+	const struct event_batch *batch; /* that is read */
+	struct pair_map device_at;       /* (process, number) */
+	size_t thread;                   /* SIZE_MAX: none yet */
 	uint32_t process;
 	int64_t last_ns;
+	uint64_t next_index;               /* of the thread's next event if none is lost */
 	struct open_call open[OPEN_CALLS]; /* innermost last */
 	size_t open_count;
 };
 
 /* [p, end of event i's payload) as a text of the timeline; NULL: no memory. */
-static const char *text_keep(struct reader *r, struct payload p)
+static const char *text_keep(struct gpu_reader *r, struct payload p)
 {
 	const char *from = (const char *)p.at;
 	size_t n = (size_t)(p.end - p.at);
@@ -58,14 +59,14 @@ static const char *text_keep(struct reader *r, struct payload p)
 }
 
 /* Closes what lies above `keep` without having seen it return. */
-static void give_up_calls(struct reader *r, size_t keep, int64_t now_ns)
+static void give_up_calls(struct gpu_reader *r, size_t keep, int64_t now_ns)
 {
 	while (r->open_count > keep)
 		r->g->lists.calls[r->open[--r->open_count].at].end_ns = now_ns;
 }
 
 /* The number of what a call has in common with others; KEY_NONE: no memory. */
-static uint32_t api_search(struct reader *r, const struct cuda_entry *e, uint32_t name)
+static uint32_t api_search(struct gpu_reader *r, const struct cuda_entry *e, uint32_t name)
 {
 	const uint64_t key[] = { (uint64_t)name << 32 | (uint32_t)r->thread, (uint64_t)e->what,
 				 e->bytes };
@@ -93,7 +94,7 @@ static uint32_t api_search(struct reader *r, const struct cuda_entry *e, uint32_
 }
 
 /* A thread makes the same calls again and again. */
-static uint32_t api_number(struct reader *r, const struct cuda_entry *e, uint32_t name)
+static uint32_t api_number(struct gpu_reader *r, const struct cuda_entry *e, uint32_t name)
 {
 	uint32_t at = name % APIS_RECENT;
 
@@ -113,18 +114,18 @@ static bool is_wait(enum cuda_call what)
 	return what == CUDA_CALL_SYNC_DEVICE || what == CUDA_CALL_SYNC_STREAM;
 }
 
-static int read_enter(struct reader *r, size_t i, int64_t now_ns)
+static int read_enter(struct gpu_reader *r, size_t i, int64_t now_ns)
 {
 	struct gpu_timeline *g = r->g;
 	struct cuda_entry e;
 	struct gpu_call *c;
 	uint32_t api;
 
-	if (!cuda_entry_decode(&e, &r->batch, i)) {
+	if (!cuda_entry_decode(&e, r->batch, i)) {
 		g->malformed++;
 		return 0;
 	}
-	api = api_number(r, &e, r->batch.ids[i]);
+	api = api_number(r, &e, r->batch->ids[i]);
 	if (api >= CALLS_MAX || g->lists.call_count >= CALLS_MAX)
 		return -1;
 	c = array_grow(g->lists.calls, &g->call_cap, g->lists.call_count + 1, sizeof(*c));
@@ -169,13 +170,13 @@ static int wait_add(struct gpu_timeline *g, const struct gpu_call *c, uint32_t s
 	return 0;
 }
 
-static int read_exit(struct reader *r, size_t i, int64_t now_ns)
+static int read_exit(struct gpu_reader *r, size_t i, int64_t now_ns)
 {
 	struct gpu_call *calls = r->g->lists.calls;
 	size_t at = r->open_count;
 	const struct open_call *open;
 
-	while (at > 0 && calls[r->open[at - 1].at].correlation != r->batch.ids[i])
+	while (at > 0 && calls[r->open[at - 1].at].correlation != r->batch->ids[i])
 		at--;
 	if (!at)
 		return 0; /* entered before the recording, or in a gap */
@@ -187,7 +188,7 @@ static int read_exit(struct reader *r, size_t i, int64_t now_ns)
 }
 
 /* Times on the trace's clock, where the device gave any that can be. */
-static void times_set(struct reader *r, struct gpu_activity *a, const struct work_record *w)
+static void times_set(struct gpu_reader *r, struct gpu_activity *a, const struct work_record *w)
 {
 	int64_t zero_ns = trace_start(r->g->trace)->monotonic_ns;
 	int64_t start_ns;
@@ -205,7 +206,7 @@ static void times_set(struct reader *r, struct gpu_activity *a, const struct wor
 }
 
 /* The number of what an activity has in common with others; KEY_NONE: no memory. */
-static uint32_t work_number(struct reader *r, const struct work_record *w, uint8_t kind,
+static uint32_t work_number(struct gpu_reader *r, const struct work_record *w, uint8_t kind,
 			    uint32_t id)
 {
 	uint8_t key[2 * sizeof(uint32_t) + 1 + WORK_WHERE_MAX + WORK_WHAT_MAX];
@@ -235,18 +236,18 @@ static uint32_t work_number(struct reader *r, const struct work_record *w, uint8
 	return grown[number].name == KERNEL_NAME_NONE ? KEY_NONE : number;
 }
 
-static int read_activity(struct reader *r, size_t i)
+static int read_activity(struct gpu_reader *r, size_t i)
 {
 	struct gpu_lists *lists = &r->g->lists;
 	struct gpu_activity *a;
 	struct work_record w;
 	uint32_t work;
 
-	if (!work_record_decode(&w, &r->batch, i)) {
+	if (!work_record_decode(&w, r->batch, i)) {
 		r->g->malformed++;
 		return 0;
 	}
-	work = work_number(r, &w, r->batch.kinds[i], r->batch.ids[i]);
+	work = work_number(r, &w, r->batch->kinds[i], r->batch->ids[i]);
 	if (work >= WORKS_MAX || lists->activity_count >= WORKS_MAX)
 		return -1;
 	a = array_grow(lists->activities, &r->g->activity_cap, lists->activity_count + 1,
@@ -260,9 +261,9 @@ static int read_activity(struct reader *r, size_t i)
 	return 0;
 }
 
-static int read_overhead(struct reader *r, size_t i)
+static int read_overhead(struct gpu_reader *r, size_t i)
 {
-	struct payload p = event_payload(&r->batch, i);
+	struct payload p = event_payload(r->batch, i);
 	uint64_t f[2];
 
 	if (payload_fields(&p, f, 2) < 2 || f[1] >= DEVICE_TIME_MAX ||
@@ -271,11 +272,11 @@ static int read_overhead(struct reader *r, size_t i)
 	return 0;
 }
 
-static int read_state(struct reader *r, size_t i, int64_t now_ns)
+static int read_state(struct gpu_reader *r, size_t i, int64_t now_ns)
 {
 	struct gpu_timeline *g = r->g;
-	uint32_t state = r->batch.ids[i];
-	const char *text = text_keep(r, event_payload(&r->batch, i));
+	uint32_t state = r->batch->ids[i];
+	const char *text = text_keep(r, event_payload(r->batch, i));
 	struct gpu_change *c =
 		array_grow(g->changes, &g->change_cap, g->change_count + 1, sizeof(*c));
 
@@ -294,13 +295,13 @@ static int read_state(struct reader *r, size_t i, int64_t now_ns)
 	return 0;
 }
 
-static int read_device(struct reader *r, size_t i)
+static int read_device(struct gpu_reader *r, size_t i)
 {
 	enum { MEMORY, BANDWIDTH, MULTIPROCESSORS, CLOCK, CAPABILITY, FIELDS };
 	struct gpu_timeline *g = r->g;
-	uint32_t number = r->batch.ids[i];
+	uint32_t number = r->batch->ids[i];
 	size_t at = pair_map_find(&r->device_at, r->process, number);
-	struct payload p = event_payload(&r->batch, i);
+	struct payload p = event_payload(r->batch, i);
 	uint64_t f[FIELDS];
 	struct gpu_device *d;
 	const char *name;
@@ -335,16 +336,16 @@ static int read_device(struct reader *r, size_t i)
 	return 0;
 }
 
-static int read_node(struct reader *r, size_t i, int64_t now_ns)
+static int read_node(struct gpu_reader *r, size_t i, int64_t now_ns)
 {
 	const struct gpu_capture made = {
 		.process = r->process,
-		.stack = r->batch.ids[i],
+		.stack = r->batch->ids[i],
 		.thread = r->thread,
 		.time_ns = now_ns,
 	};
-	bool cloned = r->batch.kinds[i] == RECORD_GRAPH_CLONE;
-	struct payload p = event_payload(&r->batch, i);
+	bool cloned = r->batch->kinds[i] == RECORD_GRAPH_CLONE;
+	struct payload p = event_payload(r->batch, i);
 	uint64_t f[2];
 
 	if (payload_fields(&p, f, cloned ? 2 : 1) < (cloned ? 2 : 1)) {
@@ -355,9 +356,9 @@ static int read_node(struct reader *r, size_t i, int64_t now_ns)
 		      : graph_nodes_add(&r->g->nodes, &made, f[0]);
 }
 
-static int read_event(struct reader *r, size_t i, int64_t now_ns)
+static int read_event(struct gpu_reader *r, size_t i, int64_t now_ns)
 {
-	switch (r->batch.kinds[i]) {
+	switch (r->batch->kinds[i]) {
 	case RECORD_CUDA_ENTER:
 		return read_enter(r, i, now_ns);
 	case RECORD_CUDA_EXIT:
@@ -375,7 +376,7 @@ static int read_event(struct reader *r, size_t i, int64_t now_ns)
 	case RECORD_GPU_STATE:
 		return read_state(r, i, now_ns);
 	case RECORD_GPU_DROPPED:
-		r->g->dropped += r->batch.ids[i];
+		r->g->dropped += r->batch->ids[i];
 		return 0;
 	case RECORD_GPU_DEVICE:
 		return read_device(r, i);
@@ -384,54 +385,116 @@ static int read_event(struct reader *r, size_t i, int64_t now_ns)
 	}
 }
 
-static int read_thread(struct reader *r, size_t thread)
+static void thread_end(struct gpu_reader *r)
 {
-	const struct trace *t = r->g->trace;
-	uint64_t next_index = 0;
-
-	r->thread = thread;
-	r->process = trace_thread(t, thread)->process;
-	r->last_ns = INT64_MIN;
-	for (size_t nth = 0; nth < trace_batch_count(t, thread); nth++) {
-		const struct event_batch *b = &r->batch;
-		struct err why; /* the timeline tells it */
-
-		if (trace_batch_read(t, thread, nth, &r->batch, &why)) {
-			if (err_is_memory(&why))
-				return -1;
-			continue;
-		}
-		if (!b->count)
-			continue;
-		if (b->first_index != next_index)
-			give_up_calls(r, 0, b->times_ns[0]);
-		next_index = b->first_index + b->count;
-		for (size_t i = 0; i < b->count; i++) {
-			/* Stamps of a thread may step back; what it did does not. */
-			if (b->times_ns[i] > r->last_ns)
-				r->last_ns = b->times_ns[i];
-			if (read_event(r, i, r->last_ns))
-				return -1;
-		}
-	}
 	give_up_calls(r, 0, r->last_ns);
+}
+
+static void thread_begin(struct gpu_reader *r, size_t thread)
+{
+	thread_end(r);
+	r->thread = thread;
+	r->process = trace_thread(r->g->trace, thread)->process;
+	r->last_ns = INT64_MIN;
+	r->next_index = 0;
+}
+
+int gpu_reader_new(struct gpu_reader **out, const struct trace *t, struct err *err)
+{
+	struct gpu_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_set(err, "out of memory");
+	pair_map_init(&r->device_at);
+	r->thread = SIZE_MAX;
+	r->g = gpu_timeline_empty(t);
+	if (!r->g) {
+		gpu_reader_free(r);
+		return err_set(err, "out of memory");
+	}
+	*out = r;
 	return 0;
 }
 
-int gpu_read(struct gpu_timeline *g)
+int gpu_reader_batch(struct gpu_reader *r, size_t thread, const struct event_batch *b)
 {
-	struct reader r = { .g = g };
-	int rc = 0;
+	if (!b->count)
+		return 0;
+	if (thread != r->thread)
+		thread_begin(r, thread);
+	if (b->first_index != r->next_index)
+		give_up_calls(r, 0, b->times_ns[0]);
+	r->next_index = b->first_index + b->count;
+	r->batch = b;
+	for (size_t i = 0; i < b->count; i++) {
+		/* Stamps of a thread may step back; what it did does not. */
+		if (b->times_ns[i] > r->last_ns)
+			r->last_ns = b->times_ns[i];
+		if (read_event(r, i, r->last_ns))
+			return -1;
+	}
+	return 0;
+}
 
-	event_batch_init(&r.batch);
-	pair_map_init(&r.device_at);
-	for (size_t i = 0; i < trace_thread_count(g->trace) && !rc; i++)
-		rc = read_thread(&r, i);
-	pair_map_release(&r.device_at);
-	event_batch_release(&r.batch);
+int gpu_reader_finish(struct gpu_reader *r, struct gpu_timeline **out, struct err *err)
+{
+	struct gpu_timeline *g = r->g;
+
+	thread_end(r);
 	g->lists.activities = array_shrink(g->lists.activities, &g->activity_cap,
 					   g->lists.activity_count, sizeof(*g->lists.activities));
 	g->lists.calls = array_shrink(g->lists.calls, &g->call_cap, g->lists.call_count,
 				      sizeof(*g->lists.calls));
-	return rc;
+	r->g = NULL;
+	gpu_reader_free(r);
+	if (gpu_timeline_link(g)) {
+		gpu_timeline_free(g);
+		return err_set(err, "out of memory");
+	}
+	*out = g;
+	return 0;
+}
+
+void gpu_reader_free(struct gpu_reader *r)
+{
+	if (!r)
+		return;
+	pair_map_release(&r->device_at);
+	gpu_timeline_free(r->g);
+	free(r);
+}
+
+/* What cannot be read is told by the timeline. */
+static int read_blocks(struct gpu_reader *r, const struct trace *t, struct event_batch *b)
+{
+	struct err why;
+
+	for (size_t thread = 0; thread < trace_thread_count(t); thread++) {
+		for (size_t nth = 0; nth < trace_batch_count(t, thread); nth++) {
+			if (!trace_batch_read(t, thread, nth, b, &why)) {
+				if (gpu_reader_batch(r, thread, b))
+					return -1;
+			} else if (err_is_memory(&why)) {
+				return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err)
+{
+	struct gpu_reader *r = NULL;
+	struct event_batch b;
+	int rc;
+
+	if (gpu_reader_new(&r, t, err))
+		return -1;
+	event_batch_init(&b);
+	rc = read_blocks(r, t, &b);
+	event_batch_release(&b);
+	if (!rc)
+		return gpu_reader_finish(r, out, err);
+	gpu_reader_free(r);
+	return err_set(err, "out of memory");
 }

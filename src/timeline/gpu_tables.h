@@ -7,7 +7,7 @@
  *   gpu_clock.c   host and device on one clock
  *   gpu_stacks.c  stacks -> Python lines
  *
- * Positions of calls and activities fit 31 bits, those of captures 32: gpu_read() refuses more.
+ * Positions of calls and activities fit 31 bits, those of captures 32: gpu_read.c refuses more.
  */
 #ifndef TIMELINE_GPU_TABLES_H
 #define TIMELINE_GPU_TABLES_H
@@ -89,8 +89,10 @@ struct gpu_timeline {
 	int64_t overhead_ns;
 };
 
-/* Each of them returns -1 when there is no memory. */
-int gpu_read(struct gpu_timeline *g);
+struct gpu_timeline *gpu_timeline_empty(const struct trace *t); /* NULL: no memory */
+
+/* Each of them returns -1 when there is no memory; the first does what the others do. */
+int gpu_timeline_link(struct gpu_timeline *g);
 int gpu_link(struct gpu_timeline *g);
 int gpu_clock_merge(struct gpu_timeline *g);
 int gpu_stacks_resolve(struct gpu_timeline *g);

@@ -59,12 +59,12 @@ const char *cuda_call_name(enum cuda_call what)
 	return (size_t)what < sizeof(names) / sizeof(*names) ? names[what] : "other";
 }
 
-int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err)
+struct gpu_timeline *gpu_timeline_empty(const struct trace *t)
 {
 	struct gpu_timeline *g = calloc(1, sizeof(*g));
 
 	if (!g)
-		return err_set(err, "out of memory");
+		return NULL;
 	g->trace = t;
 	arena_init(&g->texts);
 	idmap_init(&g->stack_at);
@@ -72,13 +72,15 @@ int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct er
 	kernel_names_init(&g->names, t);
 	key_table_init(&g->works);
 	key_table_init(&g->apis);
-	if (gpu_read(g) || gpu_link(g) || graph_nodes_link(&g->nodes, &g->lists, g->works.count) ||
-	    gpu_clock_merge(g) || gpu_stacks_resolve(g)) {
-		gpu_timeline_free(g);
-		return err_set(err, "out of memory");
-	}
-	*out = g;
-	return 0;
+	return g;
+}
+
+int gpu_timeline_link(struct gpu_timeline *g)
+{
+	return gpu_link(g) || graph_nodes_link(&g->nodes, &g->lists, g->works.count) ||
+			       gpu_clock_merge(g) || gpu_stacks_resolve(g)
+		       ? -1
+		       : 0;
 }
 
 void gpu_timeline_free(struct gpu_timeline *g)

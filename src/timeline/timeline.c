@@ -358,6 +358,8 @@ static int walk_block(struct walk *w, size_t nth)
 	}
 	if (!b->count)
 		return 0;
+	if (w->visitor->block && w->visitor->block(w->visitor->ctx, w->thread, b))
+		return -1;
 	if (b->first_index > w->next_index &&
 	    handle_gap(w, b->first_index - w->next_index, b->times_ns[0]))
 		return -1;

@@ -116,6 +116,8 @@ struct cuda_begin {
 /* Every member but ctx may be NULL.  Whatever is pointed to is gone after the call. */
 struct timeline_visitor {
 	void *ctx;
+	/* A block of events, before anything of what is in it.  -1: no memory, ends the walk. */
+	int (*block)(void *ctx, size_t thread, const struct event_batch *b);
 	/* A function, or UINT32_MAX for a collection, is entered with `depth` frames below it. */
 	void (*enter)(void *ctx, size_t thread, uint32_t depth, uint32_t function, int64_t time_ns);
 	void (*function)(void *ctx, const struct span *s);

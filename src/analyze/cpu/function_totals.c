@@ -20,6 +20,7 @@ void function_totals_init(struct function_totals *c, const struct trace *t,
 
 void function_totals_release(struct function_totals *c)
 {
+	gpu_reader_free(c->gpu_reader);
 	free(c->functions);
 	free(c->marks);
 	counters_release(&c->counters);
@@ -187,6 +188,11 @@ static void follow_throttled(void *ctx, const struct throttled *l)
 	mark_throttled(ctx, l);
 }
 
+static int read_gpu(void *ctx, size_t thread, const struct event_batch *b)
+{
+	return gpu_reader_batch(((struct function_totals *)ctx)->gpu_reader, thread, b);
+}
+
 struct timeline_visitor function_totals_visitor(struct function_totals *c,
 						const struct timeline *tl)
 {
@@ -203,6 +209,8 @@ struct timeline_visitor function_totals_visitor(struct function_totals *c,
 	};
 
 	c->finder.timeline = tl;
+	if (c->gpu_reader)
+		v.block = read_gpu;
 	/* Following every call costs time, and serves layers only. */
 	if (trace_has_layers(c->finder.trace)) {
 		v.enter = follow_enter;

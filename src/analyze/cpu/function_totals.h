@@ -58,11 +58,12 @@ struct function_totals {
 	struct counters counters;
 	struct layer_totals layers;
 	struct step_finder finder;
-	struct idmap mark_at; /* id -> position in marks */
-	bool failed;          /* out of memory */
+	struct idmap mark_at;          /* id -> position in marks */
+	struct gpu_reader *gpu_reader; /* gets the events of the walk; owned; NULL: none does */
+	bool failed;                   /* out of memory */
 };
 
-/* Both are borrowed; the GPU's sections are filled in before the walk. */
+/* Both are borrowed; where there are layers, the GPU's sections are filled in before the walk. */
 void function_totals_init(struct function_totals *c, const struct trace *t,
 			  const struct analysis_gpu *gpu);
 void function_totals_release(struct function_totals *c);

@@ -59,7 +59,7 @@ static int sum_idle(struct layer_totals *c)
 {
 	const struct gpu_timeline *g = c->gpu->timeline;
 	const struct gpu_section *section = NULL;
-	size_t n = gpu_activity_count(g);
+	size_t n = g ? gpu_activity_count(g) : 0;
 	int64_t idle_ns = 0, until_ns = 0;
 	uint32_t process = 0;
 	bool any = false;
@@ -152,6 +152,8 @@ static void take_calls(struct layer_totals *c, size_t thread, int64_t time_ns)
 {
 	const struct gpu_timeline *g = c->gpu->timeline;
 
+	if (!g) /* layers that are not defined anywhere: a hostile file */
+		return;
 	take_captures(c, thread, time_ns);
 	while (c->next_call < gpu_call_count(g)) {
 		const struct gpu_call *call = gpu_call(g, c->next_call);

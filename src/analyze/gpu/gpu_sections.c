@@ -420,13 +420,11 @@ static int list_changes(struct analysis_gpu *gpu)
 	return 0;
 }
 
-int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct err *err)
+static int collect(struct analysis_gpu *gpu, const struct trace *t, struct err *err)
 {
 	struct collector c = { .gpu = gpu };
 	int rc = -1;
 
-	if (gpu_timeline_new(&gpu->timeline, t, err))
-		return -1;
 	err_set(err, "out of memory");
 	c.timeline = gpu->timeline;
 	idmap_init(&c.at);
@@ -450,6 +448,17 @@ out:
 	free(c.of_apis);
 	idmap_release(&c.at);
 	return rc;
+}
+
+int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct err *err)
+{
+	return gpu_timeline_new(&gpu->timeline, t, err) ? -1 : collect(gpu, t, err);
+}
+
+int gpu_sections_take(struct analysis_gpu *gpu, const struct trace *t, struct gpu_reader *reader,
+		      struct err *err)
+{
+	return gpu_reader_finish(reader, &gpu->timeline, err) ? -1 : collect(gpu, t, err);
 }
 
 const struct gpu_section *gpu_section_find(const struct analysis_gpu *gpu, uint32_t process)

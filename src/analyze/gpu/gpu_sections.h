@@ -17,6 +17,10 @@ struct analysis_gpu {
 
 /* -1: text set.  In any case gpu_sections_release() gives everything back. */
 int gpu_sections_collect(struct analysis_gpu *gpu, const struct trace *t, struct err *err);
+
+/* The same where the events have been read already; the reader is used up. */
+int gpu_sections_take(struct analysis_gpu *gpu, const struct trace *t, struct gpu_reader *reader,
+		      struct err *err);
 void gpu_sections_release(struct analysis_gpu *gpu);
 
 /* The section of a process; NULL: it did not use the GPU. */
