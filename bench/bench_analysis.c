@@ -274,6 +274,7 @@ static void record(int fd, uint64_t events, void (*run)(struct program *p))
 static void measure(const char *name, uint64_t events, int least, int most,
 		    void (*run)(struct program *p))
 {
+	const struct analysis_options options = { .undrawn = true }; /* there is no HTML */
 	int fd = memfd_create("bench_analysis", 0);
 	double best = 1e9;
 	struct rusage usage;
@@ -291,7 +292,8 @@ static void measure(const char *name, uint64_t events, int least, int most,
 		struct buf out;
 
 		buf_init(&out);
-		if (trace_open(&t, path, &err) || analysis_new(&a, t, &err) || judge(a, NULL, &err))
+		if (trace_open(&t, path, &err) || analysis_new_with(&a, t, &options, &err) ||
+		    judge(a, NULL, &err))
 			die(err.text);
 		report_markdown.render(&out, a, DETAIL_NORMAL);
 		report_json.render(&out, a, DETAIL_NORMAL);

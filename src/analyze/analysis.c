@@ -269,6 +269,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 
 	if (!a)
 		return err_set(err, "out of memory");
+	a->undrawn = options->undrawn;
 	function_totals_init(&function_totals, t, &a->gpu);
 	memory.gpu = &a->gpu;
 	/* The walk hands what was launched to the layers; where there are none, it reads the GPU

@@ -265,7 +265,7 @@ struct analysis {
 	struct analysis_step *steps;
 	/* The single steps that the figures are made of: kind by kind, in order of time. */
 	struct step_items step_items;
-	struct arena step_names;      /* of steps that nobody named */
+	struct arena step_names; /* of steps that nobody named */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */
 	const char *steps_are;     /* what the first kind of step is; NULL: none was found */
@@ -285,6 +285,7 @@ struct analysis {
 	struct analysis_torch torch;
 	struct analysis_memory memory;
 	struct analysis_curves *curves; /* for drawing; NULL: none */
+	bool undrawn;                   /* as in the options */
 	struct analysis_trust trust;
 };
 
@@ -292,6 +293,7 @@ int analysis_new(struct analysis **out, const struct trace *t, struct err *err);
 
 struct analysis_options {
 	const char *step; /* the name of the step that is to lead; NULL: the best candidate */
+	bool undrawn;     /* no timeline will be drawn: what only that needs is not kept */
 };
 
 /* Likewise; -1 also where there is no such step: the text lists those there are. */

@@ -311,11 +311,23 @@ bool report_output_misses_step(const struct err *err)
 	return !strncmp(err->text, "--step:", strlen("--step:"));
 }
 
+/* Is there a report with a timeline among those asked for? */
+static bool draws(const struct report_output *f)
+{
+	struct err unused;
+
+	for (size_t i = 0; i < report_count(f); i++)
+		if (report_backend_for(report_path(f, i), &unused) == &report_html)
+			return true;
+	return false;
+}
+
 /* After a run there is a report in any case: what was recorded may not come again. */
 static int analyze_trace(const struct report_output *f, const struct trace *trace,
 			 struct analysis **analysis, struct err *err)
 {
-	struct analysis_options options = { .step = config_text(f->config, &setting_step) };
+	struct analysis_options options = { .step = config_text(f->config, &setting_step),
+					    .undrawn = !draws(f) };
 
 	if (!analysis_new_with(analysis, trace, &options, err))
 		return 0;
@@ -323,7 +335,8 @@ static int analyze_trace(const struct report_output *f, const struct trace *trac
 		return -1;
 	if (config_warns(f->config))
 		complain(EXIT_OK, "warning: %s; the report is on the best candidate", err->text);
-	return analysis_new(analysis, trace, err);
+	options.step = NULL;
+	return analysis_new_with(analysis, trace, &options, err);
 }
 
 void report_drawing_set(struct analysis *a, const struct config *c)

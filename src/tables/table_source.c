@@ -76,11 +76,12 @@ struct gpu_owners *source_gpu_owners(struct table_source *s, struct err *err)
 
 const struct analysis *source_analysis(struct table_source *s, struct err *err)
 {
+	const struct analysis_options options = { .undrawn = true };
 	struct analysis *a;
 
 	if (s->analysis)
 		return s->analysis;
-	if (analysis_new(&a, s->trace, err))
+	if (analysis_new_with(&a, s->trace, &options, err))
 		return NULL;
 	if (judge(a, NULL, err)) {
 		analysis_free(a);

@@ -543,7 +543,7 @@ int breakdown_collect(struct analysis *a, struct timeline *tl, struct step_items
 	stack_classes_init(&j.classes, t, tl);
 	err_set(err, "out of memory");
 	if (j.wanted && j.alone && !device_work_init(&j.device, &a->gpu) &&
-	    !idle_gaps_init(&j.gaps, &a->gpu, trace_thread_count(t)) && !prepare(&j) &&
+	    !idle_gaps_init(&j.gaps, &a->gpu, trace_thread_count(t), !a->undrawn) && !prepare(&j) &&
 	    !sample_tracks_fill(&j.samples, t, j.wanted, err) && !find_timed_waits(&j, err) &&
 	    !sweep_threads(&j, err)) {
 		err_set(err, "out of memory");

@@ -8,7 +8,8 @@
 #include "analyze/gpu/gpu_busy.h"
 #include "base/array.h"
 
-int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads)
+int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads,
+		   bool keep_parts)
 {
 	size_t sections = gpu->section_count;
 
@@ -20,8 +21,10 @@ int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t t
 		return -1;
 	g->section_count = sections;
 	g->thread_count = threads;
-	for (size_t i = 0; i < sections; i++)
+	for (size_t i = 0; i < sections; i++) {
 		pair_map_init(&g->sections[i].at);
+		g->sections[i].keep_parts = keep_parts;
+	}
 	return 0;
 }
 
@@ -87,9 +90,14 @@ int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t
 int idle_section_part(struct idle_section *s, size_t place, bool latency, int64_t start_ns,
 		      int64_t end_ns)
 {
-	size_t at = place == SIZE_MAX ? PAIR_NONE : pair_map_find(&s->at, place, latency);
-	uint32_t cause = at == PAIR_NONE ? IDLE_NO_LOAD : (uint32_t)at;
 	struct idle_part *last = s->part_count ? &s->parts[s->part_count - 1] : NULL;
+	uint32_t cause;
+	size_t at;
+
+	if (!s->keep_parts)
+		return 0;
+	at = place == SIZE_MAX ? PAIR_NONE : pair_map_find(&s->at, place, latency);
+	cause = at == PAIR_NONE ? IDLE_NO_LOAD : (uint32_t)at;
 
 	if (last && last->cause == cause && last->start_ns + last->length_ns == start_ns &&
 	    end_ns - last->start_ns <= UINT32_MAX) {

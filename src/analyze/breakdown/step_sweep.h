@@ -84,6 +84,7 @@ struct idle_section {
 	struct pair_map at;             /* (place, latency) */
 	uint32_t recent[TOTALS_RECENT]; /* position + 1 of one that was asked for; 0: none */
 	int64_t no_load_ns;
+	bool keep_parts;
 	struct idle_part *parts; /* cause: index of items, or IDLE_NO_LOAD */
 	size_t part_count, part_cap;
 	struct track steps; /* when one of the most important kind lasted */
@@ -123,7 +124,8 @@ struct gap_source {
 void gaps_open(struct track *t, struct gap_source *s, const struct idle_gaps *g, size_t thread);
 
 /* -1: no memory; release it nevertheless. */
-int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads);
+int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t threads,
+		   bool keep_parts);
 void idle_gaps_release(struct idle_gaps *g);
 
 /*
