@@ -255,7 +255,7 @@ static void a_large_array_keeps_little_room(void **state)
 		assert_non_null(grown);
 		items = grown;
 		items[(i - 1) * bytes] = (char)i;
-		assert_true(cap >= i && cap <= (i < 17 ? 32 : i + i / 8 + 2));
+		assert_true(cap >= i && cap <= (i <= 32 ? 32 : i + i / 8 + 2));
 	}
 	items = array_shrink(items, &cap, 50, bytes);
 	assert_int_equal(cap, 50);
