@@ -153,5 +153,5 @@ def test_the_results_are_of_programs_that_there_are():
     with open(os.path.join(FOLDER, "results.json"), encoding="utf-8") as source:
         results = json.load(source)
     assert results["first_sight"]
-    for rows in results.values():
+    for rows in (results["first_sight"], results.get("now", {})):
         assert set(rows) <= set(judge.TRUTH)

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import onnxruntime
 from huey import SqliteHuey
+from huey.signals import SIGNAL_COMPLETE, SIGNAL_EXECUTING
 
 import clock
 from onnx_model import mlp
@@ -16,7 +17,7 @@ huey = SqliteHuey(filename=os.path.join(tempfile.mkdtemp(), "queue.db"))
 settings = onnxruntime.SessionOptions()
 settings.intra_op_num_threads = 1
 session = onnxruntime.InferenceSession(mlp(width=1024, layers=8), settings)
-took, labels = [], []
+took, labels, begun, service = [], [], [], []
 done = threading.Event()
 
 
@@ -30,6 +31,16 @@ def classify(seed):
         done.set()
 
 
+@huey.signal(SIGNAL_EXECUTING)
+def begins(*_):
+    begun.append(time.perf_counter())
+
+
+@huey.signal(SIGNAL_COMPLETE)
+def ends(*_):
+    service.append(time.perf_counter() - begun[-1])
+
+
 def main():
     consumer = huey.create_consumer(workers=1, periodic=False, initial_delay=0.01, max_delay=0.02)
     consumer.start()
@@ -39,6 +50,7 @@ def main():
     done.wait()
     consumer.stop(graceful=True)
     clock.write("task", took)
+    clock.write("service", service)
     print("tasks:", len(labels), sum(labels))
 
 

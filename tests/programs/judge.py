@@ -69,8 +69,9 @@ def is_at(where, places):
 
 
 def judge_finding(truth, report):
-    """right, minor (true, but not the main cause), wrong or missing; of a healthy program rightly none,
-    right (it is true) or wrong.
+    """right, minor (true, but not the main cause), wrong or missing.
+
+    Of a healthy program: rightly none, right (it is true) or wrong.
     """
     first = report["findings"][0] if report["findings"] else None
     if first is None:
@@ -176,7 +177,8 @@ list of ids and nothing else of the rules. `make programs` records them and writ
 - **Steps** are right where the count is within 2 % and the mean within 5 % of the program's own
   clock in the same run.
 - **First finding**: right, minor (true, but not the main cause), wrong, missing, or rightly none.
-  **Place**: the file and function where the user would act. **Saving measured**: what the obvious fix saves in plain runs.
+  **Place**: the file and function where the user would act. **Saving measured**: what the obvious
+  fix saves in plain runs.
 - **First sight**: the analyzer that had not seen the programs. **Now**: after fixing.
 - **Overhead**: by the program's own clock, recorded against plain, one run each on a machine with
   two cores that other programs kept busy: noise of tens of percent, up to a factor of two.
@@ -196,8 +198,11 @@ def chapter(results):
     figures = [totals(list(rows.values())) for _, rows in columns]
     for i, name in enumerate(names):
         lines.append("| %s | %s |" % (name, " | ".join(figure[i] for figure in figures)))
+    builds = results.get("builds", {})
     for title, rows in columns:
-        lines += ["", "### Real programs, " + title, ""] + table(rows)
+        lines += ["", "### Real programs, " + title, ""]
+        lines += [builds[title], ""] if title in builds else []
+        lines += table(rows)
     return "\n".join(lines)
 
 

@@ -1,11 +1,12 @@
 """Records the programs of this folder and judges what is said of them.
 
     run_programs.py --bin INFERSCOPE [--venvs FOLDER] [--out FOLDER] [--column first_sight|now]
-           [--judge] [--write PAGE] [PROGRAM...]
+           [--again] [--judge] [--write PAGE] [PROGRAM...]
 
 Makes the virtual environments of programs.json (once; needs a package registry), runs each program
 plain, fixed and recorded with default settings, and leaves OUT/PROGRAM.json, .txt and .isc (report,
-summary, trace) and .runs.json.  --judge only judges what lies in OUT, with reports made anew.
+summary, trace) and .runs.json.  --again keeps the plain runs that are there.  --judge only judges
+what lies in OUT, with reports made anew.
 --column keeps the rows in results.json under that name; a first sight is never overwritten.
 --write puts the chapter into the page.  The status is 0 whatever the table says.
 """
@@ -157,20 +158,25 @@ def run(truth, python, options, variables, recorder=None):
                     "wall_s": round(time.monotonic() - begin, 2)}
 
 
-def record(binary, name, python, out):
-    """OUT/NAME.runs.json and what the recording leaves."""
+def record(binary, name, python, out, again):
+    """OUT/NAME.runs.json and what a recording leaves; again: with the plain runs that are there."""
     truth = judge.TRUTH[name]
     fixed = truth.get("fixed")
-    runs = {"python": ENVIRONMENTS[truth["environment"]]["python"],
-            "plain": run(truth, python, [], {})}
-    if fixed:
-        runs["fixed"] = run(truth, python, fixed.get("options", []), fixed.get("variables", {}))
+    kept = out / (name + ".runs.json")
+    if again and kept.exists():
+        runs = json.loads(kept.read_text())
+    else:
+        runs = {"python": ENVIRONMENTS[truth["environment"]]["python"],
+                "plain": run(truth, python, [], {})}
+        if fixed:
+            runs["fixed"] = run(truth, python, fixed.get("options", []),
+                                fixed.get("variables", {}))
     report = out / (name + ".json")
     report.unlink(missing_ok=True)
     runs["recorded"] = run(truth, python, [], {}, [
         binary, "run", "--report", str(report), "--trace", str(out / (name + ".isc"))])
     (out / (name + ".txt")).write_text(runs["recorded"]["errors"])
-    (out / (name + ".runs.json")).write_text(json.dumps(runs, ensure_ascii=False))
+    kept.write_text(json.dumps(runs, ensure_ascii=False))
 
 
 def judge_again(binary, name, out, fresh):
@@ -207,9 +213,12 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "programs" / "out")
     parser.add_argument("--column", choices=["first_sight", "now"])
     parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
+    # A shell's background jobs ignore it, and so would the servers that it has to stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     binary, out = os.path.abspath(options.bin), options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     versions = {} if options.judge else pythons()
@@ -220,7 +229,7 @@ def main():
             if python is None:
                 print("%s: not run" % name, file=sys.stderr)
                 continue
-            record(binary, name, python, out)
+            record(binary, name, python, out, options.again)
         row = judge_again(binary, name, out, options.judge)
         if row:
             print("%-18s own %s; %s: steps %s; %s: %s; %s; gain %s" % (
