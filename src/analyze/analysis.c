@@ -15,6 +15,7 @@
 #include "analyze/figures/curve.h"
 #include "analyze/gpu/gpu_steps.h"
 #include "analyze/memory/memory_collect.h"
+#include "analyze/steps/startup.h"
 #include "analyze/steps/steps.h"
 #include "analyze/trust.h"
 #include "base/figure_text.h"
@@ -297,7 +298,8 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	    function_totals_finish(&function_totals, a, tl, &samples, t) ||
 	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &a->step_items,
 			  err) ||
-	    thread_states_collect(a, t, err) || step_gpu_usage_collect(a, &a->step_items) ||
+	    startup_collect(a, tl, t, err) || thread_states_collect(a, t, err) ||
+	    step_gpu_usage_collect(a, &a->step_items) ||
 	    memory_collect(a, &memory, t) || curves_collect(a, &a->step_items, &series))
 		goto out;
 	crowd_measure(&a->crowd, a);
@@ -345,6 +347,7 @@ void analysis_free(struct analysis *a)
 	free(a->step_items.items);
 	arena_release(&a->step_names);
 	free(a->candidates);
+	free(a->startup.places);
 	free(a->nvtx);
 	free(a->marks);
 	free(a->counters);

@@ -110,6 +110,14 @@ enum step_source { STEP_SCOPE, STEP_NVTX, STEP_LOOP, STEP_MODULE, STEP_WHOLE_RUN
 
 const char *step_source_name(enum step_source s); /* "whole-run": as in report.json */
 
+/* How many steps there were at a time, of those without warm-up. */
+struct step_service {
+	double per_second;       /* from the begin of the first to the end of the last */
+	double concurrency_mean; /* in flight, on average over that time */
+	size_t concurrency_most;
+	double busy_share; /* of that time: at least one was in flight */
+};
+
 /* The scopes or NVTX ranges of one name in one process; or, without any, a part of the run. */
 struct analysis_step {
 	const char *name;
@@ -130,15 +138,45 @@ struct analysis_step {
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
 	size_t warmup;    /* the first ones, left out of the figures below */
+	int64_t first_ns; /* the begin of the first one that ended, warm-up included */
 	int64_t begin_ns; /* of the first one that is not */
 	int64_t until_ns; /* the end of the last one */
 	int64_t total_ns; /* of all that ended */
 	double mean_ns;
 	int64_t p50_ns, p95_ns, p99_ns, max_ns; /* stats.h defines percentiles */
+	struct step_service service;
 	struct gpu_step_figures gpu;
 	struct step_breakdown breakdown;
 	struct memory_step_figures memory;
 	size_t first_item, item_count; /* private: of the struct step_items */
+};
+
+/* What a program does before its first step (steps/startup.h). */
+enum startup_part {
+	STARTUP_IMPORTS,
+	STARTUP_WEIGHTS,
+	STARTUP_COMPILE,
+	STARTUP_DEVICE,
+	STARTUP_NETWORK,
+	STARTUP_OTHER,
+	STARTUP_UNKNOWN,
+};
+
+#define STARTUP_PARTS (STARTUP_UNKNOWN + 1)
+
+/* The user's function in which it was, imports and all that it calls included. */
+struct startup_place {
+	const char *name, *file;
+	uint32_t line;
+	int64_t ns;
+};
+
+struct analysis_startup {
+	bool known;
+	int64_t from_ns, until_ns;       /* the process began, its first step did */
+	int64_t parts_ns[STARTUP_PARTS]; /* that add up to it */
+	size_t place_count;
+	struct startup_place *places; /* most time first */
 };
 
 enum candidate_outcome { CANDIDATE_LEADS, CANDIDATE_SHOWN, CANDIDATE_LOST };
@@ -268,7 +306,8 @@ struct analysis {
 	struct arena step_names; /* of steps that nobody named */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */
-	const char *steps_are;     /* what the first kind of step is; NULL: none was found */
+	const char *steps_are; /* what the first kind of step is; NULL: none was found */
+	struct analysis_startup startup;
 	struct step_gpu_usage use; /* what the first kind of steps did with its GPU */
 	size_t nvtx_count;
 	struct analysis_nvtx_range *nvtx; /* most time first */

@@ -146,6 +146,58 @@ bool step_figures_measure(struct analysis_step *s, const struct step_scope *scop
 	s->until_ns = busy_until_ns;
 	s->depth = (uint32_t)(depths / s->count);
 	fill_figures(s, durations, scratch, sequential);
+	s->first_ns = begin_of(scopes, 0);
 	s->begin_ns = begin_of(scopes, s->warmup);
 	return true;
+}
+
+struct moment {
+	int64_t ns;
+	int change; /* +1: one begins, -1: one ends */
+};
+
+/* Where one ends as another begins they are not in flight together. */
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->change - y->change;
+}
+
+int step_figures_service(struct analysis_step *s, const struct step_scope *scopes, size_t n)
+{
+	struct moment *moments = calloc(2 * n + 1, sizeof(*moments));
+	size_t count = 0, skip = s->warmup, open = 0;
+	double in_flight_ns = 0, busy_ns = 0, all_ns;
+
+	if (!moments)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct scope *scope = scopes[i].scope;
+
+		if (!scope->ended || (skip && skip--))
+			continue;
+		moments[count++] = (struct moment){ scope->start_ns, 1 };
+		moments[count++] = (struct moment){ scope->end_ns, -1 };
+	}
+	qsort(moments, count, sizeof(*moments), by_time);
+	for (size_t i = 0; i < count; i++) {
+		double ns = i ? (double)moments[i].ns - (double)moments[i - 1].ns : 0;
+
+		in_flight_ns += (double)open * ns;
+		busy_ns += open ? ns : 0;
+		open += moments[i].change > 0 ? 1 : open ? (size_t)-1 : 0;
+		if (open > s->service.concurrency_most)
+			s->service.concurrency_most = open;
+	}
+	all_ns = count ? (double)moments[count - 1].ns - (double)moments[0].ns : 0;
+	if (all_ns > 0) {
+		s->service.per_second = (double)(count / 2) / all_ns * 1e9;
+		s->service.concurrency_mean = in_flight_ns / all_ns;
+		s->service.busy_share = busy_ns / all_ns;
+	}
+	free(moments);
+	return 0;
 }

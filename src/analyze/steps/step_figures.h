@@ -33,4 +33,7 @@ bool step_figures_measure(struct analysis_step *s, const struct step_scope *scop
  */
 double step_figures_steady_ns(const struct analysis_step *s);
 
+/* Throughput and concurrency, into s->service; the rest of s is measured.  -1: no memory. */
+int step_figures_service(struct analysis_step *s, const struct step_scope *scopes, size_t n);
+
 #endif

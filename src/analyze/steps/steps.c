@@ -289,7 +289,8 @@ static int measure(struct analysis_step *s, const struct step_candidate *c,
 	size_t n = c->scope_count;
 
 	*s = c->step;
-	if (gpu_steps_measure(from->gpu, c->scopes, n, s->warmup, &s->gpu) ||
+	if (step_figures_service(s, c->scopes, n) ||
+	    gpu_steps_measure(from->gpu, c->scopes, n, s->warmup, &s->gpu) ||
 	    memory_steps_measure(from->memory, c->scopes, n, s->warmup, &s->memory))
 		return -1;
 	return add_items(s, c->scopes, n, from->gpu, items);

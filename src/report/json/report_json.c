@@ -3,6 +3,7 @@
  * that this version cannot fill are there and empty, so that a program may rely
  * on their presence.
  */
+#include "analyze/steps/startup.h"
 #include "report/json/json_put.h"
 #include "report/json/report_json_sections.h"
 
@@ -139,12 +140,53 @@ static void put_steps(struct json *j, const struct analysis *a, enum report_deta
 		put_ms(j, "p95_ms", s->p95_ns);
 		put_ms(j, "p99_ms", s->p99_ns);
 		put_ms(j, "max_ms", s->max_ns);
+		begin_object(j, "service");
+		put_fixed(j, "per_second", s->service.per_second, 3);
+		put_fixed(j, "concurrency_mean", s->service.concurrency_mean, 3);
+		put_uint(j, "concurrency_most", s->service.concurrency_most);
+		put_fixed(j, "busy_share", s->service.busy_share, 6);
+		json_object_end(j);
 		json_put_breakdown(j, &s->breakdown, detail);
 		json_put_step_gpu(j, &s->gpu);
 		json_put_step_memory(j, &s->memory);
 		json_object_end(j);
 	}
 	json_array_end(j);
+}
+
+/* null: there are no samples of it. */
+static void put_startup(struct json *j, const struct analysis *a, enum report_detail detail)
+{
+	const struct analysis_startup *s = &a->startup;
+	size_t rows = json_rows(detail, s->place_count, 10);
+
+	if (!s->known) {
+		put_null(j, "startup");
+		return;
+	}
+	begin_object(j, "startup");
+	put_ms(j, "ms", s->until_ns - s->from_ns);
+	begin_array(j, "parts");
+	for (int i = 0; i < STARTUP_PARTS; i++) {
+		if (s->parts_ns[i] <= 0)
+			continue;
+		json_object_begin(j);
+		put_string(j, "part", startup_part_name((enum startup_part)i));
+		put_ms(j, "ms", s->parts_ns[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	begin_array(j, "places");
+	for (size_t i = 0; i < rows; i++) {
+		json_object_begin(j);
+		put_string(j, "function", s->places[i].name);
+		put_string(j, "file", s->places[i].file);
+		put_uint(j, "line", s->places[i].line);
+		put_ms(j, "ms", s->places[i].ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
 }
 
 static void put_candidates(struct json *j, const struct analysis *a, enum report_detail detail)
@@ -467,6 +509,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_processes(&j, a);
 	put_steps(&j, a, detail);
 	put_candidates(&j, a, detail);
+	put_startup(&j, a, detail);
 	json_put_verdict(&j, &a->verdict);
 	json_put_findings(&j, &a->findings);
 	json_put_gpu(&j, &a->gpu, detail);

@@ -2,10 +2,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyze/steps/startup.h"
 #include "report/markdown/markdown.h"
 #include "report/plain_text.h"
 #include "report/report.h"
 #include "report/table_rows.h"
+
+/* Of requests: how many come through, and how many are there at a time. */
+static void add_service(struct buf *out, const struct analysis_step *s)
+{
+	char f[2][TEXT_FIGURE];
+
+	if (s->source != STEP_REQUEST || s->service.per_second <= 0)
+		return;
+	buf_printf(out, "; p99 %s; %.3g per second, %.1f at a time on average, %zu at most",
+		   text_duration(f[0], (double)s->p99_ns), s->service.per_second,
+		   s->service.concurrency_mean, s->service.concurrency_most);
+	if (s->service.busy_share < 0.995)
+		buf_printf(out, ", none for %s of the time",
+			   text_share(f[1], 1 - s->service.busy_share, 1));
+}
 
 /* A step that lasts until the next begins is no latency where nobody asked for the next. */
 static void add_idle(struct buf *out, const struct step_breakdown *b)
@@ -32,6 +48,7 @@ static void add_head(struct buf *out, const struct analysis *a)
 	if (first->source != STEP_WHOLE_RUN) {
 		buf_printf(out, " (median of %zu ", first->count - first->warmup);
 		markdown_code(out, first->name, false);
+		add_service(out, first);
 		add_idle(out, &first->breakdown);
 		buf_add_byte(out, ')');
 	} else {
@@ -106,8 +123,9 @@ static void add_how(struct buf *out, const struct analysis *a)
 	buf_add_byte(out, '\n');
 }
 
-#define CANDIDATE_ROWS 100 /* of a hostile trace, or one whose ranges all have names of their own \
-			    */
+#define CANDIDATE_ROWS                                                             \
+	100 /* of a hostile trace, or one whose ranges all have names of their own \
+	     */
 
 static void add_candidates(struct buf *out, const struct analysis *a)
 {
@@ -162,6 +180,41 @@ static void add_steps(struct buf *out, const struct analysis *a, enum report_det
 	add_how(out, a);
 	if (detail == DETAIL_FULL)
 		add_candidates(out, a);
+}
+
+#define STARTUP_ROWS 5 /* places */
+
+/* The time before the first step, which is in no figure of the steps. */
+static void add_startup(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_startup *s = &a->startup;
+	double all_ns = (double)(s->until_ns - s->from_ns);
+	char f[2][TEXT_FIGURE];
+
+	if (!s->known)
+		return;
+	buf_printf(out,
+		   "\n## Start-up\n\n%s until the first step began, which no figure of the steps "
+		   "includes:\n\n| what | time | share |\n|---|--:|--:|\n",
+		   text_duration(f[0], all_ns));
+	for (int i = 0; i < STARTUP_PARTS; i++) {
+		if (s->parts_ns[i] <= 0)
+			continue;
+		buf_printf(out, "| %s | %s | %s |\n", startup_part_title((enum startup_part)i),
+			   text_duration(f[0], (double)s->parts_ns[i]),
+			   text_share(f[1], (double)s->parts_ns[i], all_ns));
+	}
+	if (!s->place_count)
+		return;
+	buf_add_str(out, "\nBy the user's function, with all that it calls:\n\n"
+			 "| function | where | time |\n|---|---|--:|\n");
+	for (size_t i = 0; i < s->place_count && i < STARTUP_ROWS; i++) {
+		buf_add_str(out, "| ");
+		markdown_cell(out, s->places[i].name);
+		buf_add_str(out, " | ");
+		markdown_place(out, s->places[i].file, s->places[i].line, a->run.root);
+		buf_printf(out, " | %s |\n", text_duration(f[0], (double)s->places[i].ns));
+	}
 }
 
 static void add_processes(struct buf *out, const struct analysis *a, enum report_detail detail)
@@ -319,6 +372,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	markdown_findings(out, a, detail);
 	markdown_causes(out, a, detail);
 	add_steps(out, a, detail);
+	add_startup(out, a);
 	markdown_layers(out, a, detail);
 	markdown_gpu(out, a, detail);
 	markdown_functions(out, a, detail);

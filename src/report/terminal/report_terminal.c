@@ -127,6 +127,10 @@ static void add_steps(struct terminal *s, const struct analysis *a)
 	}
 	if (rows < a->step_count)
 		buf_printf(&s->out, "  and %zu more\n", a->step_count - rows);
+	if (a->steps[0].source == STEP_REQUEST && a->steps[0].service.per_second > 0)
+		buf_printf(&s->out, "  %.3g per second, %.1f at a time on average, %zu at most\n",
+			   a->steps[0].service.per_second, a->steps[0].service.concurrency_mean,
+			   a->steps[0].service.concurrency_most);
 	/* Marks are the user's: nobody asks where those come from. */
 	if (a->candidate_count && a->steps[0].source != STEP_WHOLE_RUN &&
 	    strcmp(a->candidates[0].found_by, "marks") != 0)
