@@ -197,12 +197,25 @@ static void the_page_is_as_agreed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GOLDEN("plain_script"), GOLDEN("paused"),         GOLDEN("waiting"),
-		GOLDEN("contention"),   GOLDEN("asyncio_server"), GOLDEN("warm_up"),
-		GOLDEN("gpu_service"),  GOLDEN("losses"),         GOLDEN("hostile_names"),
-		GOLDEN("many_rows"),    GOLDEN("native_server"),  GOLDEN("throttled"),
-		GOLDEN("decoder"),      GOLDEN("nvtx"),           GOLDEN("cpu_layers"),
-		GOLDEN("unmarked"),     GOLDEN("memory"),         GOLDEN_PAGE("hostile_names"),
+		GOLDEN("plain_script"),
+		GOLDEN("paused"),
+		GOLDEN("waiting"),
+		GOLDEN("contention"),
+		GOLDEN("asyncio_server"),
+		GOLDEN("warm_up"),
+		GOLDEN("gpu_service"),
+		GOLDEN("losses"),
+		GOLDEN("hostile_names"),
+		GOLDEN("many_rows"),
+		GOLDEN("native_server"),
+		GOLDEN("throttled"),
+		GOLDEN("decoder"),
+		GOLDEN("nvtx"),
+		GOLDEN("cpu_layers"),
+		GOLDEN("served"),
+		GOLDEN("unmarked"),
+		GOLDEN("memory"),
+		GOLDEN_PAGE("hostile_names"),
 		GOLDEN_PAGE("memory"),
 	};
 

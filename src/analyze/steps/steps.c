@@ -325,8 +325,11 @@ static bool are_too_few(const struct analysis *a, const struct model_interval *i
 	       (s->count < FEW_STEPS || reach_ns < length_ns / 2);
 }
 
-/* What is judged where nothing repeats, or too little of it was seen to do so. */
-static int judge_run(struct analysis *a, bool partial, struct timeline *tl,
+/*
+ * What is judged where nothing repeats, or too little of it was seen to do so.  refused: why what
+ * leads is not what the run is about; NULL: samples decide.
+ */
+static int judge_run(struct analysis *a, const char *refused, struct timeline *tl,
 		     const struct step_sources *from, const struct trace *t,
 		     struct step_items *items, struct err *err)
 {
@@ -335,13 +338,14 @@ static int judge_run(struct analysis *a, bool partial, struct timeline *tl,
 	if (!a->gpu.section_count && model_interval_find(&interval, t, tl, err))
 		return -1;
 	/* No figures rather than wrong ones. */
-	if (a->step_count && !partial && !are_too_few(a, &interval))
+	if (a->step_count && !refused && !are_too_few(a, &interval))
 		return 0;
 	items->count = 0;
 	for (size_t i = 0; i < a->candidate_count; i++) {
 		a->candidates[i].outcome = CANDIDATE_LOST;
-		a->candidates[i].because =
-			"not shown: calls were recorded in bursts, so its number is not known";
+		a->candidates[i].because = refused ? refused
+						   : "not shown: calls were recorded in bursts, "
+						     "and too few of it were seen";
 	}
 	a->steps_are = NULL;
 	free(a->steps);
@@ -376,8 +380,17 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 		goto out;
 	rc = 0;
 	first = &c.candidates.items[0];
-	if (!a->step_count || (!asked && c.candidates.bursts && is_by_calls(first->by)))
-		rc = judge_run(a, a->step_count && first->partial, tl, from, t, items, err);
+	if (!a->step_count)
+		rc = judge_run(a, NULL, tl, from, t, items, err);
+	else if (!asked && first->role == ROLE_LOADS && first->by != BY_MARKS)
+		rc = judge_run(a, "not shown: a DataLoader's worker supplies another process", tl,
+			       from, t, items, err);
+	else if (!asked && c.candidates.bursts && is_by_calls(first->by))
+		rc = judge_run(a,
+			       first->partial ? "not shown: calls were recorded in bursts, so its "
+						"number is not known"
+					      : NULL,
+			       tl, from, t, items, err);
 out:
 	step_candidates_release(&c.candidates);
 	return rc;

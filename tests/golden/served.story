@@ -1,0 +1,62 @@
+# A server: requests of two tasks at a time behind imports and weights that are loaded; none for a while.
+info inferscope.version 0.1.0
+info command python3
+info command serve.py
+info cwd /srv/app
+info python 3.12.3
+process 1 100 serve.py 0 1000000000
+thread 1 1 100 MainThread 0 1000000000 0
+code <module> /srv/app/serve.py 1
+code load /srv/app/serve.py 10
+code predict /srv/app/serve.py 20
+code _find_and_load <frozen importlib._bootstrap> 1340
+code from_pretrained /usr/lib/python3/dist-packages/transformers/modeling_utils.py 200
+stack 1 _find_and_load:1360 <module>:2
+stack 2 from_pretrained:210 load:12 <module>:5
+stack 3 predict:21 <module>:8
+1: +<module>@1000000
+1: [request:_uvicorn#1/11@400000000 [request:_uvicorn#2/12@401000000 +predict@402000000 -predict@404000000 ]#1@405000000 +predict@405500000 -predict@407500000 ]#2@408000000
+1: [request:_uvicorn#3/11@410000000 [request:_uvicorn#4/12@411000000 +predict@412000000 -predict@414000000 ]#3@415000000 +predict@415500000 -predict@417500000 ]#4@418100000
+1: [request:_uvicorn#5/11@420000000 [request:_uvicorn#6/12@421000000 +predict@422000000 -predict@424000000 ]#5@425000000 +predict@425500000 -predict@427500000 ]#6@428200000
+1: [request:_uvicorn#7/11@430000000 [request:_uvicorn#8/12@431000000 +predict@432000000 -predict@434000000 ]#7@435000000 +predict@435500000 -predict@437500000 ]#8@438300000
+1: [request:_uvicorn#9/11@440000000 [request:_uvicorn#10/12@441000000 +predict@442000000 -predict@444000000 ]#9@445000000 +predict@445500000 -predict@447500000 ]#10@448400000
+1: [request:_uvicorn#11/11@450000000 [request:_uvicorn#12/12@451000000 +predict@452000000 -predict@454000000 ]#11@455000000 +predict@455500000 -predict@457500000 ]#12@458500000
+1: [request:_uvicorn#13/11@460000000 [request:_uvicorn#14/12@461000000 +predict@462000000 -predict@464000000 ]#13@465000000 +predict@465500000 -predict@467500000 ]#14@468600000
+1: [request:_uvicorn#15/11@470000000 [request:_uvicorn#16/12@471000000 +predict@472000000 -predict@474000000 ]#15@475000000 +predict@475500000 -predict@477500000 ]#16@478700000
+1: [request:_uvicorn#17/11@480000000 [request:_uvicorn#18/12@481000000 +predict@482000000 -predict@484000000 ]#17@485000000 +predict@485500000 -predict@487500000 ]#18@488800000
+1: [request:_uvicorn#19/11@490000000 [request:_uvicorn#20/12@491000000 +predict@492000000 -predict@494000000 ]#19@495000000 +predict@495500000 -predict@497500000 ]#20@498900000
+1: [request:_uvicorn#21/11@500000000 [request:_uvicorn#22/12@501000000 +predict@502000000 -predict@504000000 ]#21@505000000 +predict@505500000 -predict@507500000 ]#22@508000000
+1: [request:_uvicorn#23/11@510000000 [request:_uvicorn#24/12@511000000 +predict@512000000 -predict@514000000 ]#23@515000000 +predict@515500000 -predict@517500000 ]#24@518100000
+1: [request:_uvicorn#25/11@520000000 [request:_uvicorn#26/12@521000000 +predict@522000000 -predict@524000000 ]#25@525000000 +predict@525500000 -predict@527500000 ]#26@528200000
+1: [request:_uvicorn#27/11@530000000 [request:_uvicorn#28/12@531000000 +predict@532000000 -predict@534000000 ]#27@535000000 +predict@535500000 -predict@537500000 ]#28@538300000
+1: [request:_uvicorn#29/11@540000000 [request:_uvicorn#30/12@541000000 +predict@542000000 -predict@544000000 ]#29@545000000 +predict@545500000 -predict@547500000 ]#30@548400000
+1: [request:_uvicorn#31/11@550000000 [request:_uvicorn#32/12@551000000 +predict@552000000 -predict@554000000 ]#31@555000000 +predict@555500000 -predict@557500000 ]#32@558500000
+1: [request:_uvicorn#33/11@560000000 [request:_uvicorn#34/12@561000000 +predict@562000000 -predict@564000000 ]#33@565000000 +predict@565500000 -predict@567500000 ]#34@568600000
+1: [request:_uvicorn#35/11@570000000 [request:_uvicorn#36/12@571000000 +predict@572000000 -predict@574000000 ]#35@575000000 +predict@575500000 -predict@577500000 ]#36@578700000
+1: [request:_uvicorn#37/11@580000000 [request:_uvicorn#38/12@581000000 +predict@582000000 -predict@584000000 ]#37@585000000 +predict@585500000 -predict@587500000 ]#38@588800000
+1: [request:_uvicorn#39/11@590000000 [request:_uvicorn#40/12@591000000 +predict@592000000 -predict@594000000 ]#39@595000000 +predict@595500000 -predict@597500000 ]#40@598900000
+1: [request:_uvicorn#41/11@750000000 [request:_uvicorn#42/12@751000000 +predict@752000000 -predict@754000000 ]#41@755000000 +predict@755500000 -predict@757500000 ]#42@758000000
+1: [request:_uvicorn#43/11@760000000 [request:_uvicorn#44/12@761000000 +predict@762000000 -predict@764000000 ]#43@765000000 +predict@765500000 -predict@767500000 ]#44@768100000
+1: [request:_uvicorn#45/11@770000000 [request:_uvicorn#46/12@771000000 +predict@772000000 -predict@774000000 ]#45@775000000 +predict@775500000 -predict@777500000 ]#46@778200000
+1: [request:_uvicorn#47/11@780000000 [request:_uvicorn#48/12@781000000 +predict@782000000 -predict@784000000 ]#47@785000000 +predict@785500000 -predict@787500000 ]#48@788300000
+1: [request:_uvicorn#49/11@790000000 [request:_uvicorn#50/12@791000000 +predict@792000000 -predict@794000000 ]#49@795000000 +predict@795500000 -predict@797500000 ]#50@798400000
+1: [request:_uvicorn#51/11@800000000 [request:_uvicorn#52/12@801000000 +predict@802000000 -predict@804000000 ]#51@805000000 +predict@805500000 -predict@807500000 ]#52@808500000
+1: [request:_uvicorn#53/11@810000000 [request:_uvicorn#54/12@811000000 +predict@812000000 -predict@814000000 ]#53@815000000 +predict@815500000 -predict@817500000 ]#54@818600000
+1: [request:_uvicorn#55/11@820000000 [request:_uvicorn#56/12@821000000 +predict@822000000 -predict@824000000 ]#55@825000000 +predict@825500000 -predict@827500000 ]#56@828700000
+1: [request:_uvicorn#57/11@830000000 [request:_uvicorn#58/12@831000000 +predict@832000000 -predict@834000000 ]#57@835000000 +predict@835500000 -predict@837500000 ]#58@838800000
+1: [request:_uvicorn#59/11@840000000 [request:_uvicorn#60/12@841000000 +predict@842000000 -predict@844000000 ]#59@845000000 +predict@845500000 -predict@847500000 ]#60@848900000
+1: [request:_uvicorn#61/11@850000000 [request:_uvicorn#62/12@851000000 +predict@852000000 -predict@854000000 ]#61@855000000 +predict@855500000 -predict@857500000 ]#62@858000000
+1: [request:_uvicorn#63/11@860000000 [request:_uvicorn#64/12@861000000 +predict@862000000 -predict@864000000 ]#63@865000000 +predict@865500000 -predict@867500000 ]#64@868100000
+1: [request:_uvicorn#65/11@870000000 [request:_uvicorn#66/12@871000000 +predict@872000000 -predict@874000000 ]#65@875000000 +predict@875500000 -predict@877500000 ]#66@878200000
+1: [request:_uvicorn#67/11@880000000 [request:_uvicorn#68/12@881000000 +predict@882000000 -predict@884000000 ]#67@885000000 +predict@885500000 -predict@887500000 ]#68@888300000
+1: [request:_uvicorn#69/11@890000000 [request:_uvicorn#70/12@891000000 +predict@892000000 -predict@894000000 ]#69@895000000 +predict@895500000 -predict@897500000 ]#70@898400000
+1: [request:_uvicorn#71/11@900000000 [request:_uvicorn#72/12@901000000 +predict@902000000 -predict@904000000 ]#71@905000000 +predict@905500000 -predict@907500000 ]#72@908500000
+1: [request:_uvicorn#73/11@910000000 [request:_uvicorn#74/12@911000000 +predict@912000000 -predict@914000000 ]#73@915000000 +predict@915500000 -predict@917500000 ]#74@918600000
+1: [request:_uvicorn#75/11@920000000 [request:_uvicorn#76/12@921000000 +predict@922000000 -predict@924000000 ]#75@925000000 +predict@925500000 -predict@927500000 ]#76@928700000
+1: [request:_uvicorn#77/11@930000000 [request:_uvicorn#78/12@931000000 +predict@932000000 -predict@934000000 ]#77@935000000 +predict@935500000 -predict@937500000 ]#78@938800000
+1: [request:_uvicorn#79/11@940000000 [request:_uvicorn#80/12@941000000 +predict@942000000 -predict@944000000 ]#79@945000000 +predict@945500000 -predict@947500000 ]#80@948900000
+1: -<module>@999000000
+look 1 1 10000000 200000000 190 1
+look 1 2 201000000 390000000 190 1
+look 1 3 400500000 960000000 500 1
+end 1000000000 0
