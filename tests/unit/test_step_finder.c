@@ -7,24 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/report.h"
-#include "story_analysis.h"
-
-#define HEAD                                                              \
-	"process 1 100 app.py 0 10000\n"                                  \
-	"thread 1 1 100 MainThread 0 10000 0\n"                           \
-	"thread 2 1 101 pool 0 10000 0\n"                                 \
-	"code <module> /srv/app.py 1\n"                                   \
-	"code main /srv/app.py 10\n"                                      \
-	"code infer /srv/app.py 20\n"                                     \
-	"code run_forever /usr/lib/python3.12/asyncio/events.py 30\n"     \
-	"code Module._call_impl /x/site-packages/torch/nn/module.py 40\n" \
-	"code decorate /x/site-packages/torch/utils/contexts.py 50\n"     \
-	"code wrap /x/site-packages/torch/utils/_contextlib.py 55\n"      \
-	"code detect /x/site-packages/faces/detect.py 60\n"               \
-	"layer 1 0 Net -\nlayer 2 0 Other -\nlayer 3 1 Linear fc\n"       \
-	"layer 11 0 Softmax -\nlayer 12 0 Softmax -\nlayer 13 0 Softmax -\n"
-#define END "end 10000 0\n"
+#include "steps_kit.h"
 
 /* Of a model that is functions alone. */
 #define BARE                                    \
@@ -53,27 +36,6 @@
 #define FIRST RUN(10, 150)
 #define SECOND RUN(20, 250)
 #define THIRD RUN(30, 350)
-
-/* Each step as "name source count total p50 depth". */
-static void expect_steps(const char *story, const char *steps)
-{
-	static const char *const sources[] = {
-		"scope", "nvtx", "loop", "module", "run", "request"
-	};
-	const struct analysis *a;
-	struct story_analysis reported;
-	struct buf b;
-
-	buf_init(&b);
-	a = analyze_story(&reported, story);
-	for (size_t i = 0; i < a->step_count; i++)
-		buf_printf(&b, "%s: %s %zu %" PRId64 " %" PRId64 " %u\n", a->steps[i].name,
-			   sources[a->steps[i].source], a->steps[i].count, a->steps[i].total_ns,
-			   a->steps[i].p50_ns, a->steps[i].depth);
-	assert_string_equal(buf_string(&b), steps);
-	buf_release(&b);
-	forget(&reported);
-}
 
 static void what_is_done_once_is_no_step_beside_what_repeats(void **state)
 {
@@ -419,82 +381,6 @@ static void ranges_that_a_library_opens_are_no_steps(void **state)
 		     "request: nvtx 1 30 30 0\n");
 }
 
-/* Four steps of item(), each 100 after the one before; what is in it does not matter. */
-#define ITEMS                                                                                   \
-	"1: +main@1000000 +item@2000000 +leaf@2000000 -leaf@2100000 -item@2500000 "             \
-	"+item@3000000 -item@3500000 +item@4000000 -item@4500000 +item@5000000 -item@5500000\n" \
-	"1: -main@9000000\n"
-#define PLAIN                                                  \
-	"process 1 100 app.py 0 10000000\n"                    \
-	"thread 1 1 100 MainThread 0 10000000 0\n"             \
-	"thread 2 1 101 pool 0 10000000 0\n"                   \
-	"code main /srv/app.py 10\ncode item /srv/app.py 20\n" \
-	"code leaf /srv/app.py 30\n"                           \
-	"code worker /usr/lib/python3.12/multiprocessing/pool.py 97\n"
-
-static void a_loop_without_models_is_found_by_its_calls(void **state)
-{
-	(void)state;
-	expect_steps(PLAIN ITEMS "end 10000000 0\n", "item in main: loop 4 4000000 1000000 0\n");
-	/* A library calls it, again and again: from begin to end. */
-	expect_steps(PLAIN "1: +worker@1000000 +item@2000000 -item@2500000 +item@3000000 "
-			   "-item@3500000 +item@5000000 -item@5500000 -worker@9000000\n"
-			   "end 10000000 0\n",
-		     "item: loop 3 1500000 500000 0\n");
-	/* What is called once in each call of another is no loop; what was left out is unknown. */
-	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@4500000 -main@9000000\n"
-			   "end 10000000 0\n",
-		     "whole run: run 1 10000000 10000000 0\n");
-	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 +item@3000000 "
-			   "-item@3500000 +item@4000000 -item@4500000 out:item@4600000 "
-			   "-main@9000000\nend 10000000 0\n",
-		     "whole run: run 1 10000000 10000000 0\n");
-	/* In bursts there may have been others. */
-	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 |0@2600000 ^main@4000000 "
-			   "+item@4000000 -item@4500000 +item@5000000 -item@5500000 +item@6000000 "
-			   "-item@6500000 -main@9000000\nend 10000000 0\n",
-		     "whole run: run 1 10000000 10000000 0\n");
-}
-
-/* Requests as the agent tells them; each of three tokens. */
-#define REQUEST(n, a, b, c, d, e)                                                              \
-	"1: [request:_uvicorn#" #n "/1@" #a "00 [request:_Flask#9" #n "/1@" #a "01 +infer@" #a \
-	"02 <1@" #b "0 </1@" #b "5 <1@" #c "0 </1@" #c "5 <1@" #d "0 </1@" #d "5 -infer@" #e   \
-	"1 ]#9" #n "@" #e "2 ]#" #n "@" #e "5\n"
-
-static void requests_lead_and_what_repeats_inside_is_a_level(void **state)
-{
-	(void)state;
-	expect_steps(HEAD REQUEST(1, 1, 11, 12, 13, 14) REQUEST(2, 2, 21, 22, 23, 24)
-			     REQUEST(3, 3, 31, 32, 33, 34) END,
-		     "request: uvicorn: request 3 135 45 0\n"
-		     "Net in infer: loop 9 90 10 0\ninfer: loop 3 117 39 0\n");
-}
-
-#define WORKERS                                                              \
-	"process 2 200 app.py 0 10000000\nprocess 3 300 app.py 0 10000000\n" \
-	"thread 3 2 200 MainThread 0 10000000 0\nthread 4 3 300 MainThread 0 10000000 0\n"
-#define TASK_LOOP(thread)                                                                   \
-	thread ": +worker@1000000 +item@2000000 -item@3000000 +item@4000000 -item@5000000 " \
-	       "+item@6000000 -item@7000000 -worker@9000000\n"
-#define TASKS \
-	"look 3 1 1000000 9000000 8 1\nlook 4 1 1000000 9000000 8 1\n" TASK_LOOP("3") TASK_LOOP("4")
-
-static void workers_supply_others_and_do_not_lead(void **state)
-{
-	(void)state;
-	/* The tasks of a pool's workers are one kind, which leads if nothing else repeats. */
-	expect_steps(PLAIN WORKERS "stack 1 item:21 worker:99\n" TASKS "end 10000000 0\n",
-		     "item: loop 6 6000000 1000000 0\n");
-	expect_steps(PLAIN WORKERS "stack 1 item:21 worker:99\n" TASKS ITEMS "end 10000000 0\n",
-		     "item in main: loop 4 4000000 1000000 0\n");
-	/* A DataLoader's do not even then. */
-	expect_steps(PLAIN WORKERS "code _worker_loop "
-				   "/x/site-packages/torch/utils/data/_utils/worker.py 200\n"
-				   "stack 1 item:21 _worker_loop:299\n" TASKS "end 10000000 0\n",
-		     "whole run: run 1 10000000 10000000 0\n");
-}
-
 #define LINES "stack 1 main:12\nstack 2 infer:22\nstack 3 infer:23\nstack 4 infer:24\n"
 
 /* Class 6 waits for a stream, 3 copies. */
@@ -627,9 +513,6 @@ int main(void)
 		cmocka_unit_test(no_step_lasts_over_a_time_in_which_layers_were_not_recorded),
 		cmocka_unit_test(little_that_repeats_is_the_whole_run),
 		cmocka_unit_test(ranges_that_a_library_opens_are_no_steps),
-		cmocka_unit_test(a_loop_without_models_is_found_by_its_calls),
-		cmocka_unit_test(requests_lead_and_what_repeats_inside_is_a_level),
-		cmocka_unit_test(workers_supply_others_and_do_not_lead),
 		cmocka_unit_test(without_models_the_waits_for_the_device_lead),
 		cmocka_unit_test(while_the_gpu_is_not_recorded_no_step_lasts),
 		cmocka_unit_test(without_waits_the_launches_lead),

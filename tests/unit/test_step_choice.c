@@ -1,0 +1,95 @@
+/* links: is_report */
+/* Which candidate is the step: plain loops, requests, workers; all times are in ns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "steps_kit.h"
+
+/* Four steps of item(), each 100 after the one before; what is in it does not matter. */
+#define ITEMS                                                                                   \
+	"1: +main@1000000 +item@2000000 +leaf@2000000 -leaf@2100000 -item@2500000 "             \
+	"+item@3000000 -item@3500000 +item@4000000 -item@4500000 +item@5000000 -item@5500000\n" \
+	"1: -main@9000000\n"
+#define PLAIN                                                  \
+	"process 1 100 app.py 0 10000000\n"                    \
+	"thread 1 1 100 MainThread 0 10000000 0\n"             \
+	"thread 2 1 101 pool 0 10000000 0\n"                   \
+	"code main /srv/app.py 10\ncode item /srv/app.py 20\n" \
+	"code leaf /srv/app.py 30\n"                           \
+	"code worker /usr/lib/python3.12/multiprocessing/pool.py 97\n"
+
+static void a_loop_without_models_is_found_by_its_calls(void **state)
+{
+	(void)state;
+	expect_steps(PLAIN ITEMS "end 10000000 0\n", "item in main: loop 4 4000000 1000000 0\n");
+	/* A library calls it, again and again: from begin to end. */
+	expect_steps(PLAIN "1: +worker@1000000 +item@2000000 -item@2500000 +item@3000000 "
+			   "-item@3500000 +item@5000000 -item@5500000 -worker@9000000\n"
+			   "end 10000000 0\n",
+		     "item: loop 3 1500000 500000 0\n");
+	/* What is called once in each call of another is no loop; what was left out is unknown. */
+	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@4500000 -main@9000000\n"
+			   "end 10000000 0\n",
+		     "whole run: run 1 10000000 10000000 0\n");
+	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 +item@3000000 "
+			   "-item@3500000 +item@4000000 -item@4500000 out:item@4600000 "
+			   "-main@9000000\nend 10000000 0\n",
+		     "whole run: run 1 10000000 10000000 0\n");
+	/* In bursts there may have been others. */
+	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 |0@2600000 ^main@4000000 "
+			   "+item@4000000 -item@4500000 +item@5000000 -item@5500000 +item@6000000 "
+			   "-item@6500000 -main@9000000\nend 10000000 0\n",
+		     "whole run: run 1 10000000 10000000 0\n");
+}
+
+/* Requests as the agent tells them; each of three tokens. */
+#define REQUEST(n, a, b, c, d, e)                                                              \
+	"1: [request:_uvicorn#" #n "/1@" #a "00 [request:_Flask#9" #n "/1@" #a "01 +infer@" #a \
+	"02 <1@" #b "0 </1@" #b "5 <1@" #c "0 </1@" #c "5 <1@" #d "0 </1@" #d "5 -infer@" #e   \
+	"1 ]#9" #n "@" #e "2 ]#" #n "@" #e "5\n"
+
+static void requests_lead_and_what_repeats_inside_is_a_level(void **state)
+{
+	(void)state;
+	expect_steps(HEAD REQUEST(1, 1, 11, 12, 13, 14) REQUEST(2, 2, 21, 22, 23, 24)
+			     REQUEST(3, 3, 31, 32, 33, 34) END,
+		     "request: uvicorn: request 3 135 45 0\n"
+		     "Net in infer: loop 9 90 10 0\ninfer: loop 3 117 39 0\n");
+}
+
+#define WORKERS                                                              \
+	"process 2 200 app.py 0 10000000\nprocess 3 300 app.py 0 10000000\n" \
+	"thread 3 2 200 MainThread 0 10000000 0\nthread 4 3 300 MainThread 0 10000000 0\n"
+#define TASK_LOOP(thread)                                                                   \
+	thread ": +worker@1000000 +item@2000000 -item@3000000 +item@4000000 -item@5000000 " \
+	       "+item@6000000 -item@7000000 -worker@9000000\n"
+#define TASKS \
+	"look 3 1 1000000 9000000 8 1\nlook 4 1 1000000 9000000 8 1\n" TASK_LOOP("3") TASK_LOOP("4")
+
+static void workers_supply_others_and_do_not_lead(void **state)
+{
+	(void)state;
+	/* The tasks of a pool's workers are one kind, which leads if nothing else repeats. */
+	expect_steps(PLAIN WORKERS "stack 1 item:21 worker:99\n" TASKS "end 10000000 0\n",
+		     "item: loop 6 6000000 1000000 0\n");
+	expect_steps(PLAIN WORKERS "stack 1 item:21 worker:99\n" TASKS ITEMS "end 10000000 0\n",
+		     "item in main: loop 4 4000000 1000000 0\n");
+	/* A DataLoader's do not even then. */
+	expect_steps(PLAIN WORKERS "code _worker_loop "
+				   "/x/site-packages/torch/utils/data/_utils/worker.py 200\n"
+				   "stack 1 item:21 _worker_loop:299\n" TASKS "end 10000000 0\n",
+		     "whole run: run 1 10000000 10000000 0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_loop_without_models_is_found_by_its_calls),
+		cmocka_unit_test(requests_lead_and_what_repeats_inside_is_a_level),
+		cmocka_unit_test(workers_supply_others_and_do_not_lead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
