@@ -37,6 +37,19 @@ static void a_loop_without_models_is_found_by_its_calls(void **state)
 			   "-item@3500000 +item@4000000 -item@4500000 out:item@4600000 "
 			   "-main@9000000\nend 10000000 0\n",
 		     "whole run: run 1 10000000 10000000 0\n");
+	/* Nor where a coroutine calls it: its pieces are not joined. */
+	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 ~main@2600000 "
+			   ">main@2900000 +item@3000000 -item@3500000 ~main@3600000 >main@3900000 "
+			   "+item@4000000 -item@4500000 -main@9000000\nend 10000000 0\n",
+		     "whole run: run 1 10000000 10000000 0\n");
+	/* A server waits most of the time: what counts is what it does. */
+	expect_steps(PLAIN "code socket.accept /usr/lib/python3.12/socket.py 300\n"
+			   "1: +worker@0 +socket.accept@1 -socket.accept@4000000 +item@4000000 "
+			   "-item@4200000 +socket.accept@4200001 -socket.accept@6000000 "
+			   "+item@6000000 -item@6200000 +item@6300000 -item@6500000 "
+			   "+socket.accept@6500001 -socket.accept@9900000 -worker@9900001\n"
+			   "end 10000000 0\n",
+		     "item: loop 3 600000 200000 0\n");
 	/* In bursts there may have been others. */
 	expect_steps(PLAIN "1: +main@1000000 +item@2000000 -item@2500000 |0@2600000 ^main@4000000 "
 			   "+item@4000000 -item@4500000 +item@5000000 -item@5500000 +item@6000000 "

@@ -11,7 +11,7 @@
 #define REPEATS 3       /* fewer are no series */
 #define MANY 10         /* of a loop: then the ones inside it are its parts */
 #define LEAST_NS 100000 /* a step: what is shorter is a part of something */
-#define MATTERS 0.1     /* of the process' time */
+#define MATTERS 0.1     /* of the process' work */
 #define WAITING 0.9     /* of a library's call: then it is a wait for what others do */
 #define NOBODY UINT32_MAX
 #define NOT_WHOLE \
@@ -43,6 +43,7 @@ struct totals {
 	struct calls_by *items;
 	size_t count, cap;
 	struct pair_totals entries; /* (process, function): how often it was called */
+	struct pair_totals busy;    /* (process, 0): what its threads did besides waiting */
 	bool failed;
 };
 
@@ -53,6 +54,10 @@ struct slot {
 
 struct entries {
 	uint64_t calls;
+};
+
+struct busy {
+	int64_t ns;
 };
 
 static enum code_kind kind_of(struct totals *s, uint32_t function)
@@ -124,16 +129,34 @@ static bool is_of_interest(struct totals *s, const struct span *span)
 	       kind_of(s, around->function) == CODE_USER;
 }
 
-/* What a frame waited is a part of what the one around it did. */
-static void add_waiting(struct totals *s, const struct span *span)
+/* A thread that reads from a socket waits for what another process sends. */
+static bool is_wait(struct totals *s, uint32_t function)
 {
-	int64_t ns = kind_of(s, span->function) == CODE_WAITS ? span->end_ns - span->start_ns
-		     : span->depth < s->open_cap              ? s->open[span->depth].waited_ns
-							      : 0;
+	static const char reads[] = "SocketIO.readinto";
+	const struct place *f = timeline_function(s->timeline, function);
 
-	if (span->depth && span->depth <= s->open_cap)
+	return kind_of(s, function) == CODE_WAITS || !strcmp(f->name, reads);
+}
+
+/* What a frame waited is a part of what the one around it did; the outermost says what was work. */
+static void add_waiting(struct totals *s, const struct span *span, uint32_t process)
+{
+	int64_t all_ns = span->end_ns - span->start_ns, ns = 0;
+	struct busy *b;
+
+	if (is_wait(s, span->function))
+		ns = all_ns;
+	else if (span->depth < s->open_cap && s->open[span->depth].function == span->function)
+		ns = s->open[span->depth].waited_ns;
+	if (span->depth && span->depth <= s->open_cap) {
 		s->open[span->depth - 1].waited_ns =
 			stats_add(s->open[span->depth - 1].waited_ns, ns);
+		return;
+	}
+	b = pair_totals_at(&s->busy, process, 0);
+	s->failed |= !b;
+	if (b && ns < all_ns)
+		b->ns += all_ns - ns;
 }
 
 static void visit_function(void *ctx, const struct span *span)
@@ -146,7 +169,7 @@ static void visit_function(void *ctx, const struct span *span)
 
 	if (span->function >= s->function_count)
 		return;
-	add_waiting(s, span);
+	add_waiting(s, span, process);
 	if (!(span->flags & SPAN_CALL)) {
 		s->resumed[span->function] |= !(span->flags & (SPAN_OPEN_START | SPAN_PAUSED));
 		return;
@@ -177,10 +200,12 @@ static void visit_throttled(void *ctx, const struct throttled *l)
 		s->throttled[l->function] = true;
 }
 
-/* From the first moment of a process to its last. */
-static double wall_ns(const struct totals *s, uint32_t process)
+/* What a process did, at most from its first moment to its last: a server may wait for days. */
+static double work_ns(struct totals *s, uint32_t process)
 {
+	const struct busy *b = pair_totals_at(&s->busy, process, 0);
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
+	double wall_ns;
 
 	for (size_t i = 0; i < trace_thread_count(s->trace); i++) {
 		const struct thread_counts *c = timeline_thread(s->timeline, i);
@@ -190,7 +215,8 @@ static double wall_ns(const struct totals *s, uint32_t process)
 		start_ns = c->start_ns < start_ns ? c->start_ns : start_ns;
 		end_ns = c->end_ns > end_ns ? c->end_ns : end_ns;
 	}
-	return end_ns > start_ns ? (double)end_ns - (double)start_ns : 0;
+	wall_ns = end_ns > start_ns ? (double)end_ns - (double)start_ns : 0;
+	return b && (double)b->ns < wall_ns ? (double)b->ns : wall_ns;
 }
 
 static bool qualifies(struct totals *s, const struct calls_by *c, uint64_t least)
@@ -200,7 +226,10 @@ static bool qualifies(struct totals *s, const struct calls_by *c, uint64_t least
 
 	if (c->calls < least || s->resumed[c->function] || s->throttled[c->function] ||
 	    (double)c->total_ns < (double)LEAST_NS * (double)c->calls ||
-	    (double)c->total_ns < MATTERS * wall_ns(s, c->process))
+	    (double)c->total_ns < MATTERS * work_ns(s, c->process))
+		return false;
+	/* Nothing joins the pieces of a coroutine: where a step in it ends is not known. */
+	if (c->caller != NOBODY && s->resumed[c->caller])
 		return false;
 	if (kind_of(s, c->function) != CODE_USER &&
 	    (double)c->waited_ns > WAITING * (double)c->total_ns)
@@ -240,6 +269,7 @@ int step_calls_choose(struct step_calls *c, struct timeline *tl, const struct tr
 	*c = (struct step_calls){ .chosen = calloc(n + 1, sizeof(bool)), .count = n };
 	pair_totals_init(&s.by, sizeof(struct slot));
 	pair_totals_init(&s.entries, sizeof(struct entries));
+	pair_totals_init(&s.busy, sizeof(struct busy));
 	s.failed = !s.kinds || !s.resumed || !s.throttled || !c->chosen;
 	for (size_t i = 0; !s.failed && i < trace_thread_count(t); i++) {
 		for (size_t k = 0; k < s.open_cap; k++) /* nothing of another thread's */
@@ -250,6 +280,7 @@ int step_calls_choose(struct step_calls *c, struct timeline *tl, const struct tr
 		choose(&s, c);
 	pair_totals_release(&s.by);
 	pair_totals_release(&s.entries);
+	pair_totals_release(&s.busy);
 	free(s.kinds);
 	free(s.resumed);
 	free(s.throttled);

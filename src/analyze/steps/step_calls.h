@@ -4,9 +4,9 @@
  *
  * One walk adds up the calls of each function by the user's function that makes them.  A function
  * qualifies that one call of another makes more than twice on average, or that a library calls
- * (a handler, a pool's task), that takes a tenth of the process' time, and lasts long enough
- * to be a step.  Coroutines do not: their calls are told in pieces that nothing joins.  Nor does
- * what was throttled, since its number is unknown.
+ * (a handler, a pool's task), that takes a tenth of what the process does besides waiting, and
+ * lasts long enough to be a step.  Coroutines do not: their calls are told in pieces that nothing
+ * joins.  Nor does what was throttled, since its number is unknown.
  */
 #ifndef ANALYZE_STEPS_STEP_CALLS_H
 #define ANALYZE_STEPS_STEP_CALLS_H

@@ -108,8 +108,9 @@ static void add_steps(struct terminal *s, const struct analysis *a)
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_step *step = &a->steps[i];
 		/* Those that were found come the other way round. */
-		size_t indent =
-			step->source == STEP_LOOP ? 0 : 2 * (step->depth < 3 ? step->depth : 3);
+		size_t indent = step->source == STEP_SCOPE || step->source == STEP_NVTX
+					? 2 * (step->depth < 3 ? step->depth : 3)
+					: 0;
 		char pid[TEXT_FIGURE] = "";
 
 		/* Processes have steps of the same name. */
