@@ -15,6 +15,10 @@ has_header() {
 	echo "#include <$1>" | cc -E -x c - >/dev/null 2>&1
 }
 
+has_firefox() {
+	has_tool firefox-esr || has_tool firefox
+}
+
 # The distribution's own Python, whatever `python3` on the PATH may be.
 has_module() {
 	/usr/bin/python3 -c "import $1" >/dev/null 2>&1
@@ -91,6 +95,7 @@ group_markdown() {
 # For tests/browser.
 group_browser() {
 	need chromium has_tool chromium
+	need firefox-esr has_firefox firefox
 }
 
 group_newer() {

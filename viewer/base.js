@@ -33,12 +33,11 @@ function duration(ns) {
 	return Math.floor(ns / 60e9) + "m" + String(Math.round(ns / 1e9) % 60).padStart(2, "0") + "s";
 }
 
-// A moment, with as many digits as a grid of that step needs.
+// A moment since the recording began: seconds, in groups of three digits, down to a step.
 function moment(ns, step) {
-	const units = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
-	const [unit, name] = units.find(u => step >= u[0] / 1000 && ns >= u[0]) || units[3];
-	const digits = clamp(Math.ceil(-Math.log10(step / unit) - 1e-9), 0, 9);
-	return (ns / unit).toFixed(digits) + " " + name;
+	const digits = clamp(Math.ceil(-Math.log10(step / 1e9) - 1e-9), 0, 9);
+	const [whole, part] = (Math.max(ns, 0) / 1e9).toFixed(digits).split(".");
+	return whole + (part ? "." + part.replace(/(\d{3})(?=\d)/g, "$1\u2009") : "") + " s";
 }
 
 function percent(part, whole) {
@@ -54,6 +53,10 @@ function quantity(x, unit) {
 	if (unit === "mW") return threeDigits(x / 1000) + " W";
 	return (Math.abs(x) >= 1e4 || Number.isInteger(x) ? Math.round(x).toLocaleString("en") : x.toPrecision(4)) +
 		(unit ? " " + unit : "");
+}
+
+function shorten(text, length) {
+	return text.length > length ? text.slice(0, length - 1) + "\u2026" : text;
 }
 
 function plural(n, what) {

@@ -66,7 +66,7 @@ function readPiece(r, node, lane, links, childLength) {
 			if (p.end[i] - p.start[i] >= childLength) p.big.push(i);
 		}
 		p.parts = [0, 1, 2, 3, 4].map(k => lowerBound(p.start, node.start + k * childLength, 0, count));
-	} else if (lane === LANE.FRAMES) {
+	} else if (lane === LANE.FRAMES || lane === LANE.SAMPLES) {
 		p.inside = new Float64Array(count);
 		for (let i = 0; i < count; i++) p.inside[i] = r.number();
 	}
@@ -105,7 +105,7 @@ class Data {
 		for (let i = 0; i < meta.labels.length; i += wide) {
 			const [kind, what, name, place, stack, layer, full, more] = meta.labels.slice(i, i + wide);
 			this.labels.push({ kind, what, name: this.string(name), place, stack, layer: this.string(layer),
-				full: this.string(full), more: this.string(more) });
+				full: this.string(full), more: this.string(more), class: meta.classes[what] });
 		}
 		this.rows = [];
 		for (let i = 0; i < meta.rows.length; i += 5) {
@@ -253,7 +253,7 @@ class Data {
 
 	item(row, p, i) {
 		return { row, start: p.start[i], end: p.end[i], label: p.label[i], merged: p.merged ? p.merged[i] : 0,
-			linkRow: p.linkRow ? p.linkRow[i] : -1, linkStart: p.linkStart ? p.linkStart[i] : 0 };
+			inside: p.inside ? p.inside[i] : 0, linkRow: p.linkRow ? p.linkRow[i] : -1, linkStart: p.linkStart ? p.linkStart[i] : 0 };
 	}
 
 	// The item of a row at a moment, or the nearest that is no further than `reach`.

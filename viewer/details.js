@@ -27,8 +27,8 @@ class Details {
 		const add = (what, value) => list.append(...this.row(what, value));
 		add("Kind", KIND_NAMES[label.kind] + (label.kind === KIND.KERNEL && label.what ? ", in a CUDA graph" : "") +
 			(label.kind === KIND.STEP && label.what === 1 ? ", one of the slowest" : ""));
-		add("On", line ? line.title + ", " + line.detail : "");
-		add("Start", moment(item.start, 1));
+		add("On", line ? line.title + (line.detail ? ", " + line.detail : "") : "");
+		add("Start", moment(item.start, 1000));
 		add("Duration", duration(length));
 		if (item.merged) add("Shown", "merged; zoom in to see each" +
 			(t.data.meta.whole < t.data.meta.items ? " where the page has them" : ""));
@@ -63,6 +63,8 @@ class Details {
 			steps.append(element("li", {}, element("span", {}, isCall ? "Launch" : KIND_NAMES[label.kind]),
 				element("strong", {}, labelName(label))));
 		if (link && isCall) steps.append(go("Starts", link));
+		const next = label.kind === KIND.IDLE ? await this.after(item) : null;
+		if (next) steps.append(go("Then runs", next));
 		if (label.layer) steps.append(element("li", {}, element("span", {}, "Layer"), label.layer));
 		const place = data.place(label.place);
 		if (place) steps.append(element("li", {}, element("span", {}, "Python"), element("code", {}, this.placeText(place))));
@@ -74,6 +76,23 @@ class Details {
 		if (finding) out.push(element("p", {}, "Finding: ",
 			button(finding.title, "Show this finding", () => t.findings.show(finding, 0), { class: "tl-link" })));
 		return out;
+	}
+
+	// What ended an idle time: the work of that process which begins when it is over.
+	async after(item) {
+		const t = this.t, process = t.model.trackOfRow(item.row).process;
+		const cover = await t.data.covered(item.end, item.end + 1e6, 0);
+		let best = null;
+		for (const track of t.model.tracks) {
+			if (track.type !== TRACK.STREAM || track.process !== process) continue;
+			for (const lane of track.lanes)
+				for (const row of lane.rows)
+					t.data.eachPiece(cover, row, item.end, item.end + 1e6, (p, first, end) => {
+						for (let i = first; i < end; i++)
+							if (p.start[i] >= item.end && (!best || p.start[i] < best.start)) best = t.data.item(row, p, i);
+					});
+		}
+		return best;
 	}
 
 	stack(index) {

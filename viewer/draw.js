@@ -71,10 +71,11 @@ class Painter {
 		if (this.frames.length > 240) this.frames.shift();
 	}
 
-	// A step of 1, 2 or 5 times a power of ten, some 110 pixels wide.
+	// A step of 1, 2 or 5 times a power of ten, wide enough for its label.
 	gridStep() {
-		const rough = 110 / this.perNs, power = 10 ** Math.floor(Math.log10(rough));
-		return power * (rough / power >= 5 ? 5 : rough / power >= 2 ? 2 : 1) || 1;
+		const digits = clamp(10 - Math.log10(110 / this.perNs), 0, 9);
+		const rough = (44 + digits * 7) / this.perNs, power = 10 ** Math.floor(Math.log10(rough));
+		return power * [1, 2, 5, 10].find(x => x * power >= rough * 0.999) || 1;
 	}
 
 	drawGrid() {
@@ -116,7 +117,7 @@ class Painter {
 		const c = this.context, t = this.t, labels = t.data.labels, height = line.height;
 		const left = t.gutter, width = this.width, from = t.from, perNs = this.perNs;
 		const found = t.matches, dim = found && found.size >= 0;
-		const texts = [];
+		const texts = [], device = line.lane.lane === LANE.BUSY;
 		let last = -1, style = "", alpha = 1;
 		c.textAlign = "left";
 		t.data.eachPiece(this.cover, line.row, t.from, t.to, (p, first, end) => {
@@ -133,9 +134,10 @@ class Painter {
 				}
 				const index = p.label[i], label = labels[index];
 				const colour = t.theme.colour(index, labels);
+				const merged = p.merged ? p.merged[i] : 0;
 				const wanted = dim && !found.has(index) ? 0.2
 					: label.kind === KIND.SAMPLED ? 0.5
-						: p.merged && p.merged[i] ? 0.35 + 0.65 * p.cover[i] / 255 : 1;
+						: merged && !device ? 0.35 + 0.65 * p.cover[i] / 255 : 1;
 				if (wanted !== alpha) c.globalAlpha = alpha = wanted;
 				if (colour[0] !== style) c.fillStyle = style = colour[0];
 				if (x < left) x = left;
@@ -143,16 +145,22 @@ class Painter {
 				const gap = right - x > 3 ? 0.6 : 0;
 				c.fillRect(x, y, right - x - gap, height);
 				this.drawn++;
+				if (merged && device && p.cover[i] && label.kind === KIND.IDLE) {
+					// The busy part of what was merged.
+					const part = Math.max(1, height * p.cover[i] / 255);
+					c.fillStyle = style = t.theme.busy;
+					c.fillRect(x, y + height - part, right - x - gap, part);
+				}
 				if (label.kind === KIND.SAMPLED && right - x > 4) {
 					c.fillRect(x, y + height - 2, right - x - gap, 2);
 				}
-				if (right - x > 26 && height > 10) texts.push(x, right, index, p.merged ? p.merged[i] : 0, alpha);
+				if (right - x > 26 && height > 10) texts.push(x, right, index, p.end[i] - p.start[i], alpha);
 			}
 		});
 		c.globalAlpha = 1;
 		for (let k = 0; k < texts.length; k += 5) {
 			const label = labels[texts[k + 2]], room = Math.floor((texts[k + 1] - texts[k] - 6) / CHARACTER);
-			let text = this.textOf(label, texts[k], texts[k + 1]);
+			let text = this.textOf(label, texts[k + 1] - texts[k], texts[k + 3]);
 			if (text.length > room) text = room > 2 ? text.slice(0, room - 1) + "\u2026" : "";
 			const ink = texts[k + 4] < 1 ? t.theme.ink : t.theme.colour(texts[k + 2], labels)[1];
 			c.fillStyle = ink;
@@ -161,9 +169,9 @@ class Painter {
 		this.drawSelected(line, y);
 	}
 
-	textOf(label, x, right) {
+	textOf(label, width, ns) {
 		const name = labelName(label);
-		if (label.kind === KIND.STEP && right - x > 120) return name + "  " + duration((right - x) / this.perNs);
+		if (label.kind === KIND.STEP && width > 120) return name + "  " + duration(ns);
 		if (label.kind === KIND.IDLE && label.place) {
 			const place = this.t.data.place(label.place);
 			return name + " \u00b7 " + place.name + (place.line ? ":" + place.line : "");
@@ -179,18 +187,20 @@ class Painter {
 			c.lineWidth = wide;
 			c.strokeRect(x - 0.5, y - 0.5, Math.max(right - x, 2) + 1, line.height + 1);
 		};
-		for (const gap of t.gaps) if (gap.row === line.row) frame(gap, t.theme.mark, 3);
 		if (t.selected && t.selected.row === line.row) frame(t.selected, t.theme.ink, 2);
+		for (const gap of t.gaps) if (gap.row === line.row) frame(gap, t.theme.mark, 3);
 		if (t.hovered && t.hovered.row === line.row) frame(t.hovered, t.theme.soft, 1);
 	}
 
 	drawPauses(track, y) {
-		const c = this.context, t = this.t;
+		const t = this.t, frames = track.lanes.find(l => l.lane === LANE.FRAMES);
+		const rows = frames && !track.collapsed && !frames.closed ? Math.min(frames.rows.length, frames.all ? Infinity : frames.limit) : 0;
+		const top = rows ? y - track.y + frames.y : y + HEAD - 3, height = rows ? rows * ROW - 2 : 6;
 		for (const row of track.pauses)
 			t.data.eachPiece(this.cover, row, t.from, t.to, (p, first, end) => {
 				for (let i = first; i < end; i++) {
 					const x = Math.max(this.x(p.start[i]), t.gutter), right = Math.min(this.x(p.end[i]), this.width);
-					if (right - x >= 2) this.hatch(x, y + HEAD - 3, right - x, Math.max(track.height - HEAD, 6));
+					if (right - x >= 2) this.hatch(x, top, right - x, height);
 				}
 			});
 	}
@@ -298,7 +308,7 @@ class Painter {
 		const text = duration(range.to - range.from), half = text.length * CHARACTER / 2 + 6;
 		const middle = clamp((x + right) / 2, this.t.gutter + half, this.width - half);
 		c.fillRect(middle - half, this.height - 24, 2 * half, 18);
-		c.fillStyle = this.t.theme.dark ? "#10151c" : "#fff";
+		c.fillStyle = inkOn(this.t.theme.accent);
 		c.fillText(text, middle, this.height - 14.5);
 	}
 

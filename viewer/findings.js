@@ -9,11 +9,23 @@ class Findings {
 		this.current = null;
 		this.at = 0;
 		this.addButtons();
+		this.addToRows();
 	}
 
-	// The cards are headings "1. Title", in the order of the data.
+	// The less certain ones are rows of a table, in the order of the data behind those with cards.
+	addToRows() {
+		const cards = document.querySelectorAll(".finding").length;
+		document.querySelectorAll("#also-seen tbody tr").forEach((row, i) => {
+			const finding = this.items[cards + i], cell = row.cells[0];
+			if (finding && finding.at.length && cell.textContent.trim() === finding.id)
+				cell.append(" ", button("Show", "Show on the timeline: " + finding.title,
+					() => this.show(finding, this.typical(finding)), { class: "tl-show" }));
+		});
+	}
+
+	// The cards are headings "1. Title", likewise.
 	addButtons() {
-		const headings = [...document.querySelectorAll("section > h3")].filter(h => /^\d+\. /.test(h.textContent));
+		const headings = [...document.querySelectorAll(".finding > h3")].filter(h => /^\d+\. /.test(h.textContent));
 		for (const heading of headings) {
 			const finding = this.items[parseInt(heading.textContent, 10) - 1];
 			if (!finding || !finding.at.length || !heading.textContent.includes(finding.title.slice(0, 12))) continue;

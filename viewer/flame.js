@@ -66,7 +66,7 @@ class Flame {
 					let node = root;
 					for (const place of label.stack ? [...data.meta.stacks[label.stack - 1]].reverse() : []) {
 						const at = data.place(place);
-						node = node.child(at.name, at.file + ":" + at.line);
+						node = node.child(at.name + ":" + at.line, at.file + ":" + at.line);
 						node.ns += ns;
 					}
 					node = node.child(labelName(label), "on the device");
@@ -86,20 +86,18 @@ class Flame {
 		if (this.by === "gpu") this.addDevice(root, cover, from, to);
 		for (const track of this.by === "cpu" ? this.t.model.tracks : []) {
 			if (track.type !== TRACK.THREAD) continue;
-			const lane = track.lanes.find(l => l.lane === LANE.FRAMES) || track.lanes.find(l => l.lane === LANE.SAMPLES);
-			if (lane) this.addRows(root.child(track.title, track.detail), lane.rows, cover, from, to);
+			// Whichever knows more of the thread.
+			const trees = [LANE.FRAMES, LANE.SAMPLES].map(lane => {
+				const tree = new FlameNode(track.title, track.detail, root), rows = track.lanes.find(l => l.lane === lane);
+				if (rows) this.addRows(tree, rows.rows, cover, from, to);
+				for (const child of tree.children.values()) tree.ns += child.ns;
+				return tree;
+			});
+			const tree = trees[0].ns >= 0.5 * trees[1].ns ? trees[0] : trees[1];
+			if (tree.ns) root.children.set(String(track.id), tree);
 		}
-		this.sum(root);
+		for (const child of root.children.values()) root.ns += child.ns;
 		return root;
-	}
-
-	// Threads have the time of what is in them.
-	sum(root) {
-		for (const child of root.children.values()) {
-			if (!child.ns) for (const inner of child.children.values()) child.ns += inner.ns;
-			root.ns += child.ns;
-		}
-		for (const [key, child] of root.children) if (!child.ns) root.children.delete(key);
 	}
 
 	async show(from, to) {
@@ -108,6 +106,10 @@ class Flame {
 		this.to = to;
 		this.panel.replaceChildren(element("p", { class: "tl-hint" }, "Adding up\u2026"));
 		this.root = await this.make(from, to);
+		if (!this.root.ns && this.by === "cpu" && !this.chosen && this.t.model.tracks.some(t => t.type === TRACK.STREAM)) {
+			this.by = "gpu"; // the only one that there is
+			this.root = await this.make(from, to);
+		}
 		if (number === this.number) this.render(this.root);
 	}
 
@@ -115,7 +117,11 @@ class Flame {
 		const path = [];
 		for (let node = top; node && node.parent; node = node.parent) path.unshift(node);
 		const choice = [["cpu", "CPU time by call"], ["gpu", "GPU time by launching code"]].map(([by, name]) =>
-			button(name, name, () => { this.by = by; this.show(this.from, this.to); }, { "aria-pressed": String(this.by === by) }));
+			button(name, name, () => {
+				this.by = by;
+				this.chosen = true;
+				this.show(this.from, this.to);
+			}, { "aria-pressed": String(this.by === by) }));
 		this.canvas = element("canvas", { class: "tl-flame", role: "img", tabindex: "0", on: {
 			mousemove: e => this.hover(e), click: e => this.click(e) } });
 		this.hint = element("p", { class: "tl-hint" }, "Click a box to enlarge it.");
@@ -164,7 +170,7 @@ class Flame {
 			const room = Math.floor((b.w - 6) / CHARACTER);
 			if (room < 3) continue;
 			const text = b.node.parent ? b.node.name : "All, " + duration(b.node.ns);
-			c.fillStyle = b.node.detail === "on the device" ? "#fff" : t.theme.ink;
+			c.fillStyle = b.node.detail === "on the device" ? t.theme.classed("gpu_compute")[1] : t.theme.ink;
 			c.fillText(text.length > room ? text.slice(0, room - 1) + "\u2026" : text, b.x + 3, b.level * FLAME_ROW + FLAME_ROW / 2, b.w - 4);
 		}
 		c.globalAlpha = 1;

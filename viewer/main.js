@@ -4,7 +4,7 @@ class Timeline {
 	constructor(data) {
 		this.data = data;
 		this.model = new Model(data);
-		this.theme = new Theme();
+		this.theme = new Theme(data.meta.classes);
 		this.from = 0;
 		this.to = data.end;
 		this.scroll = 0;
@@ -84,6 +84,17 @@ class Timeline {
 		this.makeHeads();
 	}
 
+	// The first look: the steps, where most of the run is something else (imports, loading).
+	begin() {
+		let first = Infinity, last = 0;
+		const line = this.model.stepLines[0], p = line && this.data.root.rows.get(line.row);
+		if (p && p.count) {
+			first = p.start[0];
+			last = p.end[p.count - 1];
+		}
+		if (last > first && last - first < 0.5 * this.data.end) this.zoomTo(first, last, 0.04);
+	}
+
 	summary(meta) {
 		const parts = [plural(meta.items, "event") + " in " + duration(this.data.end) + "."];
 		if (meta.whole < meta.items)
@@ -141,8 +152,8 @@ class Timeline {
 		if (!width || !this.painter) return;
 		this.gutter = width < 560 ? 104 : 190;
 		const top = this.painter.top, room = this.large ? innerHeight * 0.62 : clamp(innerHeight * 0.62, 300, 640);
-		const height = Math.round(Math.min(room, top + this.model.height + 8));
-		this.wrapper.style.height = height + "px";
+		const height = Math.round(Math.min(room, top + this.model.height));
+		this.wrapper.style.height = height + 2 + "px"; // its border
 		this.painter.resize(this.wrapper.clientWidth, height);
 		this.wrapper.style.setProperty("--tl-gutter", this.gutter + "px");
 		this.corner.style.height = top - 1 + "px";
@@ -362,6 +373,7 @@ Data.open().then(async data => {
 	await data.load(data.root);
 	const timeline = new Timeline(data);
 	timeline.resize();
+	timeline.begin();
 	await timeline.state.restore();
 	// For tests and for those who measure.
 	window.inferscopeTimeline = timeline;

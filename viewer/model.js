@@ -10,8 +10,6 @@ const TRACK = { STEPS: 0, GPU: 1, STREAM: 2, THREAD: 3, COUNTER: 4 };
 const KIND_NAMES = ["Step", "Scope", "Python call", "Python frame (sampled)", "Layer", "CUDA call", "Kernel", "Copy",
 	"Memset", "CUDA graph", "GPU busy", "GPU idle", "Wait", "CUDA call that waits", "Garbage collection",
 	"Compilation", "Not recorded"];
-const CLASSES = ["gpu_compute", "h2d", "d2h", "sync_wait", "cpu_preprocessing", "cpu_compute", "framework", "launch",
-	"allocation", "gc", "gil_wait", "lock_wait", "io_wait", "sleep", "page_faults", "compile", "idle", "unattributed"];
 const WAITS = { 2: ["Waits for the GIL", "gil_wait"], 3: ["Waits for a lock", "lock_wait"],
 	4: ["Waits for I/O", "io_wait"], 5: ["Waits", "idle"], 6: ["Sleeps", "sleep"],
 	100: ["Waits for the GPU", "sync_wait"] };
@@ -32,12 +30,13 @@ const LANES = [
 	{ lane: LANE.FRAMES, name: "Python calls", rows: 10 },
 	{ lane: LANE.SAMPLES, name: "Python (sampled)", rows: 10 },
 ];
+const THREADS_OPEN = 12;
 const ROW = 17, COUNTER_HEIGHT = 38, TRACK_GAP = 5, HEAD = 18;
 
 function labelName(label) {
 	if (label.kind === KIND.WAIT) return (WAITS[label.what] || WAITS[5])[0];
 	if (label.kind === KIND.GC) return "GC generation " + label.what;
-	if (label.kind === KIND.COMPILE) return CLASSES[label.what] === "compile" ? "Compilation" : "DataLoader wait";
+	if (label.kind === KIND.COMPILE) return label.class === "compile" ? "Compilation" : "DataLoader wait";
 	if (label.kind === KIND.COPY) return "Copy " + label.name;
 	return label.name || KIND_NAMES[label.kind];
 }
@@ -46,13 +45,14 @@ class Model {
 	constructor(data) {
 		this.data = data;
 		this.makeTracks();
+		this.collapseMost();
 		this.filter = "";
 		this.layout();
 	}
 
 	processName(i) {
 		const p = i ? this.data.meta.processes[i - 1] : null;
-		return p ? this.data.string(p[0]) + " (" + p[1] + ")" : "Machine";
+		return p ? shorten(this.data.string(p[0]), 60) + " (" + p[1] + ")" : "Machine";
 	}
 
 	makeTracks() {
@@ -92,15 +92,23 @@ class Model {
 			});
 	}
 
+	// A server may have a thread for each request: those with most items are open.
+	collapseMost() {
+		const threads = this.tracks.filter(t => t.type === TRACK.THREAD).sort((a, b) => b.items - a.items);
+		for (const track of threads.slice(THREADS_OPEN)) track.collapsed = true;
+	}
+
 	finishTrack(track) {
 		const place = lane => LANES.findIndex(l => l.lane === lane.lane);
 		track.lanes.sort((a, b) => place(a) - place(b));
 		for (const lane of track.lanes) lane.rows.sort((a, b) => this.data.rows[a].depth - this.data.rows[b].depth);
 		// Samples repeat what calls say where calls were recorded.
 		const samples = track.lanes.find(l => l.lane === LANE.SAMPLES);
-		if (samples && track.lanes.some(l => l.lane === LANE.FRAMES)) samples.closed = true;
+		const frames = track.lanes.find(l => l.lane === LANE.FRAMES);
+		if (samples && frames && track.pauses.length) frames.limit = 3;
+		else if (samples && frames) samples.closed = true;
 		track.detail = this.processName(track.process);
-		if (track.type === TRACK.STEPS) track.title = "Steps";
+		if (track.type === TRACK.STEPS) [track.title, track.detail] = ["Steps", ""];
 		else if (track.type === TRACK.GPU) track.title = "GPU" + (track.name ? " \u00b7 " + track.name : "");
 		else if (track.type === TRACK.STREAM) track.title = "GPU " + track.device + ", stream " + track.number;
 		else track.title = (track.name || "Thread") + " " + track.number;

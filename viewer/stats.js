@@ -1,5 +1,4 @@
-// Statistics of a range of time.  Items count where they begin, with all of their time, but the
-// device's busy and idle time, which is what lies inside of the range.
+// Statistics of a range of time: what lies inside of it; an item is counted where it begins.
 
 class Sums {
 	constructor() {
@@ -22,12 +21,18 @@ class Statistics {
 	constructor(timeline) {
 		this.t = timeline;
 		this.data = timeline.data;
+		this.busy = this.data.labels.findIndex(l => l.kind === KIND.BUSY);
 	}
 
 	addPiece(sums, row, p, first, end) {
 		for (let i = first; i < end; i++) {
 			const ns = p.end[i] - p.start[i];
-			if (p.merged && p.merged[i]) sums.add(row, p.label[i], p.merged[i], ns * p.cover[i] / 255, ns * p.cover[i] / 255);
+			const label = this.data.labels[p.label[i]];
+			if (p.merged && p.merged[i] && label.kind === KIND.IDLE) {
+				const busy = ns * p.cover[i] / 255;
+				sums.add(row, p.label[i], p.merged[i] >> 1, ns - busy, 0);
+				sums.add(row, this.busy, p.merged[i] >> 1, busy, 0);
+			} else if (p.merged && p.merged[i]) sums.add(row, p.label[i], p.merged[i], ns * p.cover[i] / 255, ns * p.cover[i] / 255);
 			else sums.add(row, p.label[i], 1, ns, p.inside ? ns - p.inside[i] : ns);
 		}
 	}
@@ -87,17 +92,17 @@ class Statistics {
 			}
 	}
 
-	// Busy and idle time across an edge of the range counts as far as it lies inside.
+	// Time across an edge of the range counts as far as it lies inside; self time in proportion.
 	async clip(sums, from, to) {
 		const data = this.data;
 		for (const edge of [from, to]) {
 			const cover = await data.covered(edge, edge + 1, 0);
 			for (const row of data.rows) {
-				if (row.lane !== LANE.BUSY) continue;
 				const item = data.itemAt(row.index, edge, 0, cover);
-				if (!item || item.start >= edge || item.end <= edge) continue;
-				if (edge === from) sums.add(row.index, item.label, 1, Math.min(item.end, to) - edge, 0);
-				else if (item.start >= from) sums.add(row.index, item.label, 0, edge - item.end, 0);
+				if (!item || item.merged || item.start >= edge || item.end <= edge) continue;
+				const length = item.end - item.start, self = (length - item.inside) / length;
+				const ns = edge === from ? Math.min(item.end, to) - edge : item.start >= from ? edge - item.end : 0;
+				if (ns) sums.add(row.index, item.label, 0, ns, ns * self);
 			}
 		}
 	}
@@ -120,17 +125,17 @@ class Statistics {
 		return [...found.values()].filter(e => e.count || e.ns).sort((a, b) => b[by] - a[by] || (a.name < b.name ? -1 : 1));
 	}
 
-	placeOf(label) {
+	placeOf(label, named) {
 		const place = this.data.place(label.place);
-		return place ? place.name + " " + place.file + ":" + place.line : "";
+		return place ? (named ? place.name + " \u2014 " : "") + place.file + ":" + place.line : "";
 	}
 
 	// Everything that is shown, and what tests compare with report.json.
 	async of(from, to) {
 		const sums = await this.collect(from, to);
 		const kernel = l => l.kind === KIND.KERNEL && [l.full || l.name, l.name];
-		const idle = l => l.kind === KIND.IDLE && [l.what + l.name + this.placeOf(l), l.name, this.placeOf(l)];
-		const frame = l => (l.kind === KIND.FRAME || l.kind === KIND.SAMPLED) && [this.placeOf(l), l.name, this.placeOf(l)];
+		const idle = l => l.kind === KIND.IDLE && [l.what + l.name + this.placeOf(l, true), l.name, this.placeOf(l, true)];
+		const frame = l => (l.kind === KIND.FRAME || l.kind === KIND.SAMPLED) && [this.placeOf(l, true), l.name, this.placeOf(l)];
 		const named = l => [labelName(l), labelName(l)];
 		const frames = this.table(sums, [LANE.FRAMES], frame, "self");
 		return {
@@ -141,7 +146,7 @@ class Statistics {
 			kernels: this.table(sums, [LANE.STREAM], kernel, "ns"),
 			copies: this.table(sums, [LANE.STREAM], l => l.kind !== KIND.KERNEL && named(l), "ns"),
 			functions: frames,
-			sampled: frames.length ? [] : this.table(sums, [LANE.SAMPLES], frame, "ns"),
+			sampled: this.table(sums, [LANE.SAMPLES], frame, "self"),
 			waits: this.table(sums, [LANE.WAITS, LANE.SYNC], named, "ns"),
 			calls: this.table(sums, [LANE.CALLS], named, "ns"),
 			layers: this.table(sums, [LANE.LAYERS], named, "ns"),
@@ -183,7 +188,7 @@ class StatisticsPanel {
 		const self = { title: "self", text: e => duration(e.self) };
 		const busy = s.busy.reduce((sum, e) => sum + e.ns, 0), idle = s.idle.reduce((sum, e) => sum + e.ns, 0);
 		const gpus = this.t.model.tracks.filter(track => track.type === TRACK.GPU).length;
-		const parts = [element("h3", {}, "Selection of " + duration(s.ns) + ", from " + moment(from, 1)),
+		const parts = [element("h3", {}, "Selection of " + duration(s.ns) + ", from " + moment(from, 1000)),
 			element("p", { class: "tl-actions" },
 				button("Zoom to it", "Zoom to the selection (F)", () => this.t.zoomTo(from, to, 0)),
 				button("Flame graph", "Flame graph of the selection", () => this.t.showTab("flame")))];
@@ -194,8 +199,8 @@ class StatisticsPanel {
 			this.table("GPU idle by cause", s.idle, busy + idle, [time, share]),
 			this.table("Kernels", s.kernels, s.kernels.reduce((sum, e) => sum + e.ns, 0), [count, time, share]),
 			this.table("Copies, memsets, graphs", s.copies, 0, [count, time]),
-			this.table("Functions", s.functions, 0, [count, self, time]),
-			this.table("Functions (sampled)", s.sampled, 0, [time]),
+			this.table("Functions", s.functions, 0, [count, self]),
+			this.table("Functions, by samples", s.sampled, 0, [self]),
 			this.table("Waits", s.waits, 0, [count, time]),
 			this.table("CUDA calls", s.calls, 0, [count, time]),
 			this.table("Layers", s.layers, 0, [count, time]),

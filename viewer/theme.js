@@ -3,12 +3,12 @@
 const PALETTE_LIGHT = ["#8fb8de", "#a9c7a0", "#d9b38c", "#c3aed6", "#9fc9c6", "#d8a7b1", "#b7b7a4", "#a7bde0",
 	"#c9cba3", "#e0b7a0", "#9db4c0", "#b8c9e1"];
 const PALETTE_DARK = ["#3d6187", "#4d6e45", "#7d5c38", "#664f80", "#3f6e6b", "#7b4953", "#5f5f4d", "#4a5f86",
-	"#6c6e43", "#835a44", "#47606d", "#56698a"];
-const CLASS_COLOURS = CLASSES;
+	"#5f613a", "#835a44", "#47606d", "#56698a"];
 
 class Theme {
-	constructor() {
-		this.names = new Map();
+	// classes: names of classes of time.
+	constructor(classes) {
+		this.names = classes;
 		this.colours = [];
 		this.read();
 	}
@@ -25,13 +25,14 @@ class Theme {
 		this.accent = value("accent");
 		this.accentSoft = value("accent-soft");
 		this.mark = value("mark");
-		this.classes = CLASS_COLOURS.map(value);
+		this.classes = new Map(this.names.map(name => [name, value(name) || this.soft]));
+		this.busy = this.dark ? "#2c5a38" : "#bfe3c6";
 		this.palette = this.dark ? PALETTE_DARK : PALETTE_LIGHT;
 		this.colours = [];
 	}
 
 	ofClass(name) {
-		return this.classes[CLASSES.indexOf(name)];
+		return this.classes.get(name) || this.soft;
 	}
 
 	hashed(name) {
@@ -40,25 +41,33 @@ class Theme {
 		return this.palette[(hash >>> 0) % this.palette.length];
 	}
 
+	classed(name) {
+		const colour = this.ofClass(name);
+		return [colour, inkOn(colour)];
+	}
+
 	// [fill, text] of a label.
 	of(label) {
 		switch (label.kind) {
-		case KIND.STEP: return label.what === 1 ? [this.mark, "#fff"] : [this.accent, this.dark ? "#10151c" : "#fff"];
+		case KIND.STEP: return label.what === 1 ? [this.mark, inkOn(this.mark)] : [this.accent, inkOn(this.accent)];
 		case KIND.SCOPE:
 			// The program's own colour, where NVTX was given one.
-			return label.what ? ["#" + (label.what & 0xffffff).toString(16).padStart(6, "0"), bestInk(label.what)]
-				: [this.hashed(label.name), this.ink];
-		case KIND.CALL: return [this.ofClass(CALL_CLASSES[label.what] || "framework"), "#fff"];
-		case KIND.SYNC: return [this.ofClass("sync_wait"), "#fff"];
+			if (label.what) {
+				const colour = "#" + (label.what & 0xffffff).toString(16).padStart(6, "0");
+				return [colour, inkOn(colour)];
+			}
+			return [this.hashed(label.name), this.ink];
+		case KIND.CALL: return this.classed(CALL_CLASSES[label.what] || "framework");
+		case KIND.SYNC: return this.classed("sync_wait");
 		case KIND.KERNEL: return [this.kernel(label), "#fff"];
-		case KIND.GRAPH: return [this.ofClass("gpu_compute"), "#fff"];
-		case KIND.COPY: return [this.ofClass(COPIES[label.what] || "page_faults"), "#fff"];
-		case KIND.MEMSET: return [this.ofClass("sleep"), "#fff"];
-		case KIND.BUSY: return [this.dark ? "#2c5a38" : "#bfe3c6", this.ink];
-		case KIND.IDLE: return [this.classes[label.what], "#fff"];
-		case KIND.WAIT: return [this.ofClass((WAITS[label.what] || WAITS[5])[1]), "#fff"];
-		case KIND.GC: return [this.ofClass("gc"), "#fff"];
-		case KIND.COMPILE: return [this.classes[label.what], "#fff"];
+		case KIND.GRAPH: return this.classed("gpu_compute");
+		case KIND.COPY: return this.classed(COPIES[label.what] || "page_faults");
+		case KIND.MEMSET: return this.classed("sleep");
+		case KIND.BUSY: return [this.busy, this.ink];
+		case KIND.IDLE: return this.classed(label.class);
+		case KIND.WAIT: return this.classed((WAITS[label.what] || WAITS[5])[1]);
+		case KIND.GC: return this.classed("gc");
+		case KIND.COMPILE: return this.classed(label.class);
 		default: return [this.hashed(label.name), this.ink];
 		}
 	}
@@ -68,7 +77,7 @@ class Theme {
 		let hash = 0;
 		for (let i = 0; i < label.name.length; i++) hash = (hash * 31 + label.name.charCodeAt(i)) | 0;
 		hash >>>= 0;
-		const hue = 95 + hash % 80, light = (this.dark ? 26 : 29) + (hash >> 8) % 9;
+		const hue = 95 + hash % 80, light = 23 + (hash >> 8) % 9;
 		return "hsl(" + hue + " 45% " + light + "%)";
 	}
 
@@ -77,7 +86,12 @@ class Theme {
 	}
 }
 
-function bestInk(rgb) {
-	const bright = ((rgb >> 16) & 255) * 0.3 + ((rgb >> 8) & 255) * 0.59 + (rgb & 255) * 0.11;
-	return bright > 140 ? "#10151c" : "#fff";
+// Black or white, whichever is further from a colour "#rrggbb": at least 4.5 to 1, whatever that is.
+function inkOn(colour) {
+	const part = at => {
+		const x = parseInt(colour.slice(at, at + 2), 16) / 255;
+		return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+	};
+	const light = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+	return light > 0.179 ? "#000" : "#fff";
 }

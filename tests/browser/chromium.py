@@ -91,12 +91,46 @@ class Chromium:
         while not self.loaded and time.monotonic() < end:
             self.next_message(30)
 
-    def value(self, expression):
-        """Of a JavaScript expression."""
-        result = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+    def value(self, expression, wait=False):
+        """Of a JavaScript expression; wait: of the promise that it is."""
+        result = self.ask("Runtime.evaluate", 300 if wait else 30, expression=expression,
+                          returnByValue=True, awaitPromise=wait)
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
+
+    def focus(self, selector):
+        self.value("document.querySelector(%s).focus()" % json.dumps(selector))
+
+    def key(self, key, shift=False):
+        """Presses and releases it."""
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        for kind, more in (("keyDown", text), ("keyUp", {})):
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, modifiers=8 if shift else 0,
+                     **more)
+
+    def type(self, text):
+        self.ask("Input.insertText", text=text)
+
+    def mouse(self, kind, x, y, **more):
+        self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def drag(self, x, y, to_x, to_y):
+        """A click where both are the same point."""
+        self.mouse("mouseMoved", x, y)
+        self.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=1)
+        if (x, y) != (to_x, to_y):
+            self.mouse("mouseMoved", (x + to_x) / 2, (y + to_y) / 2, button="left", buttons=1)
+            self.mouse("mouseMoved", to_x, to_y, button="left", buttons=1)
+        self.mouse("mouseReleased", to_x, to_y, button="left", clickCount=1)
+
+    def double_click(self, x, y):
+        for count in 1, 2:
+            self.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=count)
+            self.mouse("mouseReleased", x, y, button="left", clickCount=count)
+
+    def wheel(self, x, y, delta, ctrl=False):
+        self.mouse("mouseWheel", x, y, deltaX=0, deltaY=delta, modifiers=2 if ctrl else 0)
 
     def wait_for(self, expression, seconds=60):
         """Until a JavaScript expression is true."""

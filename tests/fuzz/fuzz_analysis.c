@@ -389,6 +389,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_gpu(&a->gpu);
 	check_layers(a);
 	check_memory(a);
+	a->drawing.timeline_bytes = 100000;
 	render(a);
 	analysis_free(a);
 	trace_close(t);

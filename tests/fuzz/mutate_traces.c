@@ -245,6 +245,7 @@ static enum outcome read_all(struct progress *p, const char *path)
 		abort();
 	}
 	outcome = a->trust.partial ? PARTIAL : WHOLE;
+	a->drawing.timeline_bytes = 4000000;
 	render(a, DETAIL_FULL);
 	render(a, DETAIL_SHORT);
 	analysis_free(a);

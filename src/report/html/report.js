@@ -1,5 +1,6 @@
 // Tables that can be sorted: a click on a heading puts the greatest first, a second the least, a
-// third gives the order back that the report had.  Rows of a tree stay below their parents.
+// third gives the order back that the report had.  Rows of a tree stay below their parents.  Long
+// ones can be searched.  Each finding becomes a card.
 "use strict";
 (function () {
 	var units = {
@@ -78,5 +79,42 @@
 			heading.appendChild(button);
 			button.addEventListener("click", function () { sort(table, heading, rows); });
 		});
+	});
+
+	var LONG = 12; // rows
+
+	// Rows that have all the words stay, and of a tree the rows around them.
+	function filter(rows, text) {
+		var words = text.toLowerCase().split(/\s+/).filter(Boolean);
+		var around = [];
+		rows.forEach(function (row) {
+			var depth = indent(row);
+			var said = row.textContent.toLowerCase();
+			row.hidden = !words.every(function (word) { return said.indexOf(word) >= 0; });
+			around.length = Math.min(around.length, depth);
+			if (!row.hidden) around.forEach(function (above) { if (above) above.hidden = false; });
+			around[depth] = row;
+		});
+	}
+
+	document.querySelectorAll("table").forEach(function (table) {
+		var rows = Array.prototype.slice.call(table.tBodies[0].rows);
+		var input = document.createElement("input");
+		if (rows.length < LONG) return;
+		input.type = "search";
+		input.className = "rows";
+		input.placeholder = "Search " + rows.length + " rows";
+		input.setAttribute("aria-label", "Search the rows of the table below");
+		input.addEventListener("input", function () { filter(rows, input.value); });
+		table.parentNode.before(input);
+	});
+
+	document.querySelectorAll("section > h3").forEach(function (heading) {
+		var card = document.createElement("article");
+		if (!/^\d+\. /.test(heading.textContent)) return;
+		heading.before(card);
+		card.className = "finding";
+		do card.appendChild(card.nextSibling);
+		while (card.nextSibling && !/^H[23]$/.test(card.nextSibling.nodeName));
 	});
 })();

@@ -107,9 +107,9 @@ static void add_users(struct view *v)
 	}
 }
 
-static size_t bin_at(const struct view *v, int64_t time_ns)
+static size_t bin_at(const struct curve *c, int64_t time_ns)
 {
-	double share = (double)time_ns / (double)v->rows.end_ns;
+	double share = (double)(time_ns - c->start_ns) / (double)(c->end_ns - c->start_ns + 1);
 
 	return share <= 0 ? 0 : share >= 1 ? CURVE_BINS - 1 : (size_t)(share * CURVE_BINS);
 }
@@ -118,24 +118,30 @@ static size_t bin_at(const struct view *v, int64_t time_ns)
 static int add_queue(struct view *v, const struct gpu_section *s)
 {
 	const struct gpu_timeline *g = v->a->gpu.timeline;
-	int64_t *change = calloc(CURVE_BINS + 1, sizeof(*change)), waiting = 0;
-	struct curve *c;
+	int64_t *change, waiting = 0;
+	struct curve *c =
+		add_counter(v, view_string(&v->names, "GPU queue (launched, not finished)"), "",
+			    (uint32_t)process_position(v->t, s->process) + 1);
 
+	if (!c)
+		return 0;
+	change = calloc(CURVE_BINS + 1, sizeof(*change));
 	if (!change)
 		return -1;
+	curve_init(c, s->first_ns, s->last_ns);
 	for (size_t i = 0; i < gpu_activity_count(g); i++) {
 		const struct gpu_activity *a = gpu_activity(g, i);
 
 		if (!a->timed || !a->linked || gpu_activity_work(g, a)->process != s->process)
 			continue;
-		change[bin_at(v, gpu_call(g, gpu_activity_call(a))->start_ns)]++;
-		change[bin_at(v, a->end_ns)]--;
+		change[bin_at(c, gpu_call(g, gpu_activity_call(a))->start_ns)]++;
+		change[bin_at(c, a->end_ns)]--;
 	}
-	c = add_counter(v, view_string(&v->names, "GPU queue (launched, not finished)"), "",
-			(uint32_t)process_position(v->t, s->process) + 1);
-	for (size_t i = 0; c && i < CURVE_BINS; i++) {
+	for (size_t i = 0; i < CURVE_BINS; i++) {
+		double share = ((double)i + 0.5) / CURVE_BINS;
+
 		waiting += change[i];
-		curve_add(c, (int64_t)((double)v->rows.end_ns * ((double)i + 0.5) / CURVE_BINS),
+		curve_add(c, s->first_ns + (int64_t)((double)(s->last_ns - s->first_ns) * share),
 			  waiting > 0 ? (double)waiting : 0);
 	}
 	free(change);

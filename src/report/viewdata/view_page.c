@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/plain_text.h"
 #include "report/viewdata/view_parts.h"
 #include "report/viewdata/view_tree.h"
 
@@ -41,16 +42,32 @@ static void put_tracks(const struct view *v, struct json *j)
 
 static void put_processes(struct view *v, struct json *j)
 {
+	struct buf name;
+
+	buf_init(&name);
 	json_key(j, "processes");
 	json_array_begin(j);
 	for (size_t i = 0; i < trace_process_count(v->t); i++) {
 		const struct trace_process *p = trace_process(v->t, i);
 
 		json_array_begin(j);
-		json_uint(j, view_string(&v->names, p->name));
+		buf_clear(&name);
+		text_add_command(&name, p->name, v->a->run.root);
+		json_uint(j, view_string(&v->names, buf_string(&name)));
 		json_uint(j, p->pid);
 		json_array_end(j);
 	}
+	json_array_end(j);
+	buf_release(&name);
+}
+
+/* By number, as items of kind VIEW_IDLE and VIEW_COMPILE have it. */
+static void put_classes(struct json *j)
+{
+	json_key(j, "classes");
+	json_array_begin(j);
+	for (enum time_class c = 0; c < TIME_CLASSES; c++)
+		json_string(j, time_class_name(c));
 	json_array_end(j);
 }
 
@@ -160,6 +177,7 @@ static int put_page(struct view *v, const struct view_tree *tree, struct buf *ou
 	json_object_begin(&j);
 	put_processes(v, &j);
 	put_tracks(v, &j);
+	put_classes(&j);
 	put_counters(v, &j);
 	put_findings(v, &j);
 	put_nodes(v, tree, &j);
@@ -261,7 +279,7 @@ void view_page_add(struct buf *out, const struct analysis *a)
 	wanted = calloc(WANTED_MAX, sizeof(*wanted));
 	view_names_init(&v.names, a->run.root);
 	if (!wanted || collect(&v) ||
-	    view_tree_make(&tree, &v.rows, v.names.label_count, wanted, choose_wanted(&v, wanted),
+	    view_tree_make(&tree, &v.rows, &v.names, wanted, choose_wanted(&v, wanted),
 			   a->drawing.timeline_bytes) ||
 	    put_page(&v, &tree, out))
 		out->failed = true;

@@ -93,7 +93,7 @@ void view_row_add(struct view_rows *r, uint32_t at, struct view_item *i)
 	n += varint_put(bytes + n, (uint64_t)(i->start_ns - row->last_ns));
 	n += varint_put(bytes + n, (uint64_t)(i->end_ns - i->start_ns));
 	n += varint_put(bytes + n, i->label);
-	if (row->lane == VIEW_LANE_FRAMES)
+	if (view_lane_has_self(row->lane))
 		n += varint_put(bytes + n, i->self_ns > 0 ? (uint64_t)i->self_ns : 0);
 	if (row->links) {
 		bool linked = i->link_row != VIEW_ROW_NONE;
@@ -135,7 +135,7 @@ bool view_cursor_next(struct view_cursor *c, struct view_item *i)
 	i->start_ns = c->last_ns + (int64_t)take(c);
 	i->end_ns = i->start_ns + (int64_t)take(c);
 	i->label = (uint32_t)take(c);
-	i->self_ns = c->row->lane == VIEW_LANE_FRAMES ? (int64_t)take(c) : 0;
+	i->self_ns = view_lane_has_self(c->row->lane) ? (int64_t)take(c) : 0;
 	i->link_row = VIEW_ROW_NONE;
 	if (c->row->links) {
 		uint64_t link = take(c);

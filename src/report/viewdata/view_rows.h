@@ -45,6 +45,12 @@ enum view_lane {
 	VIEW_LANE_COMPILE = 12,
 };
 
+/* Do items of a lane have a time of their own, without the items inside them? */
+static inline bool view_lane_has_self(enum view_lane lane)
+{
+	return lane == VIEW_LANE_FRAMES || lane == VIEW_LANE_SAMPLES;
+}
+
 struct view_track {
 	enum view_track_type type;
 	uint32_t name;    /* string */
@@ -65,7 +71,7 @@ struct view_row {
 struct view_item {
 	int64_t start_ns, end_ns;
 	uint32_t label;
-	int64_t self_ns;       /* of VIEW_LANE_FRAMES */
+	int64_t self_ns;       /* see view_lane_has_self() */
 	uint32_t link_row;     /* VIEW_ROW_NONE: it points nowhere */
 	int64_t link_start_ns; /* of the item there */
 };

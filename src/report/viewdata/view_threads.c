@@ -276,6 +276,7 @@ struct sampled {
 		uint32_t depth;
 		uint32_t functions[SAMPLED_DEPTH]; /* outermost first */
 		int64_t starts_ns[SAMPLED_DEPTH];
+		int64_t inside_ns[SAMPLED_DEPTH]; /* of frames that it called */
 		/* The wait, or none. */
 		int64_t wait_start_ns;
 		uint32_t wait;
@@ -290,13 +291,17 @@ static void close_frames(struct sampled *s, size_t thread, uint32_t depth)
 
 	while (o->depth > depth) {
 		const struct place *f = timeline_function(s->v->tl, o->functions[--o->depth]);
+		int64_t length_ns = o->end_ns - o->starts_ns[o->depth];
 		struct view_item item = {
 			.start_ns = o->starts_ns[o->depth],
 			.end_ns = o->end_ns,
+			.self_ns = length_ns - o->inside_ns[o->depth],
 			.label = function_label(s->v, VIEW_SAMPLED, f),
 			.link_row = VIEW_ROW_NONE,
 		};
 
+		if (o->depth)
+			o->inside_ns[o->depth - 1] += length_ns;
 		view_row_add(&s->v->rows,
 			     view_row_of(&s->v->rows, track, VIEW_LANE_SAMPLES, o->depth), &item);
 	}
@@ -352,6 +357,7 @@ static void visit_sample(void *ctx, const struct timed_sample *s)
 			continue;
 		close_frames(all, s->thread, same);
 		o->functions[o->depth] = f;
+		o->inside_ns[o->depth] = 0;
 		o->starts_ns[o->depth++] = s->start_ns;
 	}
 	close_frames(all, s->thread, depth);

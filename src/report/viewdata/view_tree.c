@@ -12,6 +12,7 @@
 struct builder {
 	struct view_rows *rows;
 	struct view_tree *tree;
+	const struct view_names *names;
 	uint64_t *before;                   /* items in the bins before each */
 	size_t first_of[VIEW_LEVELS + 2];   /* the nodes of a level in tree->nodes */
 	int64_t length_ns[VIEW_LEVELS + 1]; /* of the nodes of a level */
@@ -179,18 +180,19 @@ static void add_row(struct builder *b, uint32_t at)
 
 	b->row = at;
 	b->links = row->links;
-	b->calls = row->lane == VIEW_LANE_FRAMES;
+	b->calls = view_lane_has_self(row->lane);
 	b->leaf_end_ns = -1;
 	view_cursor_init(&c, row);
 	while (view_cursor_next(&c, &i)) {
+		int64_t length_ns = i.end_ns - i.start_ns;
+		bool is_busy =
+			row->lane == VIEW_LANE_BUSY && b->names->labels[i.label].kind == VIEW_BUSY;
 		const struct view_part part = {
 			.start_ns = i.start_ns,
 			.end_ns = i.end_ns,
-			.covered_ns = i.end_ns - i.start_ns,
-			.longest_ns = i.end_ns - i.start_ns,
-			.inside_ns = i.self_ns < i.end_ns - i.start_ns
-					     ? i.end_ns - i.start_ns - i.self_ns
-					     : 0,
+			.covered_ns = row->lane == VIEW_LANE_BUSY && !is_busy ? 0 : length_ns,
+			.longest_ns = is_busy ? 0 : length_ns,
+			.inside_ns = i.self_ns < length_ns ? length_ns - i.self_ns : 0,
 			.label = i.label,
 			.count = 1,
 			.link_row = i.link_row,
@@ -199,8 +201,7 @@ static void add_row(struct builder *b, uint32_t at)
 
 		if (i.start_ns >= b->leaf_end_ns)
 			enter(b, i.start_ns);
-		view_totals_add(&b->totals[b->leaf_level], i.label, i.end_ns - i.start_ns,
-				i.self_ns);
+		view_totals_add(&b->totals[b->leaf_level], i.label, length_ns, i.self_ns);
 		put(b, b->leaf_level, &part);
 	}
 	for (unsigned level = VIEW_LEVELS + 1; level-- > 0;)
@@ -225,34 +226,50 @@ static size_t page_bytes(size_t bytes)
 	return (bytes + 2) / 3 * 4 + 80;
 }
 
-/* What does not fit goes.  *left: of the page.  -1: no memory. */
-static int keep(struct builder *b, struct view_node *n, size_t *left)
+/* From bytes to packed bytes.  -1: no memory. */
+static int pack(struct view_node *n, size_t limit_bytes)
 {
 	struct buf packed;
-	int rc;
+	int rc = 0;
 
-	if (n->raw_bytes)
-		return 0; /* it was its turn before */
-	n->raw_bytes = n->data.len + 1;
-	buf_add_byte(&n->data, 0);
 	buf_init(&packed);
+	buf_add_byte(&n->data, 0);
 	/* No page has room for what packs a hundred times better than anything does. */
-	if (n->data.len / 1000 > *left) {
-		buf_clear(&n->data);
-		return 0;
-	}
-	rc = n->data.failed ? -1 : view_deflate(&packed, n->data.data, n->data.len);
+	if (n->data.len / 1000 <= limit_bytes)
+		rc = n->data.failed ? -1 : view_deflate(&packed, n->data.data, n->data.len);
 	buf_release(&n->data);
 	n->data = packed;
-	if (page_bytes(packed.len) > *left) {
-		buf_release(&n->data);
-		buf_init(&n->data);
-	} else {
-		*left -= page_bytes(packed.len);
-		if (n->leaf)
-			b->tree->whole_count += n->items;
-	}
+	n->packed = true;
 	return rc;
+}
+
+/* Takes its room from *left if there is enough.  -1: no memory. */
+static int keep(struct builder *b, struct view_node *n, size_t *left, size_t limit_bytes)
+{
+	/* Nothing packs twenty times: no time is lost on what has no room. */
+	if (!n->packed && n->data.len / 20 > *left)
+		return 0;
+	if (!n->packed && pack(n, limit_bytes))
+		return -1;
+	if (n->kept || !n->data.len || page_bytes(n->data.len) > *left)
+		return 0;
+	n->kept = true;
+	*left -= page_bytes(n->data.len);
+	if (n->leaf)
+		b->tree->whole_count += n->items;
+	return 0;
+}
+
+struct leaf {
+	int64_t start_ns;
+	size_t node;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct leaf *x = a, *y = b;
+
+	return x->start_ns > y->start_ns ? -1 : x->start_ns < y->start_ns;
 }
 
 /* Summaries may take half of the room, so that something is left to be seen in full. */
@@ -260,23 +277,37 @@ static int choose(struct builder *b, const struct view_interval *wanted, size_t 
 		  size_t limit_bytes)
 {
 	struct view_tree *t = b->tree;
-	size_t half = limit_bytes / 2, left = limit_bytes;
+	size_t half = limit_bytes / 2, left = limit_bytes, count = 0;
+	struct leaf *leaves = calloc(t->node_count, sizeof(*leaves));
+	int rc = leaves ? 0 : -1;
 
-	for (size_t i = 0; i < t->node_count; i++)
-		if (!t->nodes[i].leaf && keep(b, &t->nodes[i], &half))
-			return -1;
+	for (size_t i = 0; i < t->node_count && !rc; i++) {
+		const struct view_node *n = &t->nodes[i];
+
+		if (n->leaf)
+			leaves[count++] =
+				(struct leaf){ (int64_t)n->index * b->length_ns[n->level], i };
+		else
+			rc = keep(b, &t->nodes[i], &half, limit_bytes);
+	}
 	left -= limit_bytes / 2 - half;
+	half = left / 2; /* the newest have a part in any case */
+	left -= half;
+	for (size_t i = 0; i < t->node_count && !rc; i++)
+		if (t->nodes[i].leaf && is_wanted(b, &t->nodes[i], wanted, wanted_count))
+			rc = keep(b, &t->nodes[i], &half, limit_bytes);
+	left += half;
+	qsort(leaves, count, sizeof(*leaves), newest_first);
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = keep(b, &t->nodes[leaves[i].node], &left, limit_bytes);
 	for (size_t i = 0; i < t->node_count; i++)
-		if (t->nodes[i].leaf && is_wanted(b, &t->nodes[i], wanted, wanted_count) &&
-		    keep(b, &t->nodes[i], &left))
-			return -1;
-	for (size_t i = t->node_count; i-- > 0;)
-		if (keep(b, &t->nodes[i], &left))
-			return -1;
-	return 0;
+		if (!t->nodes[i].kept)
+			buf_release(&t->nodes[i].data);
+	free(leaves);
+	return rc;
 }
 
-int view_tree_make(struct view_tree *tree, struct view_rows *rows, size_t labels,
+int view_tree_make(struct view_tree *tree, struct view_rows *rows, const struct view_names *names,
 		   const struct view_interval *wanted, size_t wanted_count, size_t limit_bytes)
 {
 	struct builder *b = calloc(1, sizeof(*b));
@@ -287,6 +318,7 @@ int view_tree_make(struct view_tree *tree, struct view_rows *rows, size_t labels
 		return -1;
 	b->rows = rows;
 	b->tree = tree;
+	b->names = names;
 	tree->unit_ns = rows->bin_ns;
 	b->before = calloc(VIEW_BINS + 1, sizeof(*b->before));
 	if (!b->before)
@@ -299,7 +331,7 @@ int view_tree_make(struct view_tree *tree, struct view_rows *rows, size_t labels
 		b->grain_ns[level] = b->length_ns[level] / GRAINS;
 		b->open[level] = SIZE_MAX;
 		view_piece_init(&b->pieces[level]);
-		if (view_totals_init(&b->totals[level], labels))
+		if (view_totals_init(&b->totals[level], names->label_count))
 			goto out;
 	}
 	if (make_nodes(b))

@@ -14,7 +14,8 @@
  * A node's bytes (all numbers are varints), ended by 0:
  *   1, row, items, start less the node's,
  *      then by columns: start less the last end; length; label;
- *      in summaries: 0, or how many were merged and a byte, their time in 1/255 of the length;
+ *      in summaries: 0, or how many were merged and a byte, their time in 1/255 of the length (of
+ *      a device's busy and idle times: the busy time; the label is an idle one if there is any);
  *      in leaves, of calls: the time in calls that they made;
  *      in rows with links: 0, or row + 1, and zigzag start of the item there less this one's
  *   2, row, entries, then label, count, time, self time for each
@@ -22,6 +23,7 @@
 #ifndef REPORT_VIEWDATA_VIEW_TREE_H
 #define REPORT_VIEWDATA_VIEW_TREE_H
 
+#include "report/viewdata/view_names.h"
 #include "report/viewdata/view_rows.h"
 
 struct view_interval {
@@ -32,9 +34,10 @@ struct view_node {
 	uint32_t level; /* 0: the root */
 	uint32_t index; /* in its level */
 	bool leaf;
-	uint64_t items;   /* that begin in it */
-	size_t raw_bytes; /* of data */
-	struct buf data;  /* deflated; empty: no room in the page */
+	uint64_t items; /* that begin in it */
+	bool packed;    /* private, as kept */
+	bool kept;
+	struct buf data; /* deflated; empty: no room in the page */
 };
 
 struct view_tree {
@@ -46,11 +49,11 @@ struct view_tree {
 };
 
 /*
- * Of all rows, at most `limit_bytes` long as they stand in the page.  First the summaries, the
- * coarse ones first; then what overlaps `wanted`, then the newest.  The rows' items are given back.
- * -1: no memory; release it nevertheless.
+ * Of all rows, whose labels are those of `names`, at most `limit_bytes` long as they stand in the
+ * page.  First the summaries, the coarse ones first; then what overlaps `wanted`, then the newest.
+ * The rows' items are given back. -1: no memory; release it nevertheless.
  */
-int view_tree_make(struct view_tree *tree, struct view_rows *rows, size_t labels,
+int view_tree_make(struct view_tree *tree, struct view_rows *rows, const struct view_names *names,
 		   const struct view_interval *wanted, size_t wanted_count, size_t limit_bytes);
 void view_tree_release(struct view_tree *tree);
 
