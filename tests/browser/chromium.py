@@ -132,6 +132,11 @@ class Chromium:
     def wheel(self, x, y, delta, ctrl=False):
         self.mouse("mouseWheel", x, y, deltaX=0, deltaY=delta, modifiers=2 if ctrl else 0)
 
+    def touch(self, kind, *points):
+        """kind: touchStart, touchMove or touchEnd; points: (x, y) of each finger."""
+        self.ask("Input.dispatchTouchEvent", type=kind,
+                 touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
+
     def wait_for(self, expression, seconds=60):
         """Until a JavaScript expression is true."""
         end = time.monotonic() + seconds

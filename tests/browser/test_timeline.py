@@ -51,12 +51,12 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def show(inferscope, work, browser):
     """Opens the report of a trace; returns the page's path."""
-    def run(trace, *options, fragment=""):
+    def run(trace, *options, fragment="", width=1280):
         path = work / "r.html"
         done = inferscope("analyze", trace, "--quiet", "--report", path, "--report", "r.json",
                           "--detail", "full", *options)
         assert (done.returncode, done.stderr) == (0, "")
-        browser.resize(1280)
+        browser.resize(width)
         browser.open(str(path) + fragment)
         browser.wait_for(READY)
         browser.value("document.querySelector('#timeline').scrollIntoView({behavior: 'instant'})")
@@ -164,6 +164,35 @@ def test_a_drag_moves_and_a_click_selects(story, browser):
     assert "20.0 ms" in text and "serve.py:9" in text
     browser.drag(x, y, x + 100, y)
     browser.wait_for("inferscopeTimeline.from < 2e7")
+
+
+def test_fingers_pinch_move_and_tap(example, browser):
+    browser.ask("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    try:
+        example("resnet50", width=400)
+        x, y = browser.value("(() => { const r = inferscopeTimeline.canvas.getBoundingClientRect();"
+                             "return [r.left + 250, r.top + 32]; })()")
+        span = "inferscopeTimeline.to - inferscopeTimeline.from"
+        whole = browser.value(span)
+        browser.touch("touchStart", (x - 20, y), (x + 20, y))
+        for i in range(1, 6):
+            browser.touch("touchMove", (x - 20 - 10 * i, y), (x + 20 + 10 * i, y))
+        browser.touch("touchEnd")
+        browser.wait_for("%s < %f" % (span, whole / 2))
+        near, begin = browser.value("[%s, inferscopeTimeline.from]" % span)
+        browser.touch("touchStart", (x, y))
+        for i in range(1, 6):
+            browser.touch("touchMove", (x - 15 * i, y))
+        browser.touch("touchEnd")
+        browser.wait_for("inferscopeTimeline.from > %f" % begin)
+        assert browser.value(span) == pytest.approx(near)
+        browser.value("inferscopeTimeline.setView(7.06e9, 7.065e9); inferscopeTimeline.paint()")
+        browser.touch("touchStart", (x, y))
+        browser.touch("touchEnd")
+        browser.wait_for("inferscopeTimeline.selected && inferscopeTimeline.selected.row === "
+                         "inferscopeTimeline.model.stepLines[0].row")
+    finally:
+        browser.ask("Emulation.setTouchEmulationEnabled", enabled=False)
 
 
 def test_double_click_on_a_step_zooms_to_it(example, browser):
