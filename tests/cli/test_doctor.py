@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -98,10 +99,13 @@ def test_every_question_is_answered(answers):
 
 
 def test_text_and_json_say_the_same(inferscope, answers):
+    def without_figures(text):  # free space and memory change from one run to the next
+        return re.sub(r"[0-9.]+ ([kMGT]?B)", r"N \1", text)
+
     _, found = answers()
-    text = inferscope("doctor").stdout
+    text = without_figures(inferscope("doctor").stdout)
     for answer in found.values():
-        assert answer["found"] in text
+        assert without_figures(answer["found"]) in text
 
 
 def test_python_is_recorded_for_the_answer(answers):

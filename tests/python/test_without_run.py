@@ -211,7 +211,7 @@ def test_inside_a_run_start_joins_the_recording(python, record, work):
             raise AssertionError
     """, stderr=None, notes=None)
     assert [len(recording.calls(name)) for name in ("before", "inside", "after")] == [1, 1, 1]
-    assert any("start() joined this recording" in note for note in recording.notes)
+    assert any("start() joined this recording" in note for note in recording.head["notes"])
     assert not (work / "mine.json").exists()
 
 
