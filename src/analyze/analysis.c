@@ -299,8 +299,8 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	    steps_collect(a, tl, &function_totals.finder, &from, t, options->step, &a->step_items,
 			  err) ||
 	    startup_collect(a, tl, t, err) || thread_states_collect(a, t, err) ||
-	    step_gpu_usage_collect(a, &a->step_items) ||
-	    memory_collect(a, &memory, t) || curves_collect(a, &a->step_items, &series))
+	    step_gpu_usage_collect(a, &a->step_items) || memory_collect(a, &memory, t) ||
+	    curves_collect(a, &a->step_items, &series))
 		goto out;
 	crowd_measure(&a->crowd, a);
 	if (nvtx_figures_collect(a, tl, &gpu_steps) ||

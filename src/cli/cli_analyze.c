@@ -29,7 +29,9 @@ static int analyze(const struct command *self, int argc, char **argv)
 	finish.summary = summary_stream(config);
 	finish.input_trace = operand < argc ? argv[operand] : NULL;
 	if (operand == argc)
-		status = complain(EXIT_USAGE, "analyze: no trace given; name a .isc file or a trace of another tool");
+		status = complain(
+			EXIT_USAGE,
+			"analyze: no trace given; name a .isc file or a trace of another tool");
 	else if (operand + 1 < argc)
 		status = complain(EXIT_USAGE, "analyze: one trace at a time; unexpected '%s'",
 				  argv[operand + 1]);
@@ -46,10 +48,11 @@ const struct command command_analyze = {
 	.name = "analyze",
 	.operands = "TRACE [options]",
 	.summary = "report on a trace recorded earlier",
-	.details =
-		"Prints the summary of TRACE and writes the reports that --report names.  TRACE is a\n"
-		".isc file, or JSON of PyTorch's profiler, VizTracer or Chrome; also packed with gzip\n"
-		"or zstd.  The same trace gives the same reports as the run that recorded it.",
+	.details = "Prints the summary of TRACE and writes the reports that --report names.  TRACE "
+		   "is a\n"
+		   ".isc file, or JSON of PyTorch's profiler, VizTracer or Chrome; also packed "
+		   "with gzip\n"
+		   "or zstd.  The same trace gives the same reports as the run that recorded it.",
 	.scope = SETTING_FOR_ANALYZE,
 	.run = analyze,
 };

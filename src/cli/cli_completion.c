@@ -90,6 +90,11 @@ static void print_quoted(const char *text, const char *escaped)
 	}
 }
 
+static bool is_long(const char *flag)
+{
+	return flag[1] == '-';
+}
+
 static void print_zsh_option(const struct setting *s)
 {
 	printf("\t\t\t'%s%s[", s->type == SETTING_LIST ? "*" : "", s->flag);
@@ -106,7 +111,7 @@ static void print_zsh_option(const struct setting *s)
 	puts("' \\");
 	if (!s->off_flag)
 		return;
-	printf("\t\t\t'%s[not: ", s->off_flag);
+	printf("\t\t\t'%s[do not ", s->off_flag);
 	print_quoted(s->help, "[]:\\");
 	puts("]' \\");
 }
@@ -150,8 +155,9 @@ static void print_fish_option(const struct command *c, const char *flag, const s
 {
 	bool value = s->type != SETTING_FLAG && flag == s->flag;
 
-	printf("complete -c inferscope -n '__fish_seen_subcommand_from %s' -l %s", c->name,
-	       flag + 2);
+	printf("complete -c inferscope -n '__fish_seen_subcommand_from %s' %s", c->name,
+	       is_long(flag) ? "-l " : "-s ");
+	fputs(flag + (is_long(flag) ? 2 : 1), stdout);
 	if (value)
 		fputs(s->type == SETTING_PATH || s->type == SETTING_LIST ? " -r -F" : " -x",
 		      stdout);
@@ -179,7 +185,7 @@ static void print_fish(void)
 				continue;
 			print_fish_option(*c, (*s)->flag, *s, "");
 			if ((*s)->off_flag)
-				print_fish_option(*c, (*s)->off_flag, *s, "not: ");
+				print_fish_option(*c, (*s)->off_flag, *s, "do not ");
 		}
 	}
 }
@@ -214,17 +220,18 @@ static void print_roff(const char *text)
 	putchar('\n');
 }
 
-static void print_man_option(const struct setting *s)
+static void print_man_option(const struct setting *s, unsigned scope)
 {
 	char text[1024];
 
-	printf(".It Fl Fl %s", s->flag + 2);
+	printf(is_long(s->flag) ? ".It Fl Fl %s" : ".It Fl %s",
+	       s->flag + (is_long(s->flag) ? 2 : 1));
 	if (s->type != SETTING_FLAG)
 		printf(" Ar %s", s->choices ? s->choices : s->metavar);
 	if (s->off_flag)
 		printf(" , Fl Fl %s", s->off_flag + 2);
 	putchar('\n');
-	if (s->type != SETTING_FLAG && s->fallback && *s->fallback)
+	if (s->type != SETTING_FLAG && s->fallback && *s->fallback && setting_has_default(s, scope))
 		snprintf(text, sizeof(text), "%s (default: %s)", s->help, s->fallback);
 	else
 		snprintf(text, sizeof(text), "%s", s->help);
@@ -286,7 +293,7 @@ static void print_man_command(const struct command *c)
 	puts(".Pp\nOptions:\n.Bl -tag -width Ds");
 	for (const struct setting *const *s = settings; *s; s++)
 		if (takes(c, *s))
-			print_man_option(*s);
+			print_man_option(*s, c->scope);
 	puts(".It Fl Fl help\nShow a summary of the options.\n.El\n"
 	     ".Sh SEE ALSO\n.Xr inferscope 1");
 }

@@ -93,6 +93,8 @@ static void add_reference_row(struct buf *out, const struct setting *s)
 	help_values(out, s);
 	buf_add_str(out, " | ");
 	add_code(out, s->fallback);
+	if (!setting_has_default(s, SETTING_FOR_ANALYZE))
+		buf_add_str(out, " (`run` only)");
 	buf_printf(out, " | %s |\n", s->help);
 }
 
@@ -107,20 +109,20 @@ static const char reference_intro[] =
 	"2. the environment\n"
 	"3. the file that `--config` or `INFERSCOPE_CONFIG` names; without one,\n"
 	"   `.inferscope.yaml` in the working directory or the nearest directory above it\n"
-	"4. your own `$XDG_CONFIG_HOME/inferscope/config.yaml`, where the variable is not\n"
-	"   set `~/.config/inferscope/config.yaml`\n"
+	"4. your own `$XDG_CONFIG_HOME/inferscope/config.yaml`; without the variable\n"
+	"   `~/.config/inferscope/config.yaml`\n"
 	"5. the default\n"
 	"\n"
 	"`inferscope config show --origin` prints where each value comes from. The other\n"
 	"commands print the configuration and rules files they use as one line on standard\n"
 	"error, unless `quiet` is set.\n"
 	"\n"
-	"An `.inferscope.yaml` that is found may have come with a repository that you did\n"
-	"not write. The settings marked with * name programs or paths, or decide what is\n"
-	"given away: there they are an error, and need `--config FILE`, the environment or\n"
-	"your own file. A found file must belong to you, to root or to the owner of the\n"
-	"working directory. Your own file must belong to you or to root, and other users\n"
-	"must not be able to write it.\n"
+	"A `.inferscope.yaml` that is found automatically may come from a repository that\n"
+	"you did not write. Settings marked with * name programs or paths, or control which\n"
+	"data is disclosed: in such a file they are an error. Set them with `--config FILE`,\n"
+	"in the environment or in your own file. A found file must belong to you, to root or\n"
+	"to the owner of the working directory. Your own file must belong to you or to root,\n"
+	"and must not be writable for other users.\n"
 	"\n"
 	"A configuration file is a flat YAML mapping of keys to values, 1 MB at most. An\n"
 	"unknown key or a wrong value is an error that names file, line and key.\n"
@@ -131,8 +133,8 @@ static const char reference_intro[] =
 	"\n"
 	"Flags take `true`, `yes`, `on` or `1` and `false`, `no`, `off` or `0`. A list is\n"
 	"a YAML sequence or one value, a comma-separated text in the environment, an\n"
-	"option given several times on the command line. An empty variable is an unset\n"
-	"one. Relative paths start at the working directory, wherever they are written.\n"
+	"option given several times on the command line. An empty variable counts as unset.\n"
+	"Relative paths start at the working directory, wherever they are given.\n"
 	"\n"
 	"| key | option | environment | values | default | meaning |\n"
 	"|---|---|---|---|---|---|\n";

@@ -349,12 +349,13 @@ const struct command command_diff = {
 		"Prints how much the step time changed and whether that is more than chance, "
 		"and what became slower or faster: classes of time, kernels, layers, functions, "
 		"lines and findings.\n\n"
-		"The test takes the run as its unit, because two runs of the same program differ "
-		"by more than their steps. One trace per side detects changes from 10 to 20 % on; "
+		"The test compares whole runs, not single steps, because two runs of the same "
+		"program differ by more than their steps show. One trace per side detects changes "
+		"from 10 to 20 % on; "
 		"record three per side for 10 %, five for 3 to 5 % (docs/DIFF.md has the "
 		"rates).\n\n"
-		"Exit status 3: --fail-on was given and the steps are slower, by at least so "
-		"much and by more than chance.",
+		"Exit status 3: with --fail-on the steps are slower by at least that percentage, "
+		"and by more than chance.",
 	.scope = SETTING_FOR_DIFF,
 	.run = run_diff,
 };

@@ -182,18 +182,20 @@ const struct command command_export = {
 	.operands = "[options] TRACE",
 	.summary = "write a trace in the format of another tool",
 	.details =
-		"json: the facts of the run and every event (docs/schema/events.schema.json).\n\n"
+		"json: the facts about the run and every event "
+		"(docs/schema/events.schema.json).\n\n"
 		"chrome: Chrome's JSON, for ui.perfetto.dev, chrome://tracing and PyTorch's "
 		"tools.\n\n"
-		"perfetto: Perfetto's protobuf, smaller and quicker to open.\n\n"
+		"perfetto: Perfetto's protobuf, smaller and faster to open than chrome.\n\n"
 		"sqlite: a database with the tables of docs/TABLES.md.\n\n"
 		"arrow: the same tables as a folder of Arrow files, or one of them with "
 		"--table.\n\n"
-		"speedscope: a profile of each thread, by samples, or by calls without any.\n\n"
+		"speedscope: a profile of each thread, from samples, or from calls if there are "
+		"no samples.\n\n"
 		"folded: call stacks with their self time in microseconds, for flame graphs, from\n"
 		"samples where the trace has them, else from calls.\n\n"
 		"pprof: samples by thread, stack and state.\n\n"
-		"TRACE may also be another tool's trace that `inferscope analyze` reads.",
+		"TRACE may also be a trace of another tool that `inferscope analyze` reads.",
 	.scope = SETTING_FOR_EXPORT,
 	.run = run_export,
 };

@@ -190,7 +190,7 @@ static int run_statement(const char *path, const char *sql, const struct config 
 	if (err_is_memory(&err))
 		return complain(EXIT_INPUT,
 				"out of memory: the query needs more than --max-memory allows; "
-				"raise it, or ask for less");
+				"raise it, or select less");
 	return complain(EXIT_INPUT, "%s", err.text);
 }
 
@@ -309,12 +309,12 @@ const struct command command_query = {
 	.operands = "[options] TRACE 'SQL'\n"
 		    "[options] TRACE -\n"
 		    "--tables [--format csv|json]",
-	.summary = "ask a trace questions in SQL",
+	.summary = "query the tables of a trace with SQL",
 	.details = "Runs one SELECT of SQLite over the tables of TRACE and prints its rows. The "
-		   "tables are read where they are: nothing is copied into a database. Times are "
+		   "tables are read from the trace, without a copy in a database. Times are "
 		   "nanoseconds since the start of the recording. - reads the statement from "
 		   "standard input; docs/QUERIES.md has examples.\n\n"
-		   "A statement reads tables and computes, nothing else. Exit status 2: the "
+		   "A statement can only read tables and compute. Exit status 2: the "
 		   "statement is wrong; 1: the trace cannot be read, or a limit was reached; 130: "
 		   "interrupted.",
 	.scope = SETTING_FOR_QUERY,

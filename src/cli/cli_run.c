@@ -297,8 +297,8 @@ const struct command command_run = {
 		"Exit status: the workload's, 128 + N when signal N killed it; 1 when the script\n"
 		"cannot be read; 126 or 127 when the command or Python cannot be executed or "
 		"found;\n"
-		"2 for a mistake in the options; 4 with --strict when something asked for could "
-		"not\n"
+		"2 for a mistake in the options; 4 with --strict when something requested "
+		"could not\n"
 		"be recorded.",
 	.scope = SETTING_FOR_RUN,
 	.run = run,

@@ -147,7 +147,7 @@ static const char *shown_flag(const struct setting *s)
 	return s->flag;
 }
 
-static void write_option(FILE *to, const struct setting *s)
+static void write_option(FILE *to, const struct setting *s, unsigned scope)
 {
 	const char *flag = shown_flag(s);
 	const char *metavar = s->type == SETTING_FLAG ? "" : s->choices ? s->choices : s->metavar;
@@ -160,7 +160,7 @@ static void write_option(FILE *to, const struct setting *s)
 	buf_add_str(&text, s->help);
 	if (s->type == SETTING_INTEGER || s->type == SETTING_NUMBER)
 		buf_printf(&text, "; %.15g to %.15g", s->min, s->max);
-	if (s->fallback && s->type != SETTING_FLAG)
+	if (s->fallback && s->type != SETTING_FLAG && setting_has_default(s, scope))
 		buf_printf(&text, " (default: %s)", s->fallback);
 	if (s->off_flag && flag != s->off_flag && s->type != SETTING_FLAG)
 		buf_printf(&text, "; also %s", s->off_flag);
@@ -213,7 +213,7 @@ void help_command(FILE *to, const struct command *command)
 	fputs("\noptions:\n", to);
 	for (const struct setting *const *s = settings; *s; s++)
 		if (((*s)->scope & command->scope) && (*s)->flag)
-			write_option(to, *s);
+			write_option(to, *s, command->scope);
 	fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "show this help");
 }
 

@@ -19,10 +19,10 @@ enum {
 const struct setting setting_report = {
 	.key = "report", .env = "INFERSCOPE_REPORT", .flag = "--report",
 	.type = SETTING_LIST, .fallback = "inferscope-report.md", .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | DIFF,
+	.scope = RUN | RECORD | ANALYZE | DIFF, .fallback_scope = RUN | RECORD,
 	.trusted_only = true,
 	.help = "write a report; repeatable; .md, .html or .json sets the format, - is standard "
-		"output; `analyze` and `diff` write only the reports given here",
+		"output",
 };
 
 const struct setting setting_trace = {
@@ -122,8 +122,8 @@ const struct setting setting_fail_on = {
 	.key = "fail_on", .env = "INFERSCOPE_FAIL_ON", .flag = "--fail-on",
 	.type = SETTING_LIST, .metavar = "WHAT",
 	.scope = ANALYZE,
-	.help = "exit with status 3 if there is such a finding: high, medium (or worse) or the id "
-		"of a rule; repeatable",
+	.help = "exit with status 3 if there is such a finding: high, medium (includes high) or the "
+		"id of a rule; repeatable",
 };
 
 const struct setting setting_step = {
@@ -131,8 +131,8 @@ const struct setting setting_step = {
 	.type = SETTING_PATH, .metavar = "NAME",
 	.scope = RUN | RECORD | ANALYZE | DIFF,
 	.help = "report on the steps of this name, such as 'infer in main' or infer; the report "
-		"with --detail full lists the candidates; of `diff` also BEFORE=AFTER; unset: the "
-		"best candidate",
+		"with --detail full lists the candidates; for `diff` also BEFORE=AFTER; unset: "
+		"the best candidate",
 };
 
 const struct setting setting_max_memory = {
@@ -251,21 +251,22 @@ const struct setting setting_to = {
 	.type = SETTING_CHOICE, .fallback = "json", .metavar = "FORMAT",
 	.choices = "json|chrome|perfetto|sqlite|arrow|speedscope|folded|pprof",
 	.scope = EXPORT,
-	.help = "the format to write; without --to the name of FILE may say it: .pftrace, .sqlite",
+	.help = "format of the export; without --to the ending of FILE decides (.pftrace, .sqlite, "
+		"...)",
 };
 
 const struct setting setting_output = {
 	.flag = "-o",
 	.type = SETTING_PATH, .fallback = "-", .metavar = "FILE",
 	.scope = EXPORT | QUERY,
-	.help = "the file to write; - is standard output",
+	.help = "output file; - is standard output",
 };
 
 const struct setting setting_table = {
 	.flag = "--table",
 	.type = SETTING_PATH, .metavar = "NAME",
 	.scope = EXPORT,
-	.help = "sqlite, arrow: only this table",
+	.help = "sqlite, arrow: write only this table",
 };
 
 const struct setting setting_list_tables = {
@@ -279,7 +280,7 @@ const struct setting setting_open = {
 	.flag = "--open", .off_flag = "--no-open",
 	.type = SETTING_FLAG, .fallback = "true",
 	.scope = VIEW,
-	.help = "open the page in a browser; --no-open prints its path only",
+	.help = "open the page in a browser",
 };
 
 const struct setting setting_origin = {
@@ -300,14 +301,14 @@ const struct setting setting_before = {
 	.flag = "--before",
 	.type = SETTING_LIST, .metavar = "TRACE...",
 	.scope = DIFF,
-	.help = "the traces to compare with; all words up to the next option",
+	.help = "traces of the first side: all words up to the next option",
 };
 
 const struct setting setting_after = {
 	.flag = "--after",
 	.type = SETTING_LIST, .metavar = "TRACE...",
 	.scope = DIFF,
-	.help = "the traces that are compared with them",
+	.help = "traces of the second side: all words up to the next option",
 };
 
 const struct setting setting_statistic = {
@@ -315,14 +316,14 @@ const struct setting setting_statistic = {
 	.type = SETTING_CHOICE, .fallback = "median", .metavar = "WHICH",
 	.choices = "median|mean|p95|p99",
 	.scope = DIFF,
-	.help = "what of the step time is tested",
+	.help = "statistic of the step time that is tested",
 };
 
 const struct setting setting_run_spread = {
 	.flag = "--run-spread",
 	.type = SETTING_NUMBER, .fallback = "2", .metavar = "PCT", .min = 0.01, .max = 100,
 	.scope = DIFF,
-	.help = "standard deviation between runs of the same program, before any is measured",
+	.help = "assumed standard deviation between runs of the same program",
 };
 
 const struct setting setting_fail_on_change = {
@@ -338,7 +339,7 @@ const struct setting setting_format = {
 	.type = SETTING_CHOICE, .fallback = "table", .metavar = "FORMAT",
 	.choices = "table|csv|json",
 	.scope = QUERY,
-	.help = "how rows are written",
+	.help = "output format",
 };
 
 const struct setting setting_tables = {
@@ -352,7 +353,7 @@ const struct setting setting_time_limit = {
 	.flag = "--time-limit",
 	.type = SETTING_NUMBER, .fallback = "300", .metavar = "S", .min = 0, .max = 31536000,
 	.scope = QUERY,
-	.help = "end a query that takes longer than this many seconds; 0: none",
+	.help = "end a query that takes longer than this many seconds; 0: no limit",
 };
 
 const struct setting *const settings[] = {

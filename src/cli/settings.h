@@ -41,9 +41,10 @@ struct setting {
 	const char
 		*off_flag; /* "--no-trace": sets a flag to false, a path to "", a choice to "off" */
 	enum setting_type type;
-	const char *fallback; /* the default, as it would be written; NULL: unset */
-	const char *metavar;  /* "PCT" */
-	const char *choices;  /* "auto|trace|sample|off" */
+	const char *fallback;    /* the default, as it would be written; NULL: unset */
+	unsigned fallback_scope; /* commands that use the default; 0: all of .scope */
+	const char *metavar;     /* "PCT" */
+	const char *choices;     /* "auto|trace|sample|off" */
 	double min, max;
 	unsigned scope;
 	/*
@@ -54,6 +55,12 @@ struct setting {
 	const char *help;
 };
 
+/* Does a command with this scope use the default of the setting, if there is one? */
+static inline bool setting_has_default(const struct setting *s, unsigned scope)
+{
+	return !s->fallback_scope || s->fallback_scope & scope;
+}
+
 extern const struct setting setting_report, setting_trace, setting_cpu, setting_gpu, setting_nvtx,
 	setting_memory, setting_max_overhead, setting_sample_hz, setting_trace_size_mb,
 	setting_ring, setting_python, setting_config, setting_rules, setting_delay,
@@ -63,8 +70,9 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_timeline_mb, setting_source,
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
-	setting_origin, setting_json, setting_before, setting_after, setting_statistic, setting_run_spread,
-	setting_fail_on_change, setting_format, setting_tables, setting_time_limit;
+	setting_origin, setting_json, setting_before, setting_after, setting_statistic,
+	setting_run_spread, setting_fail_on_change, setting_format, setting_tables,
+	setting_time_limit;
 
 #define SETTING_COUNT 44
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */

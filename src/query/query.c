@@ -169,8 +169,7 @@ static void add_place(struct buf *b, sqlite3 *db, const char *sql)
 		   (int)strcspn(sql + at, "\n"), sql + at);
 }
 
-static const char refused[] =
-	"a query only reads tables and computes; nothing else is permitted";
+static const char refused[] = "a query only reads tables and computes; nothing else is permitted";
 
 static int mistake(struct query *q, const char *sql, enum query_failure *why, struct err *err)
 {

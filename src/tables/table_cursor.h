@@ -30,10 +30,10 @@ struct table_cursor {
 
 #define TABLE_COLUMNS(list) .columns = list, .column_count = sizeof(list) / sizeof(*(list))
 
-#define THREAD_COLUMNS(C, T)                                                 \
-	C(T, thread, INTEGER, "", "the thread: threads.thread")              \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it") \
-	C(T, tid, INTEGER, "", "thread id, as the operating system has it")
+#define THREAD_COLUMNS(C, T)                                         \
+	C(T, thread, INTEGER, "", "the thread: threads.thread")      \
+	C(T, pid, INTEGER, "", "process id of the operating system") \
+	C(T, tid, INTEGER, "", "thread id of the operating system")
 
 /* Cells. */
 

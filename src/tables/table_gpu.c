@@ -27,60 +27,59 @@ static void place_cell(const struct gpu_timeline *g, uint32_t stack, bool user, 
 /* Activities. */
 
 /* Before and behind what is a kind's own. */
-#define ACTIVITY_HEAD(C, T)                                                                   \
-	C(T, id, INTEGER, "", "number of the activity, of whatever kind")                     \
-	C(T, start_ns, INTEGER, "ns",                                                         \
-	  "when it began on the device; NULL: the device did not "                            \
-	  "say")                                                                              \
-	C(T, end_ns, INTEGER, "ns", "when it ended")                                          \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                 \
-	C(T, process, INTEGER, "", "whose it is: processes.process")                          \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")                  \
-	C(T, device, INTEGER, "", "number of the device")                                     \
-	C(T, context, INTEGER, "", "number of the CUDA context")                              \
-	C(T, stream, INTEGER, "", "number of the stream")                                     \
-	C(T, correlation, INTEGER, "", "what it has in common with the call that started it") \
-	C(T, graph, INTEGER, "", "number of the CUDA graph that it belongs to")               \
-	C(T, graph_node, INTEGER, "", "number of its node in the graph")                      \
-	C(T, api, INTEGER, "", "the call that started it: api.id")                            \
-	C(T, launch_ns, INTEGER, "ns", "when that call began")                                \
-	C(T, thread, INTEGER, "", "the thread that made the call: threads.thread")            \
-	C(T, tid, INTEGER, "", "its thread id, as the operating system has it")               \
-	C(T, step, INTEGER, "", "the step in which that thread made the call: steps.id")      \
-	C(T, layer, TEXT, "",                                                                 \
-	  "innermost layer in which it was launched; of a graph's node: captured")            \
-	C(T, function, TEXT, "",                                                              \
-	  "function of the user's code that launched it; of a graph's node: captured it")     \
-	C(T, file, TEXT, "", "its file")                                                      \
+#define ACTIVITY_HEAD(C, T)                                                                        \
+	C(T, id, INTEGER, "", "number of the activity; all kinds share one numbering")             \
+	C(T, start_ns, INTEGER, "ns", "when it began on the device; NULL: unknown")                \
+	C(T, end_ns, INTEGER, "ns", "when it ended")                                               \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                      \
+	C(T, process, INTEGER, "", "process that it belongs to: processes.process")                \
+	C(T, pid, INTEGER, "", "process id of the operating system")                               \
+	C(T, device, INTEGER, "", "number of the device")                                          \
+	C(T, context, INTEGER, "", "number of the CUDA context")                                   \
+	C(T, stream, INTEGER, "", "number of the stream")                                          \
+	C(T, correlation, INTEGER, "", "correlation id, shared with the call that started it")     \
+	C(T, graph, INTEGER, "", "number of the CUDA graph that it belongs to")                    \
+	C(T, graph_node, INTEGER, "", "number of its node in the graph")                           \
+	C(T, api, INTEGER, "", "the call that started it: api.id")                                 \
+	C(T, launch_ns, INTEGER, "ns", "when that call began")                                     \
+	C(T, thread, INTEGER, "", "the thread that made the call: threads.thread")                 \
+	C(T, tid, INTEGER, "", "its thread id of the operating system")                            \
+	C(T, step, INTEGER, "", "the step in which that thread made the call: steps.id")           \
+	C(T, layer, TEXT, "",                                                                      \
+	  "innermost layer in which it was launched; of a graph's node: in which it was captured") \
+	C(T, function, TEXT, "",                                                                   \
+	  "function of the user's code that launched it; of a graph's node: that captured it")     \
+	C(T, file, TEXT, "", "its file")                                                           \
 	C(T, line, INTEGER, "", "the line in it")
 
-#define KERNEL(C, T)                                                                         \
-	ACTIVITY_HEAD(C, T)                                                                  \
-	C(T, name, TEXT, "", "readable name of the kernel")                                  \
-	C(T, full_name, TEXT, "", "its demangled name")                                      \
-	C(T, grid_x, INTEGER, "", "blocks")                                                  \
-	C(T, grid_y, INTEGER, "", "blocks")                                                  \
-	C(T, grid_z, INTEGER, "", "blocks")                                                  \
-	C(T, block_x, INTEGER, "", "threads of a block")                                     \
-	C(T, block_y, INTEGER, "", "threads of a block")                                     \
-	C(T, block_z, INTEGER, "", "threads of a block")                                     \
-	C(T, registers, INTEGER, "", "registers of a thread")                                \
-	C(T, static_shared_bytes, INTEGER, "bytes", "shared memory of a block, by the code") \
-	C(T, dynamic_shared_bytes, INTEGER, "bytes", "shared memory of a block, by the launch")
-
-#define COPY(C, T)                                                                    \
+#define KERNEL(C, T)                                                                  \
 	ACTIVITY_HEAD(C, T)                                                           \
-	C(T, kind, TEXT, "", "`H2D`, `D2H`, `D2D`, `H2H`, `peer` or `other`")         \
-	C(T, source, TEXT, "", "memory it read: `pageable`, `pinned`, `device`, ...") \
-	C(T, destination, TEXT, "", "memory it wrote")                                \
-	C(T, asynchronous, BOOLEAN, "", "it was asked for as such")                   \
-	C(T, bytes, INTEGER, "bytes", "how much it copied")
+	C(T, name, TEXT, "", "readable name of the kernel")                           \
+	C(T, full_name, TEXT, "", "its demangled name")                               \
+	C(T, grid_x, INTEGER, "", "blocks in this dimension")                         \
+	C(T, grid_y, INTEGER, "", "blocks in this dimension")                         \
+	C(T, grid_z, INTEGER, "", "blocks in this dimension")                         \
+	C(T, block_x, INTEGER, "", "threads per block in this dimension")             \
+	C(T, block_y, INTEGER, "", "threads per block in this dimension")             \
+	C(T, block_z, INTEGER, "", "threads per block in this dimension")             \
+	C(T, registers, INTEGER, "", "registers per thread")                          \
+	C(T, static_shared_bytes, INTEGER, "bytes", "static shared memory per block") \
+	C(T, dynamic_shared_bytes, INTEGER, "bytes",                                  \
+	  "dynamic shared memory per block, as requested at launch")
 
-#define MEMSET(C, T)                                                \
-	ACTIVITY_HEAD(C, T)                                         \
-	C(T, destination, TEXT, "", "memory it wrote")              \
-	C(T, asynchronous, BOOLEAN, "", "it was asked for as such") \
-	C(T, bytes, INTEGER, "bytes", "how much it wrote")
+#define COPY(C, T)                                                                                 \
+	ACTIVITY_HEAD(C, T)                                                                        \
+	C(T, kind, TEXT, "", "`H2D`, `D2H`, `D2D`, `H2H`, `peer` or `other`")                      \
+	C(T, source, TEXT, "", "kind of memory that it read: `pageable`, `pinned`, `device`, ...") \
+	C(T, destination, TEXT, "", "kind of memory that it wrote")                                \
+	C(T, asynchronous, BOOLEAN, "", "the program requested it as asynchronous")                \
+	C(T, bytes, INTEGER, "bytes", "bytes copied")
+
+#define MEMSET(C, T)                                                                \
+	ACTIVITY_HEAD(C, T)                                                         \
+	C(T, destination, TEXT, "", "kind of memory that it wrote")                 \
+	C(T, asynchronous, BOOLEAN, "", "the program requested it as asynchronous") \
+	C(T, bytes, INTEGER, "bytes", "bytes written")
 
 #define GRAPH(C, T) ACTIVITY_HEAD(C, T)
 
@@ -355,7 +354,7 @@ static void memsets_cell(struct table_cursor *c, size_t column, struct cell *out
 
 const struct table table_memsets = {
 	.name = "memsets",
-	.meaning = "memory of a GPU that was set to a value",
+	.meaning = "a memset: GPU memory that was set to a value",
 	TABLE_COLUMNS(memset_columns),
 	.indexes = "start_ns",
 	.cursor_bytes = sizeof(struct activity_cursor),
@@ -372,7 +371,7 @@ static int graphs_open(struct table_cursor *c, struct err *err)
 
 const struct table table_graphs = {
 	.name = "graphs",
-	.meaning = "a CUDA graph that ran and was recorded as a whole, without its nodes",
+	.meaning = "a replay of a CUDA graph that was recorded as a whole, without its nodes",
 	TABLE_COLUMNS(graph_columns),
 	.indexes = "start_ns",
 	.cursor_bytes = sizeof(struct activity_cursor),
@@ -384,29 +383,30 @@ const struct table table_graphs = {
 
 /* CUDA calls. */
 
-#define API(C, T)                                                                                \
-	C(T, id, INTEGER, "", "number of the call")                                              \
-	C(T, name, TEXT, "", "`cudaLaunchKernel`")                                               \
-	C(T, class, TEXT, "",                                                                    \
-	  "what it does: `launch`, `graph_launch`, `copy`, `memset`, `sync_device`, "            \
-	  "`sync_stream`, `sync_event`, `alloc`, `free`, ...")                                   \
-	C(T, start_ns, INTEGER, "ns", "when it began")                                           \
-	C(T, end_ns, INTEGER, "ns",                                                              \
-	  "when it returned; where that was lost the latest it can "                             \
-	  "have")                                                                                \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                    \
-	C(T, ended, BOOLEAN, "", "its return was recorded")                                      \
-	THREAD_COLUMNS(C, T)                                                                     \
-	C(T, correlation, INTEGER, "", "what it has in common with what it started")             \
-	C(T, activities, INTEGER, "", "how many kernels, copies, memsets and graphs it started") \
-	C(T, bytes, INTEGER, "bytes", "of copies and allocations")                               \
-	C(T, step, INTEGER, "", "the step in which its thread made it: steps.id")                \
-	C(T, layer, TEXT, "", "innermost layer of a model in which it was made")                 \
-	C(T, function, TEXT, "", "function of the user's code that led to it")                   \
-	C(T, file, TEXT, "", "its file")                                                         \
-	C(T, line, INTEGER, "", "the line in it")                                                \
-	C(T, inner_function, TEXT, "", "innermost Python function that led to it")               \
-	C(T, inner_file, TEXT, "", "its file")                                                   \
+#define API(C, T)                                                                        \
+	C(T, id, INTEGER, "", "number of the call")                                      \
+	C(T, name, TEXT, "", "name of the CUDA function, such as `cudaLaunchKernel`")    \
+	C(T, class, TEXT, "",                                                            \
+	  "what it does: `launch`, `graph_launch`, `copy`, `memset`, `sync_device`, "    \
+	  "`sync_stream`, `sync_event`, `alloc`, `free`, ...")                           \
+	C(T, start_ns, INTEGER, "ns", "when it began")                                   \
+	C(T, end_ns, INTEGER, "ns",                                                      \
+	  "when it returned; if its return was lost, the latest possible time")          \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                            \
+	C(T, ended, BOOLEAN, "", "its return was recorded")                              \
+	THREAD_COLUMNS(C, T)                                                             \
+	C(T, correlation, INTEGER, "",                                                   \
+	  "correlation id, shared with the activities that it started")                  \
+	C(T, activities, INTEGER, "",                                                    \
+	  "number of kernels, copies, memsets and graphs that it started")               \
+	C(T, bytes, INTEGER, "bytes", "size of a copy or an allocation")                 \
+	C(T, step, INTEGER, "", "the step of its thread in which it was made: steps.id") \
+	C(T, layer, TEXT, "", "innermost layer of a model in which it was made")         \
+	C(T, function, TEXT, "", "function of the user's code that led to it")           \
+	C(T, file, TEXT, "", "its file")                                                 \
+	C(T, line, INTEGER, "", "the line in it")                                        \
+	C(T, inner_function, TEXT, "", "innermost Python function that led to it")       \
+	C(T, inner_file, TEXT, "", "its file")                                           \
 	C(T, inner_line, INTEGER, "", "the line in it")
 
 enum { API(COLUMN_NUMBER, API) };
@@ -486,7 +486,7 @@ static void api_cell(struct table_cursor *cursor, size_t column, struct cell *ou
 
 const struct table table_api = {
 	.name = "api",
-	.meaning = "a CUDA call of the program's: launches, copies, waits, memory",
+	.meaning = "a CUDA call of the program: a launch, copy, wait or allocation",
 	TABLE_COLUMNS(api_columns),
 	.indexes = "id name thread",
 	.cursor_bytes = sizeof(struct position_cursor),

@@ -63,22 +63,23 @@ static void add_table(struct buf *out, const struct table *t)
 
 void tables_document(struct buf *out)
 {
-	buf_add_str(out,
-		    "# Tables\n\n"
-		    "Written by `inferscope export --list-tables`; do not edit.\n\n"
-		    "A trace as tables: what `inferscope query` can be asked for, and what "
-		    "`inferscope export --to\n"
-		    "sqlite` and `--to arrow` write.\n\n"
-		    "- Times are nanoseconds since the start of the recording, as whole numbers; "
-		    "`info` has the date of\n"
-		    "  the start. Times of the GPU are on the host's clock.\n"
-		    "- NULL means: unknown, or there is none.\n"
-		    "- `thread` and `process` are numbers of this trace. They are unique in it, "
-		    "unlike `pid` and `tid`.\n"
-		    "- Other tables refer to `id` of a table. Kernels, copies, memsets and graphs "
-		    "share one numbering.\n"
-		    "- Booleans are 0 and 1 in SQLite.\n\n"
-		    "| table | a row is |\n|---|---|\n");
+	buf_add_str(
+		out,
+		"# Tables\n\n"
+		"Written by `inferscope export --list-tables`; do not edit.\n\n"
+		"The tables of a trace, which `inferscope query` reads and `inferscope export --to "
+		"sqlite`\n"
+		"and `--to arrow` write.\n\n"
+		"- Times are nanoseconds since the start of the recording, as whole numbers; "
+		"`info` has the date of\n"
+		"  the start. Times of the GPU are on the host's clock.\n"
+		"- NULL: unknown, or not present.\n"
+		"- `thread` and `process` are numbers that this trace assigns. They are unique in "
+		"it, unlike `pid` and `tid`.\n"
+		"- Other tables refer to a row by its `id`. Kernels, copies, memsets and graphs "
+		"share one numbering.\n"
+		"- Booleans are 0 and 1 in SQLite.\n\n"
+		"| table | a row is |\n|---|---|\n");
 	for (size_t i = 0; tables[i]; i++)
 		buf_printf(out, "| [%s](#%s) | %s |\n", tables[i]->name, tables[i]->name,
 			   tables[i]->meaning);

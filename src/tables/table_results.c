@@ -4,18 +4,19 @@
 
 /* Functions. */
 
-#define FUNCTION(C, T)                                                           \
-	C(T, name, TEXT, "", "qualified name")                                   \
-	C(T, file, TEXT, "", "its file; NULL: unknown")                          \
-	C(T, line, INTEGER, "", "first line of its definition")                  \
-	C(T, calls, INTEGER, "", "calls that were recorded")                     \
-	C(T, total_ns, INTEGER, "ns", "time in it and what it called")           \
-	C(T, self_ns, INTEGER, "ns", "time in it alone")                         \
-	C(T, self_error_ns, INTEGER, "ns",                                       \
-	  "how much chance can move self_ns (95 %); NULL: it is by calls")       \
-	C(T, longest_ns, INTEGER, "ns", "longest call; NULL: none was recorded") \
-	C(T, waits, BOOLEAN, "", "its own time is waiting")                      \
-	C(T, samples, INTEGER, "", "looks that found it running itself")
+#define FUNCTION(C, T)                                                                          \
+	C(T, name, TEXT, "", "qualified name")                                                  \
+	C(T, file, TEXT, "", "its source file; NULL: unknown")                                  \
+	C(T, line, INTEGER, "", "first line of its definition")                                 \
+	C(T, calls, INTEGER, "", "recorded calls")                                              \
+	C(T, total_ns, INTEGER, "ns", "time in the function and in what it called")             \
+	C(T, self_ns, INTEGER, "ns", "time in the function itself")                             \
+	C(T, self_error_ns, INTEGER, "ns",                                                      \
+	  "half of the 95 % interval of self_ns if it comes from samples; NULL: it comes from " \
+	  "calls")                                                                              \
+	C(T, longest_ns, INTEGER, "ns", "longest call; NULL: no call was recorded")             \
+	C(T, waits, BOOLEAN, "", "its self time is waiting")                                    \
+	C(T, samples, INTEGER, "", "samples in which it was innermost and running")
 
 enum { FUNCTION(COLUMN_NUMBER, FUNCTION) };
 static const struct column function_columns[] = { FUNCTION(COLUMN_ENTRY, FUNCTION) };
@@ -85,22 +86,22 @@ const struct table table_functions = {
 
 /* Findings. */
 
-#define FINDING(C, T)                                                               \
-	C(T, rank, INTEGER, "", "1 is what to fix first")                           \
-	C(T, finding, TEXT, "", "its id: docs/findings; of a custom rule its name") \
-	C(T, title, TEXT, "", "in one line")                                        \
-	C(T, severity, TEXT, "", "`high`, `medium` or `low`")                       \
-	C(T, confidence, REAL, "", "0 to 1")                                        \
-	C(T, saving_ms, REAL, "ms", "what a step would be shorter by")              \
-	C(T, saving_low_ms, REAL, "ms", "at least")                                 \
-	C(T, saving_high_ms, REAL, "ms", "at most")                                 \
-	C(T, saving_share, REAL, "", "of the step")                                 \
-	C(T, step, TEXT, "", "name of that kind of step")                           \
-	C(T, function, TEXT, "", "where to act: the function")                      \
-	C(T, file, TEXT, "", "its file")                                            \
-	C(T, line, INTEGER, "", "the line in it")                                   \
-	C(T, evidence, TEXT, "", "sentences, one in a line")                        \
-	C(T, suggestions, TEXT, "", "sentences, one in a line")
+#define FINDING(C, T)                                                                    \
+	C(T, rank, INTEGER, "", "order of importance; 1: fix this first")                \
+	C(T, finding, TEXT, "", "its id, see docs/findings; for a custom rule its name") \
+	C(T, title, TEXT, "", "the finding in one line")                                 \
+	C(T, severity, TEXT, "", "`high`, `medium` or `low`")                            \
+	C(T, confidence, REAL, "", "confidence, 0 to 1")                                 \
+	C(T, saving_ms, REAL, "ms", "expected reduction of a step")                      \
+	C(T, saving_low_ms, REAL, "ms", "lower end of that estimate")                    \
+	C(T, saving_high_ms, REAL, "ms", "upper end of that estimate")                   \
+	C(T, saving_share, REAL, "", "saving as a share of the step")                    \
+	C(T, step, TEXT, "", "name of the kind of step")                                 \
+	C(T, function, TEXT, "", "the function to change")                               \
+	C(T, file, TEXT, "", "its file")                                                 \
+	C(T, line, INTEGER, "", "the line in it")                                        \
+	C(T, evidence, TEXT, "", "sentences, one per line")                              \
+	C(T, suggestions, TEXT, "", "sentences, one per line")
 
 enum { FINDING(COLUMN_NUMBER, FINDING) };
 static const struct column finding_columns[] = { FINDING(COLUMN_ENTRY, FINDING) };
@@ -196,11 +197,11 @@ const struct table table_findings = {
 
 /* Metrics. */
 
-#define METRIC(C, T)                                                \
-	C(T, name, TEXT, "", "name of the metric: docs/METRICS.md") \
-	C(T, value, REAL, "", "its value; NULL: unknown")           \
-	C(T, unit, TEXT, "", "unit of the value; NULL: none")       \
-	C(T, meaning, TEXT, "", "what it is")
+#define METRIC(C, T)                                                    \
+	C(T, name, TEXT, "", "name of the metric, see docs/METRICS.md") \
+	C(T, value, REAL, "", "its value; NULL: unknown")               \
+	C(T, unit, TEXT, "", "unit of the value; NULL: it has none")    \
+	C(T, meaning, TEXT, "", "what the metric measures")
 
 enum { METRIC(COLUMN_NUMBER, METRIC) };
 static const struct column metric_columns[] = { METRIC(COLUMN_ENTRY, METRIC) };
@@ -243,7 +244,7 @@ static void metrics_cell(struct table_cursor *c, size_t column, struct cell *out
 
 const struct table table_metrics = {
 	.name = "metrics",
-	.meaning = "a figure of the run that rules may use, of the most important kind of steps",
+	.meaning = "a figure that rules can use, for the most important kind of step",
 	TABLE_COLUMNS(metric_columns),
 	.indexes = "name",
 	.cursor_bytes = sizeof(struct metric_cursor),

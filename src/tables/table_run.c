@@ -3,11 +3,10 @@
 
 /* Facts. */
 
-#define INFO(C, T)                                                            \
-	C(T, key, TEXT, "",                                                   \
-	  "what the fact is about; `command` occurs once for each argument, " \
-	  "`started` is the date of time 0")                                  \
-	C(T, value, TEXT, "", "the fact")
+#define INFO(C, T)                                                                                 \
+	C(T, key, TEXT, "",                                                                        \
+	  "name of the fact; `command` occurs once per argument, `started` is the date of time 0") \
+	C(T, value, TEXT, "", "value of the fact")
 
 enum { INFO(COLUMN_NUMBER, INFO) };
 static const struct column info_columns[] = { INFO(COLUMN_ENTRY, INFO) };
@@ -40,14 +39,15 @@ const struct table table_info = {
 
 /* Processes. */
 
-#define PROCESS(C, T)                                                        \
-	C(T, process, INTEGER, "", "number of the process in this trace")    \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it") \
-	C(T, parent_pid, INTEGER, "", "of its parent")                       \
-	C(T, name, TEXT, "", "its name")                                     \
-	C(T, is_main, BOOLEAN, "", "the first that was recorded")            \
-	C(T, start_ns, INTEGER, "ns", "when it began, or its recording did") \
-	C(T, end_ns, INTEGER, "ns", "when it ended; NULL: not seen")         \
+#define PROCESS(C, T)                                                           \
+	C(T, process, INTEGER, "", "number of the process in this trace")       \
+	C(T, pid, INTEGER, "", "process id of the operating system")            \
+	C(T, parent_pid, INTEGER, "", "process id of its parent")               \
+	C(T, name, TEXT, "", "its name")                                        \
+	C(T, is_main, BOOLEAN, "", "it is the first recorded process")          \
+	C(T, start_ns, INTEGER, "ns",                                           \
+	  "when it began; if it was running already, when its recording began") \
+	C(T, end_ns, INTEGER, "ns", "when it ended; NULL: unknown")             \
 	C(T, python, TEXT, "", "version of CPython; NULL: no Python runs in it")
 
 enum { PROCESS(COLUMN_NUMBER, PROCESS) };
@@ -109,20 +109,21 @@ const struct table table_processes = {
 
 /* Threads. */
 
-#define THREAD(C, T)                                                                            \
-	C(T, thread, INTEGER, "", "number of the thread in this trace")                         \
-	C(T, process, INTEGER, "", "its process: processes.process")                            \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")                    \
-	C(T, tid, INTEGER, "", "thread id, as the operating system has it")                     \
-	C(T, name, TEXT, "", "its name; NULL: it has none")                                     \
-	C(T, process_name, TEXT, "", "the name of its process")                                 \
-	C(T, start_ns, INTEGER, "ns", "when it began, or its recording did")                    \
-	C(T, end_ns, INTEGER, "ns",                                                             \
-	  "its end; where nobody saw it that of its process or of "                             \
-	  "the recording")                                                                      \
-	C(T, on_cpu_ns, INTEGER, "ns", "time on a CPU, by the kernel's account")                \
-	C(T, queued_ns, INTEGER, "ns", "time ready to run while others had the CPUs, likewise") \
-	C(T, events, INTEGER, "", "events that were recorded of it")                            \
+#define THREAD(C, T)                                                               \
+	C(T, thread, INTEGER, "", "number of the thread in this trace")            \
+	C(T, process, INTEGER, "", "its process: processes.process")               \
+	C(T, pid, INTEGER, "", "process id of the operating system")               \
+	C(T, tid, INTEGER, "", "thread id of the operating system")                \
+	C(T, name, TEXT, "", "its name; NULL: it has none")                        \
+	C(T, process_name, TEXT, "", "the name of its process")                    \
+	C(T, start_ns, INTEGER, "ns",                                              \
+	  "when it began; if it was running already, when its recording began")    \
+	C(T, end_ns, INTEGER, "ns",                                                \
+	  "when it ended; if unknown, the end of its process or of the recording") \
+	C(T, on_cpu_ns, INTEGER, "ns", "time on a CPU, as counted by the kernel")  \
+	C(T, queued_ns, INTEGER, "ns",                                             \
+	  "time ready to run but without a CPU, as counted by the kernel")         \
+	C(T, events, INTEGER, "", "events of the thread in this trace")            \
 	C(T, lost, INTEGER, "", "events that were lost")
 
 enum { THREAD(COLUMN_NUMBER, THREAD) };
@@ -196,16 +197,16 @@ const struct table table_threads = {
 
 /* Devices. */
 
-#define DEVICE(C, T)                                                             \
-	C(T, process, INTEGER, "", "the process that saw it: processes.process") \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")     \
-	C(T, device, INTEGER, "", "its number there, as in kernels.device")      \
-	C(T, name, TEXT, "", "\"NVIDIA H200\"")                                  \
-	C(T, memory_bytes, INTEGER, "bytes", "its memory")                       \
-	C(T, bandwidth_kb_per_s, INTEGER, "kB/s", "of its memory")               \
-	C(T, multiprocessors, INTEGER, "", "how many it has")                    \
-	C(T, clock_khz, INTEGER, "kHz", "of its cores")                          \
-	C(T, capability, REAL, "", "compute capability: 9.0")
+#define DEVICE(C, T)                                                                            \
+	C(T, process, INTEGER, "", "the process that uses it: processes.process")               \
+	C(T, pid, INTEGER, "", "process id of the operating system")                            \
+	C(T, device, INTEGER, "", "number of the device in that process, as in kernels.device") \
+	C(T, name, TEXT, "", "name of the model, such as \"NVIDIA H200\"")                      \
+	C(T, memory_bytes, INTEGER, "bytes", "its memory")                                      \
+	C(T, bandwidth_kb_per_s, INTEGER, "kB/s", "memory bandwidth")                           \
+	C(T, multiprocessors, INTEGER, "", "number of multiprocessors")                         \
+	C(T, clock_khz, INTEGER, "kHz", "clock rate of its cores")                              \
+	C(T, capability, REAL, "", "compute capability, such as 9.0")
 
 enum { DEVICE(COLUMN_NUMBER, DEVICE) };
 static const struct column device_columns[] = { DEVICE(COLUMN_ENTRY, DEVICE) };
@@ -257,7 +258,7 @@ static void devices_cell(struct table_cursor *c, size_t column, struct cell *out
 
 const struct table table_devices = {
 	.name = "devices",
-	.meaning = "a GPU, as one process saw it",
+	.meaning = "a GPU that a process uses",
 	TABLE_COLUMNS(device_columns),
 	.indexes = "",
 	.cursor_bytes = sizeof(struct position_cursor),

@@ -1,4 +1,4 @@
-/* What the sampler and the kernel saw of threads. */
+/* Samples of threads: those of the sampler, and the kernel's of native code and CPU loss. */
 #include "tables/table_cursor.h"
 #include "timeline/frame_lines.h"
 #include "timeline/sample_walk.h"
@@ -55,15 +55,14 @@ static void cell_known_thread(const struct table_cursor *c, size_t thread, size_
 /* Samples of Python stacks. */
 
 #define SAMPLE(C, T)                                                                        \
-	C(T, id, INTEGER, "", "number of the row")                                          \
+	C(T, id, INTEGER, "", "number of the row in this table")                            \
 	C(T, start_ns, INTEGER, "ns",                                                       \
-	  "the time that it stands for begins: halfway to the "                             \
-	  "look before")                                                                    \
-	C(T, end_ns, INTEGER, "ns", "and ends: halfway to the look behind")                 \
+	  "start of the time that the row represents: halfway to the preceding sample")     \
+	C(T, end_ns, INTEGER, "ns", "end of that time: halfway to the following sample")    \
 	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                               \
-	C(T, first_ns, INTEGER, "ns", "the first look that found this")                     \
-	C(T, last_ns, INTEGER, "ns", "the last one of those in a row")                      \
-	C(T, count, INTEGER, "", "how many looks in a row found the same")                  \
+	C(T, first_ns, INTEGER, "ns", "time of the first sample of the row")                \
+	C(T, last_ns, INTEGER, "ns", "time of the last sample of the row")                  \
+	C(T, count, INTEGER, "", "number of equal consecutive samples")                     \
 	THREAD_COLUMNS(C, T)                                                                \
 	C(T, state, TEXT, "",                                                               \
 	  "`running`, `gil_wait`, `lock_wait`, `io_wait`, `off_cpu`, `sleep` or `unknown`") \
@@ -74,8 +73,8 @@ static void cell_known_thread(const struct table_cursor *c, size_t thread, size_
 	C(T, depth, INTEGER, "", "frames of the stack")                                     \
 	C(T, function, TEXT, "", "innermost function")                                      \
 	C(T, file, TEXT, "", "its file")                                                    \
-	C(T, line, INTEGER, "", "the line that it was at")                                  \
-	C(T, stack, TEXT, "", "functions of the whole stack, outermost first, with `;` between")
+	C(T, line, INTEGER, "", "the line that it was executing")                           \
+	C(T, stack, TEXT, "", "functions of the whole stack, outermost first, separated by `;`")
 
 enum { SAMPLE(COLUMN_NUMBER, SAMPLE) };
 static const struct column sample_columns[] = { SAMPLE(COLUMN_ENTRY, SAMPLE) };
@@ -228,8 +227,8 @@ static void samples_cell(struct table_cursor *c, size_t column, struct cell *out
 
 const struct table table_samples = {
 	.name = "samples",
-	.meaning = "what looks in a row found a thread doing; the durations of a thread's rows add "
-		   "up to the time that it was sampled",
+	.meaning = "equal consecutive samples of a thread; the durations of a thread's rows add up "
+		   "to the time during which it was sampled",
 	TABLE_COLUMNS(sample_columns),
 	.indexes = "thread start_ns",
 	.cursor_bytes = sizeof(struct sampled),
@@ -241,17 +240,18 @@ const struct table table_samples = {
 
 /* Samples of native code, by the kernel. */
 
-#define NATIVE(C, T)                                                                       \
-	C(T, id, INTEGER, "", "number of the row")                                         \
-	C(T, kind, TEXT, "",                                                               \
-	  "`cpu`: the thread ran there; `fault`, `major_fault`: it had page faults there") \
-	C(T, time_ns, INTEGER, "ns", "when")                                               \
-	C(T, count, INTEGER, "", "page faults that the row stands for; of the CPU 1")      \
-	C(T, process, INTEGER, "", "processes.process")                                    \
-	C(T, thread, INTEGER, "", "threads.thread; NULL: a thread without Python")         \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")               \
-	C(T, tid, INTEGER, "", "thread id, as the operating system has it")                \
-	C(T, symbol, TEXT, "", "the function, as the linker knows it")                     \
+#define NATIVE(C, T)                                                                             \
+	C(T, id, INTEGER, "", "number of the row in this table")                                 \
+	C(T, kind, TEXT, "",                                                                     \
+	  "`cpu`: the thread was running this code; `fault`, `major_fault`: it had page faults " \
+	  "there")                                                                               \
+	C(T, time_ns, INTEGER, "ns", "time of the sample")                                       \
+	C(T, count, INTEGER, "", "page faults that the row represents; 1 for `cpu`")             \
+	C(T, process, INTEGER, "", "the process: processes.process")                             \
+	C(T, thread, INTEGER, "", "the thread: threads.thread; NULL: a thread without Python")   \
+	C(T, pid, INTEGER, "", "process id of the operating system")                             \
+	C(T, tid, INTEGER, "", "thread id of the operating system")                              \
+	C(T, symbol, TEXT, "", "the function's symbol name")                                     \
 	C(T, library, TEXT, "", "its file")
 
 enum { NATIVE(COLUMN_NUMBER, NATIVE) };
@@ -338,7 +338,7 @@ static void native_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_native = {
 	.name = "native_samples",
-	.meaning = "a place in native code where the kernel saw a thread",
+	.meaning = "a sample of native code, taken by the kernel",
 	TABLE_COLUMNS(native_columns),
 	.indexes = "thread",
 	.cursor_bytes = sizeof(struct sampled),
@@ -350,16 +350,16 @@ const struct table table_native = {
 
 /* Times without a CPU, by the kernel. */
 
-#define AWAY(C, T)                                                                   \
-	C(T, kind, TEXT, "",                                                         \
-	  "`waiting`: for something; `preempted`: another thread was given its CPU") \
-	C(T, start_ns, INTEGER, "ns", "when it lost its CPU, exactly")               \
-	C(T, end_ns, INTEGER, "ns", "when it got one again")                         \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                        \
-	C(T, process, INTEGER, "", "processes.process")                              \
-	C(T, thread, INTEGER, "", "threads.thread; NULL: a thread without Python")   \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")         \
-	C(T, tid, INTEGER, "", "thread id, as the operating system has it")
+#define AWAY(C, T)                                                                             \
+	C(T, kind, TEXT, "",                                                                   \
+	  "`waiting`: the thread waited; `preempted`: another thread got its CPU")             \
+	C(T, start_ns, INTEGER, "ns", "when it lost its CPU (exact)")                          \
+	C(T, end_ns, INTEGER, "ns", "when it got a CPU again")                                 \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                  \
+	C(T, process, INTEGER, "", "the process: processes.process")                           \
+	C(T, thread, INTEGER, "", "the thread: threads.thread; NULL: a thread without Python") \
+	C(T, pid, INTEGER, "", "process id of the operating system")                           \
+	C(T, tid, INTEGER, "", "thread id of the operating system")
 
 enum { AWAY(COLUMN_NUMBER, AWAY) };
 static const struct column away_columns[] = { AWAY(COLUMN_ENTRY, AWAY) };
@@ -412,7 +412,8 @@ static void off_cpu_cell(struct table_cursor *c, size_t column, struct cell *out
 
 const struct table table_off_cpu = {
 	.name = "off_cpu",
-	.meaning = "a millisecond or more in which a thread had no CPU, by the kernel",
+	.meaning =
+		"a period of 1 ms or more in which a thread had no CPU, as reported by the kernel",
 	TABLE_COLUMNS(away_columns),
 	.indexes = "thread",
 	.cursor_bytes = sizeof(struct sampled),

@@ -10,22 +10,23 @@ static const char *nvtx_domain(const struct trace_nvtx *n)
 
 /* Scopes. */
 
-#define SCOPE(C, T)                                                                          \
-	C(T, id, INTEGER, "", "number of the scope")                                         \
-	C(T, kind, TEXT, "",                                                                 \
-	  "`scope`: of InferScope's; NVTX: `push`, which nests, or `start`, which does not") \
-	C(T, name, TEXT, "", "its name")                                                     \
-	C(T, domain, TEXT, "", "of NVTX; NULL: the default one")                             \
-	C(T, category, TEXT, "", "of NVTX: name of the category, or its number")             \
-	C(T, start_ns, INTEGER, "ns", "when it began")                                       \
-	C(T, end_ns, INTEGER, "ns", "when it ended; NULL: it did not")                       \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                \
-	C(T, depth, INTEGER, "", "scopes around it")                                         \
-	C(T, parent, INTEGER, "", "the innermost scope around it: scopes.id")                \
-	THREAD_COLUMNS(C, T)                                                                 \
-	C(T, task, INTEGER, "", "number of its asyncio task")                                \
-	C(T, args, TEXT, "", "its metadata, a JSON object")                                  \
-	C(T, end_args, TEXT, "", "metadata that was given at its end, likewise")
+#define SCOPE(C, T)                                                                            \
+	C(T, id, INTEGER, "", "number of the scope")                                           \
+	C(T, kind, TEXT, "",                                                                   \
+	  "`scope`: an InferScope scope; `push`: an NVTX range that nests; `start`: one that " \
+	  "does not")                                                                          \
+	C(T, name, TEXT, "", "its name")                                                       \
+	C(T, domain, TEXT, "", "NVTX domain; NULL: the default domain")                        \
+	C(T, category, TEXT, "", "NVTX category: its name, or its number")                     \
+	C(T, start_ns, INTEGER, "ns", "when it began")                                         \
+	C(T, end_ns, INTEGER, "ns", "when it ended; NULL: it had not ended")                   \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                  \
+	C(T, depth, INTEGER, "", "number of scopes around it")                                 \
+	C(T, parent, INTEGER, "", "the innermost scope around it: scopes.id")                  \
+	THREAD_COLUMNS(C, T)                                                                   \
+	C(T, task, INTEGER, "", "number of its asyncio task")                                  \
+	C(T, args, TEXT, "", "its metadata, as a JSON object")                                 \
+	C(T, end_args, TEXT, "", "metadata given when it ended, as a JSON object")
 
 enum { SCOPE(COLUMN_NUMBER, SCOPE) };
 static const struct column scope_columns[] = { SCOPE(COLUMN_ENTRY, SCOPE) };
@@ -115,7 +116,7 @@ static void scopes_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_scopes = {
 	.name = "scopes",
-	.meaning = "a scope of the program's, or an NVTX range",
+	.meaning = "a scope of the program, or an NVTX range",
 	TABLE_COLUMNS(scope_columns),
 	.indexes = "id name start_ns",
 	.cursor_bytes = sizeof(struct position_cursor),
@@ -127,14 +128,14 @@ const struct table table_scopes = {
 
 /* Marks. */
 
-#define MARK(C, T)                                                                          \
-	C(T, id, INTEGER, "", "number of the mark")                                         \
-	C(T, name, TEXT, "", "its name")                                                    \
-	C(T, domain, TEXT, "", "of NVTX; NULL: the default one, or a mark of InferScope's") \
-	C(T, time_ns, INTEGER, "ns", "when it was set")                                     \
-	THREAD_COLUMNS(C, T)                                                                \
-	C(T, task, INTEGER, "", "number of its asyncio task")                               \
-	C(T, args, TEXT, "", "its metadata, a JSON object")
+#define MARK(C, T)                                                                             \
+	C(T, id, INTEGER, "", "number of the mark")                                            \
+	C(T, name, TEXT, "", "its name")                                                       \
+	C(T, domain, TEXT, "", "NVTX domain; NULL: the default domain, or an InferScope mark") \
+	C(T, time_ns, INTEGER, "ns", "when it was set")                                        \
+	THREAD_COLUMNS(C, T)                                                                   \
+	C(T, task, INTEGER, "", "number of its asyncio task")                                  \
+	C(T, args, TEXT, "", "its metadata, as a JSON object")
 
 enum { MARK(COLUMN_NUMBER, MARK) };
 static const struct column mark_columns[] = { MARK(COLUMN_ENTRY, MARK) };
@@ -236,20 +237,21 @@ const struct table table_marks = {
 
 /* Counters: the program's first, thread by thread, then what was read from outside. */
 
-#define COUNTER(C, T)                                                                          \
-	C(T, source, TEXT, "",                                                                 \
-	  "`program`: set by it; `system`: read by the recorder (/proc, control group, NVML, " \
-	  "PyTorch's cache)")                                                                  \
-	C(T, name, TEXT, "", "its name, with its unit where it is the system's")               \
-	C(T, time_ns, INTEGER, "ns", "when it had the value")                                  \
-	C(T, value, REAL, "", "the value, in `unit`")                                          \
-	C(T, unit, TEXT, "", "`bytes`, `count`, ...; NULL: of the program's")                  \
-	C(T, nature, TEXT, "",                                                                 \
-	  "`gauge`: a level, which holds until the next row; `total`: a count that grows")     \
-	C(T, process, INTEGER, "", "whose it is: processes.process; NULL: the machine's")      \
-	C(T, pid, INTEGER, "", "process id, as the operating system has it")                   \
-	C(T, instance, INTEGER, "", "of the system's: device, NUMA node; else 0")              \
-	C(T, thread, INTEGER, "", "of the program's: the thread that set it")
+#define COUNTER(C, T)                                                                             \
+	C(T, source, TEXT, "",                                                                    \
+	  "`program`: set by the program; `system`: read by the recorder (/proc, control group, " \
+	  "NVML, PyTorch's cache)")                                                               \
+	C(T, name, TEXT, "", "its name; of a system counter with its unit")                       \
+	C(T, time_ns, INTEGER, "ns", "when it had the value")                                     \
+	C(T, value, REAL, "", "the value, in `unit`")                                             \
+	C(T, unit, TEXT, "", "`bytes`, `count`, ...; NULL: a counter of the program")             \
+	C(T, nature, TEXT, "",                                                                    \
+	  "`gauge`: a level, which holds until the next row; `total`: a count that grows")        \
+	C(T, process, INTEGER, "",                                                                \
+	  "process that it belongs to: processes.process; NULL: the machine")                     \
+	C(T, pid, INTEGER, "", "process id of the operating system")                              \
+	C(T, instance, INTEGER, "", "of a system counter: device or NUMA node; else 0")           \
+	C(T, thread, INTEGER, "", "of a program's counter: the thread that set it")
 
 enum { COUNTER(COLUMN_NUMBER, COUNTER) };
 static const struct column counter_columns[] = { COUNTER(COLUMN_ENTRY, COUNTER) };
@@ -391,9 +393,8 @@ static void counters_cell(struct table_cursor *c, size_t column, struct cell *ou
 
 const struct table table_counters = {
 	.name = "counters",
-	.meaning =
-		"a value that a counter had at a moment; a system value that stays has two rows, "
-		"when it was seen first and last",
+	.meaning = "a value of a counter; a system value that does not change has two rows, for "
+		   "the first and the last reading",
 	TABLE_COLUMNS(counter_columns),
 	.indexes = "name",
 	.cursor_bytes = sizeof(struct counter_cursor),

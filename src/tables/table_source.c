@@ -43,14 +43,14 @@ const struct trace *source_trace(const struct table_source *s)
 
 struct timeline *source_timeline(struct table_source *s, struct err *err)
 {
-	const struct timeline_visitor nobody = { 0 };
+	const struct timeline_visitor no_visitor = { 0 };
 	struct timeline *tl;
 
 	if (s->timeline)
 		return s->timeline;
 	if (timeline_new(&tl, s->trace, err))
 		return NULL;
-	if (timeline_walk(tl, &nobody, err)) {
+	if (timeline_walk(tl, &no_visitor, err)) {
 		timeline_free(tl);
 		return NULL;
 	}

@@ -7,29 +7,31 @@
 
 /* Spans. */
 
-#define SPAN(C, T)                                                                        \
-	C(T, id, INTEGER, "", "number of the span")                                       \
-	C(T, kind, TEXT, "",                                                              \
-	  "`function`: a call that was traced; `gc`: a garbage collection; `sampled`: a " \
-	  "function whose calls were not traced, by samples")                             \
-	C(T, name, TEXT, "", "qualified name of the function")                            \
-	C(T, file, TEXT, "", "its file; NULL: unknown")                                   \
-	C(T, line, INTEGER, "", "first line of its definition")                           \
-	C(T, start_ns, INTEGER, "ns", "when it was entered")                              \
-	C(T, end_ns, INTEGER, "ns", "when it was left")                                   \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                             \
-	C(T, self_ns, INTEGER, "ns", "without the spans inside it")                       \
-	C(T, depth, INTEGER, "", "spans around it in its thread")                         \
-	THREAD_COLUMNS(C, T)                                                              \
-	C(T, resumed, BOOLEAN, "", "a generator or coroutine that goes on, not a call")   \
-	C(T, open_start, BOOLEAN, "", "its entry is missing: it began before")            \
-	C(T, open_end, BOOLEAN, "", "its exit is missing: it had not ended")              \
-	C(T, repaired, BOOLEAN, "", "its exit was lost, the end is deduced")              \
-	C(T, has_gap, BOOLEAN, "", "it was open when events were lost")                   \
-	C(T, paused, BOOLEAN, "", "it ends where the recording of calls paused")          \
-	C(T, collected, INTEGER, "", "of a collection: objects that it freed")            \
-	C(T, samples, INTEGER, "", "of a sampled one: looks that found it")               \
-	C(T, error_ns, INTEGER, "ns", "of a sampled one: how far off its start and end can be")
+#define SPAN(C, T)                                                                              \
+	C(T, id, INTEGER, "", "number of the span")                                             \
+	C(T, kind, TEXT, "",                                                                    \
+	  "`function`: a traced call; `gc`: a garbage collection; `sampled`: a function whose " \
+	  "calls were not traced, derived from samples")                                        \
+	C(T, name, TEXT, "", "qualified name of the function")                                  \
+	C(T, file, TEXT, "", "its source file; NULL: unknown")                                  \
+	C(T, line, INTEGER, "", "first line of its definition")                                 \
+	C(T, start_ns, INTEGER, "ns", "when it was entered")                                    \
+	C(T, end_ns, INTEGER, "ns", "when it was left")                                         \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                                   \
+	C(T, self_ns, INTEGER, "ns", "duration without the spans inside it")                    \
+	C(T, depth, INTEGER, "", "number of spans around it in its thread")                     \
+	THREAD_COLUMNS(C, T)                                                                    \
+	C(T, resumed, BOOLEAN, "", "a resumed generator or coroutine, not a call")              \
+	C(T, open_start, BOOLEAN, "",                                                           \
+	  "its entry is missing: it was running when the recording began or resumed")           \
+	C(T, open_end, BOOLEAN, "",                                                             \
+	  "its exit is missing: it had not ended when the recording did")                       \
+	C(T, repaired, BOOLEAN, "", "its exit was lost; the end is inferred")                   \
+	C(T, has_gap, BOOLEAN, "", "it was open when events were lost")                         \
+	C(T, paused, BOOLEAN, "", "it ends where the recording of calls was paused")            \
+	C(T, collected, INTEGER, "", "of a garbage collection: number of freed objects")        \
+	C(T, samples, INTEGER, "", "of a sampled span: number of samples")                      \
+	C(T, error_ns, INTEGER, "ns", "of a sampled span: possible error of its start and end")
 
 enum { SPAN(COLUMN_NUMBER, SPAN) };
 static const struct column span_columns[] = { SPAN(COLUMN_ENTRY, SPAN) };
@@ -221,7 +223,7 @@ static void spans_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_spans = {
 	.name = "spans",
-	.meaning = "a Python function at work, from its entry to its exit, or a garbage collection",
+	.meaning = "the execution of a Python function from entry to exit, or a garbage collection",
 	TABLE_COLUMNS(span_columns),
 	.indexes = "thread name start_ns",
 	.cursor_bytes = sizeof(struct span_cursor),
@@ -233,21 +235,22 @@ const struct table table_spans = {
 
 /* Calls of layers. */
 
-#define LAYER(C, T)                                                                        \
-	C(T, id, INTEGER, "", "number of the call")                                        \
-	C(T, name, TEXT, "", "name of the module below its model; of the model its class") \
-	C(T, class, TEXT, "", "class of the module")                                       \
-	C(T, model, TEXT, "", "class of the model that it belongs to")                     \
-	C(T, start_ns, INTEGER, "ns", "when its forward began")                            \
-	C(T, end_ns, INTEGER, "ns", "when it ended")                                       \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns, waiting included")            \
-	C(T, self_ns, INTEGER, "ns", "without the layers inside it")                       \
-	C(T, depth, INTEGER, "", "layers around it in its thread")                         \
-	THREAD_COLUMNS(C, T)                                                               \
-	C(T, complete, BOOLEAN, "", "its end was recorded")                                \
-	C(T, kernels, INTEGER, "", "kernels that its thread launched meanwhile")           \
-	C(T, gpu_ns, INTEGER, "ns",                                                        \
-	  "GPU time of all that its thread launched meanwhile; overlaps count twice")
+#define LAYER(C, T)                                                                    \
+	C(T, id, INTEGER, "", "number of the call")                                    \
+	C(T, name, TEXT, "",                                                           \
+	  "qualified name of the module in its model; for the model itself its class") \
+	C(T, class, TEXT, "", "class of the module")                                   \
+	C(T, model, TEXT, "", "class of the model that it belongs to")                 \
+	C(T, start_ns, INTEGER, "ns", "when the call began")                           \
+	C(T, end_ns, INTEGER, "ns", "when it ended")                                   \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns, including waits")         \
+	C(T, self_ns, INTEGER, "ns", "duration without the layers inside it")          \
+	C(T, depth, INTEGER, "", "number of layers around it in its thread")           \
+	THREAD_COLUMNS(C, T)                                                           \
+	C(T, complete, BOOLEAN, "", "its end was recorded")                            \
+	C(T, kernels, INTEGER, "", "kernels that its thread launched during the call") \
+	C(T, gpu_ns, INTEGER, "ns",                                                    \
+	  "GPU time of all work that its thread launched during the call; overlaps count twice")
 
 enum { LAYER(COLUMN_NUMBER, LAYER) };
 static const struct column layer_columns[] = { LAYER(COLUMN_ENTRY, LAYER) };
@@ -364,7 +367,7 @@ const struct table table_layers = {
 	C(T, start_ns, INTEGER, "ns", "when it began")                                   \
 	C(T, end_ns, INTEGER, "ns", "when it ended")                                     \
 	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns")                            \
-	C(T, events, INTEGER, "", "how many were lost; NULL: of a pause")                \
+	C(T, events, INTEGER, "", "number of lost events; NULL: a pause")                \
 	THREAD_COLUMNS(C, T)
 
 enum { GAP(COLUMN_NUMBER, GAP) };
@@ -443,7 +446,7 @@ static void gaps_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_gaps = {
 	.name = "gaps",
-	.meaning = "a time in which events of a thread are missing",
+	.meaning = "a period in which events of a thread are missing",
 	TABLE_COLUMNS(gap_columns),
 	.indexes = "",
 	.cursor_bytes = sizeof(struct gap_cursor),

@@ -3,15 +3,15 @@
 
 /* Steps. */
 
-#define STEP(C, T)                                                                               \
-	C(T, id, INTEGER, "", "number of the step")                                              \
-	C(T, kind, INTEGER, "", "its kind: step_kinds.kind")                                     \
-	C(T, name, TEXT, "", "the name of its kind")                                             \
-	C(T, start_ns, INTEGER, "ns", "when it began")                                           \
-	C(T, end_ns, INTEGER, "ns", "when it ended")                                             \
-	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns: its latency")                       \
-	C(T, pace, TEXT, "",                                                                     \
-	  "`slow`: of the slowest 5 % of the kind; `typical`: around its median; NULL: neither") \
+#define STEP(C, T)                                                                                \
+	C(T, id, INTEGER, "", "number of the step")                                               \
+	C(T, kind, INTEGER, "", "kind of step: step_kinds.kind")                                  \
+	C(T, name, TEXT, "", "name of the kind")                                                  \
+	C(T, start_ns, INTEGER, "ns", "when it began")                                            \
+	C(T, end_ns, INTEGER, "ns", "when it ended")                                              \
+	C(T, duration_ns, INTEGER, "ns", "end_ns - start_ns: its latency")                        \
+	C(T, pace, TEXT, "",                                                                      \
+	  "`slow`: among the slowest 5 % of its kind; `typical`: near the median; NULL: neither") \
 	THREAD_COLUMNS(C, T)
 
 enum { STEP(COLUMN_NUMBER, STEP) };
@@ -66,8 +66,7 @@ static void steps_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_steps = {
 	.name = "steps",
-	.meaning = "a step (a request, a batch) of the first 32 kinds that ended and is counted: "
-		   "without warm-up",
+	.meaning = "a step (a request, a batch) that ended, without warm-up; of the first 32 kinds",
 	TABLE_COLUMNS(step_columns),
 	.indexes = "id kind",
 	.cursor_bytes = sizeof(struct position_cursor),
@@ -79,22 +78,22 @@ const struct table table_steps = {
 
 /* Kinds of steps. */
 
-#define STEP_KIND(C, T)                                                            \
-	C(T, kind, INTEGER, "", "number of the kind; 0 is the most important one") \
-	C(T, name, TEXT, "", "its name")                                           \
-	C(T, domain, TEXT, "", "of NVTX")                                          \
-	C(T, source, TEXT, "",                                                     \
-	  "how they are known: `scope`, `nvtx`, `loop`, `module`, `whole-run`")    \
-	C(T, pid, INTEGER, "", "the process of all of them")                       \
-	C(T, count, INTEGER, "", "that ended, warm-up included")                   \
-	C(T, warmup, INTEGER, "", "of them, left out of the figures")              \
-	C(T, unended, INTEGER, "", "that did not end, in no figure")               \
-	C(T, mean_ns, REAL, "ns", "mean duration")                                 \
-	C(T, p50_ns, INTEGER, "ns", "median")                                      \
-	C(T, p95_ns, INTEGER, "ns", "95th percentile")                             \
-	C(T, p99_ns, INTEGER, "ns", "99th percentile")                             \
-	C(T, max_ns, INTEGER, "ns", "the longest")                                 \
-	C(T, total_ns, INTEGER, "ns", "of all that ended, together")
+#define STEP_KIND(C, T)                                                                          \
+	C(T, kind, INTEGER, "", "number of the kind; 0 is the most important one")               \
+	C(T, name, TEXT, "", "its name")                                                         \
+	C(T, domain, TEXT, "", "NVTX domain")                                                    \
+	C(T, source, TEXT, "",                                                                   \
+	  "how the steps were found: `scope`, `nvtx`, `loop`, `module`, `whole-run`")            \
+	C(T, pid, INTEGER, "", "process id of the steps")                                        \
+	C(T, count, INTEGER, "", "steps that ended, including warm-up")                          \
+	C(T, warmup, INTEGER, "", "of these, warm-up steps, which are omitted from the figures") \
+	C(T, unended, INTEGER, "", "steps that did not end, which are omitted from the figures") \
+	C(T, mean_ns, REAL, "ns", "mean duration")                                               \
+	C(T, p50_ns, INTEGER, "ns", "median")                                                    \
+	C(T, p95_ns, INTEGER, "ns", "95th percentile")                                           \
+	C(T, p99_ns, INTEGER, "ns", "99th percentile")                                           \
+	C(T, max_ns, INTEGER, "ns", "longest duration")                                          \
+	C(T, total_ns, INTEGER, "ns", "total duration of all steps that ended")
 
 enum { STEP_KIND(COLUMN_NUMBER, STEP_KIND) };
 static const struct column kind_columns[] = { STEP_KIND(COLUMN_ENTRY, STEP_KIND) };
@@ -161,7 +160,7 @@ static void kinds_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_step_kinds = {
 	.name = "step_kinds",
-	.meaning = "a kind of steps, with its figures",
+	.meaning = "a kind of step, with its figures",
 	TABLE_COLUMNS(kind_columns),
 	.indexes = "kind",
 	.cursor_bytes = sizeof(struct position_cursor),
@@ -174,13 +173,13 @@ const struct table table_step_kinds = {
 /* Parts of the steps' time. */
 
 #define PART(C, T)                                                                          \
-	C(T, kind, INTEGER, "", "the kind of steps: step_kinds.kind")                       \
+	C(T, kind, INTEGER, "", "the kind of step: step_kinds.kind")                        \
 	C(T, step, TEXT, "", "its name")                                                    \
 	C(T, class, TEXT, "", "`gpu_compute`, `h2d`, ..., as in report.json")               \
-	C(T, steps, INTEGER, "", "steps that it is the sum of")                             \
-	C(T, ns, INTEGER, "ns", "time of this class in all of them")                        \
-	C(T, share, REAL, "", "of the time of the steps; the shares of a kind add up to 1") \
-	C(T, error_ns, INTEGER, "ns", "how much chance can move what is by samples (95 %)")
+	C(T, steps, INTEGER, "", "number of steps in the sum")                              \
+	C(T, ns, INTEGER, "ns", "time of this class in all these steps")                    \
+	C(T, share, REAL, "", "share of the steps' time; the shares of a kind add up to 1") \
+	C(T, error_ns, INTEGER, "ns", "half of the 95 % interval of what comes from samples")
 
 enum { PART(COLUMN_NUMBER, PART) };
 static const struct column part_columns[] = { PART(COLUMN_ENTRY, PART) };
@@ -242,7 +241,7 @@ static void parts_cell(struct table_cursor *c, size_t column, struct cell *out)
 
 const struct table table_breakdown = {
 	.name = "breakdown",
-	.meaning = "a part of the time of a kind of steps: every nanosecond is in one class",
+	.meaning = "a class of time in a kind of step; every nanosecond is in exactly one class",
 	TABLE_COLUMNS(part_columns),
 	.indexes = "kind",
 	.cursor_bytes = sizeof(struct position_cursor),

@@ -57,6 +57,16 @@ def test_other_shells_accept_their_script(out, shell, tmp_path):
     subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
 
 
+def test_options_of_one_letter_have_one_dash(out):
+    assert "-s o -r -F" in out("fish") and "-l  " not in out("fish")
+    assert ".It Fl o Ar FILE" in out("man", "export")
+
+
+def test_a_default_is_shown_only_where_it_is_used(out):
+    assert r"default: inferscope\-report.md" in out("man", "run")
+    assert r"inferscope\-report" not in out("man", "analyze")
+
+
 def test_manual_pages_are_clean(out, commands, tmp_path):
     pages = {name: out("man", name) for name in commands}
     pages["inferscope"] = out("man")

@@ -43,8 +43,8 @@ struct code_note {
 	uint16_t forward;       /* likewise; 0: it is none */
 	bool throttled;         /* its events are not recorded: see function_throttle.h */
 	bool was_throttled;
-	bool users;        /* it is the user's own code, not a library's */
-	bool called_there; /* ... or was called by such, the first time */
+	bool users;                       /* it is the user's own code, not a library's */
+	bool called_there;                /* ... or was called by such, the first time */
 	uint32_t function_totals, events; /* in that count */
 	char *name;                       /* qualified; NULL: ask the code object */
 	uint8_t *bytecode;

@@ -22,8 +22,9 @@
 #define NEARLY_NONE 0.1 /* of a CPU that was idle */
 #define CROWDED_WAIT_MS 40
 #define ONLY_CPU_WAIT_MS 100 /* the kernel's memory for native samples holds as much */
-#define SCARCELY_USED 32 /* part of the memory: there is room for all events until the next cycle \
-			  */
+#define SCARCELY_USED                                                               \
+	32 /* part of the memory: there is room for all events until the next cycle \
+	    */
 #define FIRST_JOINS_NS 1000000000 /* so long after the beginning a first process is waited for */
 #define SETTLES_NS 100000000      /* and one that has joined, until it says where its Python is */
 
