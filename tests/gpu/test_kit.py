@@ -510,6 +510,14 @@ def test_the_third_set_tells_its_slow_lines_and_its_reasons():
     assert len(names) == 25 and {"spec_verify_fixed", "calm_server_slow"} <= names
 
 
+def test_the_fourth_set_tells_its_slow_lines_and_its_reasons():
+    programs = record_unseen.programs("unseen4")
+    assert len(programs) >= 10 and sum(program.finding is None for program in programs) == 2
+    assert [p.name for p in programs if bool(p.places) != bool(p.finding)] == []
+    names = {name for name, _, _ in record_unseen.runs(["unseen4"])}
+    assert {"toxic_queue_fixed", "sort_ranks_slow"} <= names and "sort_ranks_fixed" not in names
+
+
 # ---- the scripts themselves
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=os.path.basename)
