@@ -79,7 +79,8 @@ def functions(text):
 def test_the_module_waits_without_the_gil():
     """Whatever waits is called between releasing the GIL and taking it again."""
     text = dict(sources())["module.c"]
-    waiting = re.compile(r"\b(bounded_wait|delayed_start_pause|self_reader_pause|agent_thread_wait)\(")
+    waiting = re.compile(r"\b(bounded_wait|delayed_start_pause|self_reader_pause|"
+                         r"agent_thread_wait)\(")
     bodies = {name: body for name, body in functions(text).items() if waiting.search(body)}
     # When at_python_end() is called there is no GIL any more.
     assert set(bodies) == {"settle_delayed_start", "pause_inside", "at_python_end"}

@@ -55,7 +55,7 @@ def pytest_configure(config):
 
 @pytest.fixture
 def inferscope_profile(request):
-    """Records a block: `with inferscope_profile(fail_on="high") as p:`; see inferscope.profile()."""
+    """Records a block: `with inferscope_profile(fail_on="high") as p:` (see profile())."""
     @contextlib.contextmanager
     def record(**settings):
         with _recorded(request.node, settings) as result:

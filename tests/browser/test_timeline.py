@@ -1,4 +1,4 @@
-"""The timeline of the HTML report in a real browser: what it draws and where, what it finds, adds up
+"""The timeline of the HTML report in a real browser: what it draws and where, finds, adds up
 and shows, with the mouse and with keys alone.
 
 Screenshots are left beside the pages; `--basetemp DIR` decides where.  scripts/packages.sh browser
@@ -315,7 +315,8 @@ def test_everything_can_be_done_with_keys(example, browser):
     browser.wait_for("inferscopeTimeline.selected.start > %d" % start)
     browser.key("f")
     browser.key("m")
-    browser.wait_for("inferscopeTimeline.range && !document.querySelector('#tl-panel-range').hidden")
+    browser.wait_for("inferscopeTimeline.range && "
+                     "!document.querySelector('#tl-panel-range').hidden")
     browser.key("x")
     browser.wait_for("!document.querySelector('#tl-panel-flame').hidden")
     browser.key("?")
@@ -326,7 +327,8 @@ def test_everything_can_be_done_with_keys(example, browser):
     assert browser.value("inferscopeTimeline.range") is None
     # Each control has a name, and none is out of reach.
     assert browser.value("""[...document.querySelectorAll('#timeline button, #timeline input')]
-        .filter(e => e.tabIndex < 0 || !(e.getAttribute('aria-label') || e.textContent)).length""") == 0
+        .filter(e => e.tabIndex < 0 || !(e.getAttribute('aria-label') || e.textContent))
+        .length""") == 0
 
 
 def test_dark_mode_draws_dark(example, browser):
@@ -378,7 +380,8 @@ def test_a_view_can_be_shared_by_its_address(example, browser):
     browser.ask("Page.navigate", url="about:blank")
     example("gpt2_decode", fragment=fragment)
     browser.wait_for("inferscopeTimeline.range")
-    assert browser.value("[inferscopeTimeline.from, inferscopeTimeline.to, inferscopeTimeline.range.from,"
+    assert browser.value("[inferscopeTimeline.from, inferscopeTimeline.to,"
+                         "inferscopeTimeline.range.from,"
                          "inferscopeTimeline.search.input.value]") == [9.6e9, 9.7e9, 9.61e9, "gemv"]
     assert browser.value("inferscopeTimeline.model.shown[0].pinned")
 
@@ -388,7 +391,8 @@ def test_tracks_fold_pin_and_filter(example, browser):
     names = "inferscopeTimeline.model.shown.map(t => t.title)"
     all_tracks = browser.value(names)
     assert len([name for name in all_tracks if "stream" in name]) >= 2
-    browser.value("""(() => { const i = document.querySelector('[aria-label="Filter tracks by name"]');
+    browser.value("""(() => {
+        const i = document.querySelector('[aria-label="Filter tracks by name"]');
         i.value = 'mainthread'; i.dispatchEvent(new Event('input')); })()""")
     assert browser.value(names) == [name for name in all_tracks if name.startswith("MainThread")]
     browser.value("inferscopeTimeline.setFilter('')")
@@ -449,7 +453,8 @@ def test_hostile_names_stay_text(name, show, browser, work):
         await t.flame.show(0, t.data.end); t.paint(); })()""", wait=True)
     assert browser.errors == []
     assert browser.value("document.title") == title
-    assert browser.value("""document.querySelectorAll('#timeline :is(script, img, style, iframe, svg,'
+    assert browser.value("""document.querySelectorAll(
+        '#timeline :is(script, img, style, iframe, svg,'
         + ' [onerror], [onmouseover], [href])').length""") == 0
     assert elements > 20 and not browser.value("window.alert.called")
 

@@ -96,7 +96,8 @@ def test_a_slower_kernel_is_found(traces, diff):
     assert (kernel["before_count"], kernel["after_count"]) == (1, 1)
     assert result["classes"][0]["name"] == "GPU compute" and result["classes"][0]["significant"]
     assert not row(result, "classes", "CPU preprocessing")["significant"]
-    line = row({"lines": [r for r in result["lines"] if r["class"] == "GPU compute"]}, "lines", "run")
+    computing = [r for r in result["lines"] if r["class"] == "GPU compute"]
+    line = row({"lines": computing}, "lines", "run")
     assert (line["file"], line["line"], line["class"]) == ("serve.py", 44, "GPU compute")
     assert line["change_ms"] == pytest.approx(0.2, abs=0.01)
 
@@ -293,7 +294,8 @@ def test_names_cannot_write_markup(traces, inferscope, work):
 
 def test_the_result_depends_on_the_traces_alone(traces, inferscope, work):
     traces(a={}, b={"kernel_us": 600})
-    for name, env in ("x", {}), ("y", {"LANG": "de_DE.UTF-8", "COLUMNS": "200", "TZ": "Asia/Tokyo"}):
+    elsewhere = {"LANG": "de_DE.UTF-8", "COLUMNS": "200", "TZ": "Asia/Tokyo"}
+    for name, env in ("x", {}), ("y", elsewhere):
         inferscope("diff", "a.isc", "b.isc", "--report", name + ".json", "--report", name + ".md",
                    env=env)
     assert (work / "x.json").read_bytes() == (work / "y.json").read_bytes()
@@ -349,12 +351,14 @@ def test_runs_without_steps_are_compared_as_a_whole(story, diff):
      "--fail-on: expected a percentage such as 5%, not '-5%'"),
     (["a.isc", "a.isc", "--fail-on", "nan"],
      "--fail-on: expected a percentage such as 5%, not 'nan'"),
-    (["a.isc", "a.isc", "--statistic", "max"], "--statistic: expected median|mean|p95|p99, not 'max'"),
+    (["a.isc", "a.isc", "--statistic", "max"],
+     "--statistic: expected median|mean|p95|p99, not 'max'"),
     (["a.isc", "a.isc", "--report", "a.isc"], "cannot write 'a.isc': it is a trace to read; "
                                               "choose another file"),
     (["a.isc", "a.isc", "--report", "d.txt"],
      "cannot write 'd.txt': the name of a report must end in .md, .html or .json"),
-    (["a.isc", "a.isc", "--report", "d.md", "--report", "./d.md"], "report './d.md' is given twice"),
+    (["a.isc", "a.isc", "--report", "d.md", "--report", "./d.md"],
+     "report './d.md' is given twice"),
 ])
 def test_mistakes_are_usage_errors(traces, refused, args, says):
     traces(a={})

@@ -1,5 +1,5 @@
-"""The data of the page's timeline, decoded by a second reader: complete, in levels of detail, within
-its limit, and without a name in plain sight."""
+"""The data of the page's timeline, decoded by a second reader: complete, in levels of detail,
+within its limit, and without a name in plain sight."""
 
 import base64
 import json
@@ -14,7 +14,8 @@ import pytest
 def elements(path):
     """{id: bytes} of the page's data."""
     with open(path, encoding="utf-8") as page:
-        found = re.findall(r'<script type="application/octet-stream" id="tl-(\w+)">([^<]*)</script>',
+        found = re.findall(r'<script type="application/octet-stream" id="tl-(\w+)">'
+                           r'([^<]*)</script>',
                            page.read())
     return {name: zlib.decompress(base64.b64decode(data), -15) for name, data in found}
 

@@ -207,7 +207,8 @@ def compile_with(headers, root, tmp_path):
         program.write_text(
             '#include <stddef.h>\n#include <stdio.h>\n#include <cuda.h>\n'
             '#include <cupti_activity.h>\n#include <cupti_callbacks.h>\n#include <cupti_result.h>\n'
-            '#include "agent/gpu/cupti.h"\n#include "agent/gpu/cupti.h"\n#include "fake_records.h"\n'
+            '#include "agent/gpu/cupti.h"\n#include "agent/gpu/cupti.h"\n'
+            '#include "fake_records.h"\n'
             "int main(void)\n{\n%s\treturn 0;\n}\n" % body)
         flags = ["-isystem" + folder for folder in include]
         subprocess.check_call(

@@ -10,7 +10,8 @@ import isc_decode as isc
 from isc_series import SERIES_NAMES
 
 # Three devices of which the second has a process of ours, unless SOMEWHERE_ELSE is set: then, as
-# in a container, nobody knows our numbers.  Declared apart from src/capture/system/nvml.c on purpose.
+# in a container our process numbers are unknown there.  Declared apart from
+# src/capture/system/nvml.c on purpose.
 LIBRARY = r"""
 #include <stdio.h>
 #include <stdlib.h>

@@ -67,8 +67,8 @@ def fake_uvicorn(work):
 
 def first_step(work, inferscope, python, source, *options, **env):
     (work / "program.py").write_text(textwrap.dedent(source))
-    done = inferscope("run", "--python", python, "--report", "r.json", "--trace", "t.isc", "--quiet",
-                      *options, "program.py", env=env)
+    done = inferscope("run", "--python", python, "--report", "r.json", "--trace", "t.isc",
+                      "--quiet", *options, "program.py", env=env)
     assert done.returncode == 0, done.stderr
     return json.loads((work / "r.json").read_text())["steps"][0], done.stdout
 
@@ -134,7 +134,8 @@ def test_a_framework_inside_a_server_counts_once(work, inferscope, python, fake_
 def test_only_contained_functions_are_wrapped():
     """What raises to the program would show a wrapper in its tracebacks."""
     with open(os.path.join(ROOT, "src/agent/hooks/server_requests.c")) as file:
-        rows = re.findall(r'X\("([^"]+)\.py",\s*"([^"]+)",\s*(REQUEST|WORK|CALL)_SCOPES\s*"([^"]+)",'
+        rows = re.findall(r'X\("([^"]+)\.py",\s*"([^"]+)",\s*'
+                          r'(REQUEST|WORK|CALL)_SCOPES\s*"([^"]+)",'
                           r'\s*(true|false)\)', file.read().replace("\\\n", ""))
     starts = {"REQUEST": "request: ", "WORK": "work item: ", "CALL": "call: "}
     contained = {(module.replace("/", "."), name, starts[kind] + label)
@@ -181,7 +182,8 @@ MODEL = """
 
 
 @pytest.mark.parametrize("mode", [[], ["--cpu", "sample"], ["--max-overhead", "0.1"]])
-def test_calls_of_models_are_counted_whatever_is_recorded_of_calls(work, inferscope, python, version, mode):
+def test_calls_of_models_are_counted_whatever_is_recorded_of_calls(work, inferscope, python,
+                                                                   version, mode):
     step, out = first_step(work, inferscope, python, MODEL, *mode, PYTHONPATH=DOUBLE,
                            PYTHONDONTWRITEBYTECODE="1")
     assert out.split() == ["True", "True"]
