@@ -1,4 +1,4 @@
-"""Combines a model's scores by a formula that comes with the request; it is compiled for the GPU."""
+"""Combines a model's scores by a formula of the request, which is compiled for the GPU."""
 
 import torch
 from timing import Clock, arguments
