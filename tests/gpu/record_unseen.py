@@ -1,10 +1,11 @@
-"""Records the programs of tests/gpu/unseen and unseen2 to unseen4, which were written without
+"""Records the programs of tests/gpu/unseen, unseen2 to unseen4 and real, which were written without
 knowledge of the analyzer's rules: one after the other, default settings.  Traces, reports and logs,
 each compressed, are left in unseen-1.tar and unseen-2.tar.  SET_truth.json says what is slow in
 each program: "finding", or one of "also"; null: nothing is.  What is true besides stands in "true";
 where several verdicts are right, in "verdicts"; the author's reasons in "why"; what he had meant
 otherwise before the recording, in "corrected".  Those of unseen2 to unseen4 have a fixed variant
-(--fixed), which is recorded after the slow ones: NAME_slow and NAME_fixed.
+(--fixed), which is recorded after the slow ones: NAME_slow and NAME_fixed.  The set "real" has
+third-party libraries as their users call them: torchvision, transformers, JAX, CuPy.
 
     record_unseen.py --set unseen3 --seconds 2
     record_unseen.py --budget 200 thumbnails speech_rnn
@@ -24,7 +25,7 @@ import record_examples
 from kit import FAIL, SKIP, Row
 from record_examples import catalogue
 
-SETS = ["unseen", "unseen2", "unseen3", "unseen4"]
+SETS = ["unseen", "unseen2", "unseen3", "unseen4", "real"]
 ARCHIVES = 4
 SAID = re.compile(r"^steps=(\d+) ms_per_step=([\d.]+)$", re.MULTILINE)
 
