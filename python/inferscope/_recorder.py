@@ -17,11 +17,11 @@ from inferscope._program import find_program
 _INJECTIONS = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
 _current = None  # (pipe to the recorder, pipe from it, pid that started it)
-_forks_are_told = False  # once and for all: what os.register_at_fork() has it keeps
+_fork_hooks_registered = False  # once and for all: what os.register_at_fork() has it keeps
 
 
 def start(report, trace, settings, join=True):
-    global _current, _forks_are_told
+    global _current, _fork_hooks_registered
     from inferscope import is_recording
 
     try:
@@ -53,10 +53,10 @@ def start(report, trace, settings, join=True):
         to_recorder.close()
         from_recorder.close()
         raise RuntimeError("the recorder's memory cannot be opened (%s)" % refusal)
-    if not _forks_are_told:
+    if not _fork_hooks_registered:
         os.register_at_fork(before=_agent.fork_begins, after_in_parent=_agent.fork_ends,
                             after_in_child=_agent.forked)
-        _forks_are_told = True
+        _fork_hooks_registered = True
     _current = (to_recorder, from_recorder, os.getpid())
     atexit.register(_stop_at_exit)
     other = os.environ["NVTX_INJECTION64_PATH"]

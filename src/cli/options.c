@@ -70,7 +70,7 @@ static const struct setting *find_setting(unsigned scope, const char *word, size
 }
 
 /* The interpreter that was asked for, also behind the mistake: no script ends the options. */
-static const char *asked_python(const struct options *o)
+static const char *given_python(const struct options *o)
 {
 	const char *flag = setting_python.flag, *asked = getenv(setting_python.env);
 	size_t n = strlen(flag);
@@ -110,7 +110,7 @@ static int unknown_option(const struct options *o, const char *word, size_t len,
 		return err_set(err, "option '%s' does not belong to this command", name);
 	if (scope & SETTING_FOR_RUN && (!strcmp(name, "-m") || !strcmp(name, "-c")))
 		return err_set(err, "unknown option '%s'; did you mean 'run -- %s %s ...'?", name,
-			       asked_python(o), name);
+			       given_python(o), name);
 	return err_set(err, "unknown option '%s'", name);
 }
 

@@ -20,14 +20,14 @@ struct entry {
 };
 
 /* A row with what each run has of it. */
-struct draft {
+struct pending_row {
 	struct compared_row row;
 	double *ns, *counts;
 	double p_value;
 };
 
-struct drafts {
-	struct draft *items;
+struct row_list {
+	struct pending_row *items;
 	size_t count, cap;
 	size_t runs, before; /* of the runs those before */
 	struct arena values;
@@ -118,9 +118,9 @@ static int add_entries(struct entry **entries, size_t *count, size_t *cap,
 	return 0;
 }
 
-static struct draft *add_draft(struct drafts *d, const struct compared_item *item)
+static struct pending_row *add_row(struct row_list *d, const struct compared_item *item)
 {
-	struct draft *grown = array_grow(d->items, &d->cap, d->count + 1, sizeof(*grown));
+	struct pending_row *grown = array_grow(d->items, &d->cap, d->count + 1, sizeof(*grown));
 	double *values = arena_alloc(&d->values, 2 * d->runs * sizeof(*values));
 
 	if (grown)
@@ -129,20 +129,20 @@ static struct draft *add_draft(struct drafts *d, const struct compared_item *ite
 		return NULL;
 	memset(values, 0, 2 * d->runs * sizeof(*values));
 	grown += d->count++;
-	*grown = (struct draft){ .row = { .part = item->part,
-					  .name = item->name,
-					  .file = item->file,
-					  .detail = item->detail },
-				 .ns = values,
-				 .counts = values + d->runs };
+	*grown = (struct pending_row){ .row = { .part = item->part,
+						.name = item->name,
+						.file = item->file,
+						.detail = item->detail },
+				       .ns = values,
+				       .counts = values + d->runs };
 	return grown;
 }
 
 /* Entries in order of their identity. */
-static int group(struct drafts *d, const struct entry *entries, size_t count)
+static int group(struct row_list *d, const struct entry *entries, size_t count)
 {
 	for (size_t i = 0, next; i < count; i = next) {
-		struct draft *row = add_draft(d, entries[i].item);
+		struct pending_row *row = add_row(d, entries[i].item);
 
 		if (!row)
 			return -1;
@@ -163,13 +163,13 @@ static int group(struct drafts *d, const struct entry *entries, size_t count)
 	return 0;
 }
 
-static bool same_function(const struct draft *x, const struct draft *y)
+static bool same_function(const struct pending_row *x, const struct pending_row *y)
 {
 	return x->row.part == y->row.part && !strcmp(x->row.detail, y->row.detail) &&
 	       !strcmp(x->row.file, y->row.file) && !strcmp(x->row.name, y->row.name);
 }
 
-static void join(struct draft *into, struct draft *after, size_t runs)
+static void join(struct pending_row *into, struct pending_row *after, size_t runs)
 {
 	for (size_t i = 0; i < runs; i++) {
 		into->ns[i] += after->ns[i];
@@ -181,7 +181,7 @@ static void join(struct draft *into, struct draft *after, size_t runs)
 }
 
 /* Of the lines of one function and class. */
-static void join_moved(struct draft *rows, size_t n, size_t runs)
+static void join_moved(struct pending_row *rows, size_t n, size_t runs)
 {
 	size_t gone = 0, new = 0, from = 0, to = 0;
 
@@ -200,7 +200,7 @@ static void join_moved(struct draft *rows, size_t n, size_t runs)
 	}
 }
 
-static void find_moved(struct drafts *d)
+static void find_moved(struct row_list *d)
 {
 	size_t kept = 0;
 
@@ -229,7 +229,7 @@ static double mean_of(const double *v, size_t n)
  * What runs differ by is shared out to the parts of a step as if these varied independently: then
  * their variances add up to that of the step where each is proportional to the part's time.
  */
-static void test_row(struct draft *row, const struct comparison *c)
+static void test_row(struct pending_row *row, const struct comparison *c)
 {
 	const struct compared_side *before = &c->sides[0], *after = &c->sides[1];
 	size_t n = c->run_count[0], m = c->run_count[1];
@@ -251,7 +251,7 @@ static void test_row(struct draft *row, const struct comparison *c)
 	row->p_value = test.p_value;
 }
 
-static void test_rows(struct drafts *d, const struct comparison *c)
+static void test_rows(struct row_list *d, const struct comparison *c)
 {
 	for (size_t i = 0; i < d->count; i++)
 		test_row(&d->items[i], c);
@@ -259,7 +259,7 @@ static void test_rows(struct drafts *d, const struct comparison *c)
 
 static int by_p_value(const void *a, const void *b)
 {
-	const struct draft *x = a, *y = b;
+	const struct pending_row *x = a, *y = b;
 
 	if (x->row.part != y->row.part)
 		return x->row.part < y->row.part ? -1 : 1;
@@ -267,7 +267,7 @@ static int by_p_value(const void *a, const void *b)
 }
 
 /* Of the rows of a part that are called significant, few are by chance (Benjamini, Hochberg). */
-static void mark_significant(struct drafts *d)
+static void mark_significant(struct row_list *d)
 {
 	if (d->count)
 		qsort(d->items, d->count, sizeof(*d->items), by_p_value);
@@ -303,7 +303,7 @@ static int by_change(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-static int take_rows(struct comparison *c, const struct drafts *d)
+static int take_rows(struct comparison *c, const struct row_list *d)
 {
 	c->rows = malloc((d->count + 1) * sizeof(*c->rows));
 	if (!c->rows)
@@ -317,7 +317,8 @@ static int take_rows(struct comparison *c, const struct drafts *d)
 
 int compared_rows_collect(struct comparison *c, const struct compared_steps *steps)
 {
-	struct drafts d = { .runs = c->run_count[0] + c->run_count[1], .before = c->run_count[0] };
+	struct row_list d = { .runs = c->run_count[0] + c->run_count[1],
+			      .before = c->run_count[0] };
 	struct entry *entries = NULL;
 	size_t count = 0, cap = 0, run = 0;
 	struct known in_steps = { true, true };

@@ -206,7 +206,7 @@ void track_add_name(struct buf *out, const struct event_walk *w, const struct tr
 
 /* Facts. */
 
-static void tell_place(const struct fact_sink *to, const struct place *p)
+static void write_place(const struct fact_sink *to, const struct place *p)
 {
 	if (!p->name)
 		return;
@@ -217,16 +217,16 @@ static void tell_place(const struct fact_sink *to, const struct place *p)
 		to->integer(to->ctx, "line", p->line);
 }
 
-static void tell_stack(const struct event_walk *w, uint32_t stack, const struct fact_sink *to)
+static void write_stack(const struct event_walk *w, uint32_t stack, const struct fact_sink *to)
 {
 	struct place inner = { 0 }, user = { 0 };
 
 	if (stack)
 		gpu_stack_places(w->gpu, stack, &inner, &user);
-	tell_place(to, &user);
+	write_place(to, &user);
 }
 
-static void tell_span(const struct slice *s, const struct fact_sink *to)
+static void write_span(const struct slice *s, const struct fact_sink *to)
 {
 	static const struct {
 		enum span_flag flag;
@@ -242,8 +242,8 @@ static void tell_span(const struct slice *s, const struct fact_sink *to)
 			to->integer(to->ctx, keys[i].key, 1);
 }
 
-static void tell_scope(const struct event_walk *w, const struct slice *s,
-		       const struct fact_sink *to)
+static void write_scope(const struct event_walk *w, const struct slice *s,
+			const struct fact_sink *to)
 {
 	const struct scope *scope = timeline_scope(w->timeline, s->index);
 
@@ -259,8 +259,8 @@ static void tell_scope(const struct event_walk *w, const struct slice *s,
 		to->metadata(to->ctx, "end_args", scope->end_args, scope->end_args_bytes);
 }
 
-static void tell_layer(const struct event_walk *w, const struct slice *s,
-		       const struct fact_sink *to)
+static void write_layer(const struct event_walk *w, const struct slice *s,
+			const struct fact_sink *to)
 {
 	const struct trace_layer *l = trace_layer(w->trace, s->of.layer.id);
 	const struct trace_layer *root = l && l->root ? trace_layer(w->trace, l->root) : l;
@@ -271,7 +271,8 @@ static void tell_layer(const struct event_walk *w, const struct slice *s,
 		to->text(to->ctx, "model", root->class_name);
 }
 
-static void tell_call(const struct event_walk *w, const struct slice *s, const struct fact_sink *to)
+static void write_call(const struct event_walk *w, const struct slice *s,
+		       const struct fact_sink *to)
 {
 	const struct gpu_call *c = gpu_call(w->gpu, s->index);
 	const struct gpu_api *api = gpu_call_api(w->gpu, c);
@@ -282,12 +283,12 @@ static void tell_call(const struct event_walk *w, const struct slice *s, const s
 		to->integer(to->ctx, "bytes", (int64_t)api->bytes);
 	if (!c->ended)
 		to->integer(to->ctx, "open_end", 1);
-	tell_stack(w, c->stack, to);
+	write_stack(w, c->stack, to);
 }
 
 /* Keys as PyTorch's profiler has them. */
-static void tell_activity(const struct event_walk *w, const struct slice *s,
-			  const struct fact_sink *to)
+static void write_activity(const struct event_walk *w, const struct slice *s,
+			   const struct fact_sink *to)
 {
 	const struct gpu_activity *a = gpu_activity(w->gpu, s->index);
 	const struct gpu_work *work = work_of(w, s);
@@ -309,14 +310,15 @@ static void tell_activity(const struct event_walk *w, const struct slice *s,
 	} else if (work->kind != GPU_GRAPH) {
 		to->integer(to->ctx, "bytes", (int64_t)work->bytes);
 	}
-	tell_stack(w, gpu_activity_stack(w->gpu, a), to);
+	write_stack(w, gpu_activity_stack(w->gpu, a), to);
 }
 
-void slice_tell_facts(const struct event_walk *w, const struct slice *s, const struct fact_sink *to)
+void slice_write_facts(const struct event_walk *w, const struct slice *s,
+		       const struct fact_sink *to)
 {
 	switch (s->kind) {
 	case SLICE_FUNCTION:
-		tell_span(s, to);
+		write_span(s, to);
 		break;
 	case SLICE_GC:
 		to->integer(to->ctx, "generation", s->of.span.id);
@@ -327,16 +329,16 @@ void slice_tell_facts(const struct event_walk *w, const struct slice *s, const s
 		to->integer(to->ctx, "error_ns", s->of.sampled.error_ns);
 		break;
 	case SLICE_SCOPE:
-		tell_scope(w, s, to);
+		write_scope(w, s, to);
 		break;
 	case SLICE_LAYER:
-		tell_layer(w, s, to);
+		write_layer(w, s, to);
 		break;
 	case SLICE_CALL:
-		tell_call(w, s, to);
+		write_call(w, s, to);
 		break;
 	case SLICE_ACTIVITY:
-		tell_activity(w, s, to);
+		write_activity(w, s, to);
 		break;
 	case SLICE_STATE:
 		break;

@@ -243,7 +243,7 @@ static void visit_interval(void *ctx, const struct thread_interval *i)
 
 /* Steps and GPU work: on one track one follows the other. */
 
-static void tell_behind(struct running *r, const struct track *like, struct slice *s)
+static void write_in_sequence(struct running *r, const struct track *like, struct slice *s)
 {
 	struct track_group *g = track_group_find(&r->tracks, like);
 
@@ -267,16 +267,16 @@ static void walk_activities(struct running *r)
 		};
 
 		if (a->timed)
-			tell_behind(r,
-				    &(struct track){
-					    .kind = TRACK_STREAM,
-					    .process = work->process,
-					    .thread = NO_THREAD,
-					    .device = work->device,
-					    .context = work->context,
-					    .stream = work->stream,
-				    },
-				    &slice);
+			write_in_sequence(r,
+					  &(struct track){
+						  .kind = TRACK_STREAM,
+						  .process = work->process,
+						  .thread = NO_THREAD,
+						  .device = work->device,
+						  .context = work->context,
+						  .stream = work->stream,
+					  },
+					  &slice);
 	}
 }
 
@@ -315,14 +315,15 @@ static int walk_steps(struct running *r, struct err *err)
 			.index = order[i],
 		};
 
-		tell_behind(r,
-			    &(struct track){
-				    .kind = TRACK_STEPS,
-				    .process = trace_thread(r->walk->trace, item->thread)->process,
-				    .thread = NO_THREAD,
-				    .stream = item->kind,
-			    },
-			    &slice);
+		write_in_sequence(
+			r,
+			&(struct track){
+				.kind = TRACK_STEPS,
+				.process = trace_thread(r->walk->trace, item->thread)->process,
+				.thread = NO_THREAD,
+				.stream = item->kind,
+			},
+			&slice);
 	}
 	free(order);
 	return 0;

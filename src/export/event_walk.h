@@ -106,8 +106,8 @@ struct fact_sink {
 	void (*metadata)(void *ctx, const char *key, const uint8_t *args, size_t bytes);
 };
 
-void slice_tell_facts(const struct event_walk *w, const struct slice *s,
-		      const struct fact_sink *to);
+void slice_write_facts(const struct event_walk *w, const struct slice *s,
+		       const struct fact_sink *to);
 
 /* The activity's launch: index of the call; GPU_NONE: unknown. */
 static inline uint32_t slice_launch(const struct event_walk *w, const struct slice *s)

@@ -221,7 +221,7 @@ static void take_slice(void *ctx, const struct slice *s)
 	key_string(x, "name", buf_string(&x->name));
 	json_key(&x->json, "args");
 	json_object_begin(&x->json);
-	slice_tell_facts(x->walk, s, &facts);
+	slice_write_facts(x->walk, s, &facts);
 	json_object_end(&x->json);
 	json_object_end(&x->json);
 	write_flows(x, s);

@@ -380,7 +380,7 @@ static void take_slice(void *ctx, const struct slice *s)
 		   intern_literal(x, INTERNED_CATEGORY, slice_category(x->walk, s)));
 	add_name(x, s);
 	add_flows(x, s);
-	slice_tell_facts(x->walk, s, &facts);
+	slice_write_facts(x->walk, s, &facts);
 	event_end(x);
 	event_begin(x, TYPE_END, uuid_of(s->track), s->end_ns);
 	event_end(x);

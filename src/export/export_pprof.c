@@ -58,7 +58,7 @@ struct pprof {
 	struct pair_map strings;   /* (0, address) -> its number */
 	struct pair_map locations; /* (function, line) -> id */
 	uint64_t string_count, location_count;
-	size_t functions_told;
+	size_t functions_written;
 	struct buf text, message, inner, list;
 	gzFile out;
 	bool failed; /* no memory */
@@ -95,15 +95,15 @@ static uint64_t string_number(struct pprof *x, const char *text)
 	return x->string_count++;
 }
 
-static void tell_functions(struct pprof *x)
+static void write_functions(struct pprof *x)
 {
-	for (; x->functions_told < x->functions.count; x->functions_told++) {
-		const struct place *f = &x->functions.items[x->functions_told];
+	for (; x->functions_written < x->functions.count; x->functions_written++) {
+		const struct place *f = &x->functions.items[x->functions_written];
 		uint64_t name = string_number(x, f->name),
 			 file = string_number(x, f->file ? f->file : "");
 
 		buf_clear(&x->inner);
-		proto_uint(&x->inner, FUNCTION_ID, x->functions_told + 1);
+		proto_uint(&x->inner, FUNCTION_ID, x->functions_written + 1);
 		proto_uint(&x->inner, FUNCTION_NAME, name);
 		proto_uint(&x->inner, FUNCTION_SYSTEM, name);
 		proto_uint(&x->inner, FUNCTION_FILE, file);
@@ -122,7 +122,7 @@ static uint64_t location(struct pprof *x, const struct trace_frame *frame)
 		x->failed = true;
 		return 0;
 	}
-	tell_functions(x);
+	write_functions(x);
 	line = frame_lines_find(x->lines, x->trace, frame);
 	known = pair_map_find(&x->locations, function, line);
 	if (known != PAIR_NONE)

@@ -27,7 +27,7 @@ const char *thread_state_name(enum sample_state state)
 	return names[state < SAMPLE_STATES ? state : SAMPLE_UNKNOWN];
 }
 
-static void tell(const struct intervals *all, struct newest *n)
+static void finish_interval(const struct intervals *all, struct newest *n)
 {
 	n->interval.error_ns =
 		n->start_error_ns > n->end_error_ns ? n->start_error_ns : n->end_error_ns;
@@ -53,7 +53,7 @@ static void take(void *ctx, const struct timed_sample *t)
 	if (state >= SAMPLE_STATES)
 		state = SAMPLE_UNKNOWN; /* of a later version */
 	if (n->any && (i->state != state || i->lock != t->sample->lock || i->end_ns != t->start_ns))
-		tell(all, n);
+		finish_interval(all, n);
 	if (!n->any) {
 		*n = (struct newest){
 			.any = true,
@@ -85,7 +85,7 @@ int thread_intervals_walk(const struct trace *t,
 	rc = sample_walk(&walk, t, &visitor, err);
 	for (size_t i = 0; i < threads && !rc; i++)
 		if (all.newest[i].any)
-			tell(&all, &all.newest[i]);
+			finish_interval(&all, &all.newest[i]);
 	free(all.newest);
 	return rc;
 }

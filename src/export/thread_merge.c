@@ -76,7 +76,7 @@ static bool touches_held(const struct held_slices *h, int64_t start_ns)
 	return h->count && h->items[0].start_ns < start_ns && start_ns <= h->last_end_ns;
 }
 
-static void tell(struct thread_merge *m, struct slice *s, bool aside, bool hold)
+static void write_slice(struct thread_merge *m, struct slice *s, bool aside, bool hold)
 {
 	const struct event_sink *sink = m->tracks->sink;
 
@@ -188,7 +188,7 @@ static void close_at(struct thread_merge *m, struct slice *s, size_t at, bool ow
 	}
 	if (s->start_ns < m->gap_ns)
 		m->crossed = true;
-	tell(m, s, aside, begins_with_another(m, s->start_ns));
+	write_slice(m, s, aside, begins_with_another(m, s->start_ns));
 }
 
 void thread_merge_close(struct thread_merge *m, struct slice *s, size_t number, bool own_end)
@@ -235,7 +235,7 @@ static void timed_begin(struct thread_merge *m, enum slice_kind kind, size_t ind
 
 	/* Where clocks went backwards it begins before what is open already. */
 	if (m->timed >= TIMED_MAX || (m->count && start_ns < m->open[m->count - 1].start_ns)) {
-		tell(m, &s, true, false);
+		write_slice(m, &s, true, false);
 		return;
 	}
 	open_push(m, &(struct open_slice){ kind, false, start_ns, s.end_ns, index });

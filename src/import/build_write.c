@@ -216,7 +216,7 @@ static void add_varints(struct buf *to, const uint32_t *values, size_t n)
 		buf_add_varint(to, values[i]);
 }
 
-static int put_activity(struct build_writer *v, const struct build_activity *a, int64_t told_ns)
+static int put_activity(struct build_writer *v, const struct build_activity *a, int64_t reported_ns)
 {
 	const uint32_t common[] = { a->device, a->context, a->stream, a->correlation };
 	const uint32_t shape[] = { a->registers, a->static_shared_bytes, a->dynamic_shared_bytes };
@@ -244,7 +244,7 @@ static int put_activity(struct build_writer *v, const struct build_activity *a, 
 	}
 	buf_add_varint(p, a->graph);
 	buf_add_varint(p, a->graph_node);
-	return put_payload_event(v, a->kind, id, told_ns);
+	return put_payload_event(v, a->kind, id, reported_ns);
 }
 
 static int put_device(struct build_writer *v, const struct build_device_entry *d, int64_t time_ns)
@@ -263,7 +263,7 @@ static int put_device(struct build_writer *v, const struct build_device_entry *d
 
 /* The devices that the process used come first, once each. */
 static int put_device_work(struct build_writer *v, const struct build_process_entry *p,
-			   const uint32_t *order, int64_t told_ns)
+			   const uint32_t *order, int64_t reported_ns)
 {
 	struct build *b = v->b;
 
@@ -273,11 +273,11 @@ static int put_device_work(struct build_writer *v, const struct build_process_en
 
 		for (size_t k = 0; k < p->activities && !used; k++)
 			used = build_activity(b, order[k])->device == b->devices[i].device.number;
-		if (used && put_device(v, &b->devices[i], told_ns))
+		if (used && put_device(v, &b->devices[i], reported_ns))
 			return -1;
 	}
 	for (size_t i = 0; i < p->activities; i++)
-		if (put_activity(v, build_activity(b, order[i]), told_ns))
+		if (put_activity(v, build_activity(b, order[i]), reported_ns))
 			return -1;
 	return 0;
 }

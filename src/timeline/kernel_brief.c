@@ -230,7 +230,7 @@ static bool is_uninformative(struct piece word)
  * The word in a list of template arguments that says what is computed: the
  * innermost one of the first argument that has any, because wrappers lie outside.
  */
-static struct piece telling_word(struct piece args, unsigned nesting)
+static struct piece descriptive_word(struct piece args, unsigned nesting)
 {
 	struct piece none = { args.at, 0 };
 
@@ -241,7 +241,7 @@ static struct piece telling_word(struct piece args, unsigned nesting)
 
 		arg.len = end;
 		part = last_part(trim(arg));
-		word = telling_word(arguments_of(part), nesting - 1);
+		word = descriptive_word(arguments_of(part), nesting - 1);
 		if (!word.len)
 			word = identifier_of(part);
 		if (!is_uninformative(word))
@@ -283,7 +283,7 @@ void kernel_brief(const char *full, char brief[KERNEL_BRIEF_MAX + 1])
 	part = last_part(function_of(all));
 	name = identifier_of(part);
 	if (name.len)
-		functor = telling_word(arguments_of(part), NESTING_MAX);
+		functor = descriptive_word(arguments_of(part), NESTING_MAX);
 	else
 		name = all.len ? all : (struct piece){ "(unnamed)", 9 };
 	brief_set(brief, name, functor);

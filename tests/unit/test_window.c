@@ -74,10 +74,10 @@ static struct window *lend(void)
 	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	assert_non_null(w);
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	assert_non_null(session_on());
 	wait_until_idle(w);
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	return w;
 }
 
@@ -93,11 +93,11 @@ static void the_agent_hears_at_its_next_event_and_never_again(void **state)
 	struct window *w = window_open(&windows, session_process(), getpid(), 1);
 
 	(void)state;
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	assert_int_equal(atomic_load(&owner.header->active), SHM_ASKING);
 	assert_non_null(session_on());
 	wait_until_idle(w);
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	assert_int_equal(atomic_load(&owner.header->active), SHM_ON);
 	window_close(w);
 }
@@ -108,7 +108,7 @@ static void a_recording_that_is_over_stays_so(void **state)
 
 	(void)state;
 	atomic_store(&owner.header->active, SHM_OVER);
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	assert_int_equal(atomic_load(&owner.header->active), SHM_OVER);
 	assert_null(session_on());
 	window_close(w);
@@ -121,7 +121,7 @@ static void a_window_of_another_process_is_not_answered(void **state)
 	struct window *w = window_open(&windows, session_process(), getpid() + 1, 1);
 
 	(void)state;
-	windows_tell(&windows, owner.header);
+	windows_notify(&windows, owner.header);
 	assert_non_null(session_on());
 	for (int i = 0; i < 100; i++)
 		batch_sleep();

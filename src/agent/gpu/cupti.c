@@ -95,7 +95,6 @@ int cupti_load(char *text, size_t bytes)
 	 * 11.8 gives all calls the same number and crashes in PyTorch's; without, all is well.
 	 */
 	driver = driver_version();
-	cupti.tells_driver_calls =
-		cupti.version > CUPTI_VERSION_MIN || (driver && driver < CUDA_12);
+	cupti.has_driver_calls = cupti.version > CUPTI_VERSION_MIN || (driver && driver < CUDA_12);
 	return 0;
 }

@@ -199,7 +199,7 @@ struct cupti {
 	/* Optional: the number of a graph's node, as activities have it. */
 	int (*GetGraphNodeId)(void *node, uint64_t *id);
 	uint32_t version;
-	bool tells_driver_calls; /* false: those must not be enabled, only the runtime's */
+	bool has_driver_calls; /* false: those must not be enabled, only the runtime's */
 };
 
 extern struct cupti cupti;

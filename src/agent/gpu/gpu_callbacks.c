@@ -275,7 +275,7 @@ static size_t enable_calls(int *refusal)
 		int result;
 
 		if (is_reported_by_driver(row) ||
-		    (row->domain == CUPTI_DOMAIN_DRIVER && !cupti.tells_driver_calls))
+		    (row->domain == CUPTI_DOMAIN_DRIVER && !cupti.has_driver_calls))
 			continue;
 		result = cupti.EnableCallback(1, subscriber, row->domain, row->id);
 		enabled += !result;

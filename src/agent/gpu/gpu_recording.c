@@ -317,9 +317,9 @@ static void begin_recording(bool from_start)
 		return;
 	}
 	snprintf(text, sizeof(text), "CUPTI %u%s%s%s", cupti.version,
-		 cupti.tells_driver_calls ? "" : "\n" NO_DRIVER_CALLS,
+		 cupti.has_driver_calls ? "" : "\n" NO_DRIVER_CALLS,
 		 whole_asked == whole_graphs ? ""
-		 : cupti.tells_driver_calls  ? "\n"
+		 : cupti.has_driver_calls    ? "\n"
 					     : "; ",
 		 whole_asked == whole_graphs ? "" : NODES_ANYWAY);
 	write_state(GPU_STATE_RECORDING, text);

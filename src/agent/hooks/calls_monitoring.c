@@ -30,7 +30,7 @@ static bool discovering;                  /* see calls_discover() */
 static long all_events, unwinding_events; /* bits of sys.monitoring.events */
 
 static void obey(enum function_throttle_order order);
-static bool rest_is_dear(void);
+static bool is_pausing_too_costly(void);
 static void take_turn(void);
 
 static void stop(void);
@@ -46,7 +46,8 @@ static bool rests(const struct code_note *note)
  */
 static PyObject *unheard(uint8_t kind, bool can_disable)
 {
-	if (!can_disable || (layer_throttle.rests && kind == RECORD_RETURN && !rest_is_dear()))
+	if (!can_disable ||
+	    (layer_throttle.rests && kind == RECORD_RETURN && !is_pausing_too_costly()))
 		return py.None;
 	left_disabled = true;
 	return py_new_ref(disable);
@@ -330,7 +331,7 @@ static void listen_again(void)
 }
 
 /* Listens again if it is time to. */
-static bool rest_is_dear(void)
+static bool is_pausing_too_costly(void)
 {
 	enum layer_rest rest = layer_throttle_paused(restart_ns());
 

@@ -139,7 +139,7 @@ static PyObject *on_exit(PyObject *self, PyObject *unused)
 	return py_new_ref(py.None);
 }
 
-static bool ask_for_exit(void)
+static bool register_at_exit(void)
 {
 	static struct py_method method = { "inferscope_exit", on_exit, PY_NO_ARGS, NULL };
 	PyObject *module = py.Import("atexit");
@@ -185,7 +185,7 @@ static PyObject *attach(PyObject *module, PyObject *where)
 	if (starts_later) {
 		calls_prepare();
 		if (!exit_hook_works)
-			exit_hook_works = ask_for_exit();
+			exit_hook_works = register_at_exit();
 		py_drop(py.Import("gc")); /* its import is not the program's to see in the report */
 		py.Err_Clear();
 		return py.Bool_From(1);

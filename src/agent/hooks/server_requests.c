@@ -254,7 +254,7 @@ static bool load_helper(void)
 }
 
 /* A module may not be whole yet: the helper waits for it. */
-static void look_for_modules(void)
+static void install_served_hooks(void)
 {
 	PyObject *imported = py_modules();
 	bool any = false;
@@ -293,7 +293,7 @@ static int on_audit(const char *event, PyObject *args, void *data)
 		return 0;
 	py.Err_Fetch(&type, &value, &traceback);
 	if (imports)
-		look_for_modules();
+		install_served_hooks();
 	busy = true; /* what we ask for may be audited itself */
 	model_calls_find();
 	busy = false;
@@ -312,7 +312,7 @@ void server_requests_start(void)
 	if (!audited)
 		audited = !py.AuditHook_Add(on_audit, NULL);
 	py.Err_Clear();
-	look_for_modules();
+	install_served_hooks();
 	model_calls_find();
 }
 

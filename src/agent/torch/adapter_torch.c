@@ -210,7 +210,7 @@ static void module_begins(struct ring *r)
 	adapter_scopes_close_stale(r);
 	if (!module)
 		return;
-	model_calls_watch(module->type);
+	model_calls_hook(module->type);
 	layers_begin(r, module, &torch_modules);
 }
 

@@ -107,7 +107,7 @@ static PyObject *passage(void)
 }
 
 /* The module that a frame of that code calls: watched from now on. */
-static void watch_outer(PyObject *code)
+static void hook_outermost(PyObject *code)
 {
 	PyObject *frame = py.Frame_Now(), *outermost = NULL, *locals, *module;
 
@@ -127,7 +127,7 @@ static void watch_outer(PyObject *code)
 	locals = outermost ? py.GetAttr(outermost, "f_locals") : NULL;
 	module = locals && py_is(locals, py.DictType) ? py.Dict_GetString(locals, "self") : NULL;
 	if (module)
-		model_calls_watch(module->type);
+		model_calls_hook(module->type);
 	py_drop(locals);
 	py_drop(outermost);
 	py.Err_Clear();
@@ -149,7 +149,7 @@ static bool lies_in_module(void)
 			continue;
 		if (tries < TRIES_MOST) {
 			tries++;
-			watch_outer(code);
+			hook_outermost(code);
 		}
 		return true;
 	}
@@ -219,7 +219,7 @@ static bool may_be_replaced(PyObject *type)
 	return may;
 }
 
-void model_calls_watch(PyObject *type)
+void model_calls_hook(PyObject *type)
 {
 	if (py.version >= 0x030c0000 || !budget_bounded() || *slot_of(type) == call_model ||
 	    !may_be_replaced(type))
@@ -228,7 +228,7 @@ void model_calls_watch(PyObject *type)
 	*slot_of(type) = call_model;
 }
 
-static void watch_subclasses(PyObject *type, unsigned left)
+static void hook_subclasses(PyObject *type, unsigned left)
 {
 	PyObject *function = left ? py.GetAttr(type, "__subclasses__") : NULL;
 	PyObject *list = function ? py.Call(function, NULL) : NULL;
@@ -237,8 +237,8 @@ static void watch_subclasses(PyObject *type, unsigned left)
 	for (ssize_t i = 0; i < n; i++) {
 		PyObject *inner = py.List_GetItem(list, i);
 
-		model_calls_watch(inner);
-		watch_subclasses(inner, left - 1);
+		model_calls_hook(inner);
+		hook_subclasses(inner, left - 1);
 	}
 	py_drop(list);
 	py_drop(function);
@@ -257,7 +257,7 @@ void model_calls_find(void)
 		return;
 	module = py_held(MODULE, "Module");
 	if (module)
-		watch_subclasses(module, DEEPEST);
+		hook_subclasses(module, DEEPEST);
 	found_ns = stamp_monotonic();
 	if (module)
 		budget_spend_ns(found_ns - now_ns < FIND_MOST_NS ? found_ns - now_ns

@@ -70,10 +70,10 @@ static bool is_ready(void)
 /* Others than PyTorch's own would ask CUDA, or have no such figures.  Old ones have no choice. */
 static bool is_native(void)
 {
-	PyObject *ask = built_in("_cuda_getAllocatorBackend");
-	PyObject *answer = ask ? py.Call(ask, NULL) : NULL;
+	PyObject *read_allocator = built_in("_cuda_getAllocatorBackend");
+	PyObject *answer = read_allocator ? py.Call(read_allocator, NULL) : NULL;
 	struct text name = text_of(answer, 16);
-	bool native = !ask || (name.bytes == 6 && !memcmp(name.data, "native", 6));
+	bool native = !read_allocator || (name.bytes == 6 && !memcmp(name.data, "native", 6));
 
 	text_release(&name);
 	py_drop(answer);
@@ -118,7 +118,7 @@ static void push_figures(struct ring *r, ssize_t device, PyObject *answer)
 	budget_count(r, 1);
 }
 
-static void ask(struct ring *r, PyObject *function, ssize_t device)
+static void read_allocator(struct ring *r, PyObject *function, ssize_t device)
 {
 	PyObject *index = py.Long_From((long)device);
 	PyObject *answer = index ? py.CallWith(function, index, NULL) : NULL;
@@ -148,7 +148,7 @@ static PyObject *on_exit(PyObject *self, PyObject *unused)
  * compute never does.  Nothing of ours is in the atexit of a program that does not use torch.cuda;
  * PyTorch has imported it.
  */
-static void ask_for_the_end(void)
+static void register_at_exit(void)
 {
 	static struct py_method method = { "inferscope_memory", on_exit, PY_NO_ARGS, NULL };
 	PyObject *enrol = py_held("atexit", "register");
@@ -168,7 +168,7 @@ void torch_memory_poll_at_exit(struct ring *r)
 	if (!(r->session->header->collect & SHM_COLLECT_TORCH_MEMORY) || exit_hook_is_set)
 		return;
 	py.Err_Fetch(&type, &value, &traceback);
-	ask_for_the_end();
+	register_at_exit();
 	py.Err_Restore(type, value, traceback);
 }
 
@@ -187,11 +187,11 @@ static void poll_devices(struct ring *r)
 		return;
 	}
 	if (!exit_hook_is_set)
-		ask_for_the_end();
+		register_at_exit();
 	py.IncRef(function); /* a collection on the way may run anything */
 	for (ssize_t i = 0; i < devices && i < DEVICES_MAX && !refused; i++) {
 		if (in_use[i] || samples % UNUSED_EVERY == 0)
-			ask(r, function, i);
+			read_allocator(r, function, i);
 	}
 	py.DecRef(function);
 	samples++;

@@ -137,7 +137,7 @@ static bool is_waiting(const struct piece *sample)
  * calls as many wait as samples say.  What a thread that runs does is spread over the calls of the
  * same function of the user's, which is right on average.
  */
-static const struct piece *find_look(struct sweep *w)
+static const struct piece *find_code_sample(struct sweep *w)
 {
 	const struct stack_class *calls = top_frame(w), *seen = &w->sample_class;
 	const struct piece *other;
@@ -203,7 +203,7 @@ static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
 static bool is_in_flight(const struct sweep *w)
 {
 	size_t count = 0;
-	const struct trace_frame *frames = trace_stack(w->s->trace, w->look->id, &count);
+	const struct trace_frame *frames = trace_stack(w->s->trace, w->code_sample->id, &count);
 
 	for (size_t i = 0; i < w->open.count; i++) {
 		uint32_t call_of = w->s->analysis->steps[w->open.items[i].item->kind].call_of;
@@ -222,7 +222,7 @@ static bool is_pause(const struct sweep *w)
 	for (size_t i = 0; i < w->open.count; i++) {
 		uint32_t loop = w->s->analysis->steps[w->open.items[i].item->kind].loop_of;
 
-		if (loop && loop - 1 == w->look_class.user)
+		if (loop && loop - 1 == w->code_class.user)
 			return !sweep_busy_stack(w);
 	}
 	return false;
@@ -235,18 +235,18 @@ static bool is_pause(const struct sweep *w)
  */
 static bool waits_for_own_threads(const struct sweep *w)
 {
-	return !w->has_gpu && w->look_class.what == TIME_FRAMEWORK;
+	return !w->has_gpu && w->code_class.what == TIME_FRAMEWORK;
 }
 
 /* It waits, by the look at it; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
-	const struct stack_class *in = &w->look_class;
+	const struct stack_class *in = &w->code_class;
 	struct stack_class slept = stack_class_empty;
 	uint32_t waited_for = 0;
 
 	m->sampled = true;
-	switch ((enum sample_state)(w->look->more & SAMPLE_STATE)) {
+	switch ((enum sample_state)(w->code_sample->more & SAMPLE_STATE)) {
 	case SAMPLE_GIL_WAIT:
 		m->what = TIME_GIL_WAIT;
 		waited_for = gil_holder(w);
@@ -282,7 +282,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 		waited_for = sweep_busy_stack(w);
 	}
 	m->alone = time_class_is_wait(m->what) && !waited_for;
-	m->place = place_of(w, m->what, w->look->id, in, waited_for);
+	m->place = place_of(w, m->what, w->code_sample->id, in, waited_for);
 	return true;
 }
 
@@ -305,9 +305,9 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 /* The stack of the look, which knows the line, if it is one at the same function; else 0. */
 static uint32_t line_of_sample(const struct sweep *w, const struct stack_class *at)
 {
-	return w->look && w->look_class.user != NO_FUNCTION &&
-			       (at->user == NO_FUNCTION || at->user == w->look_class.user)
-		       ? w->look->id
+	return w->code_sample && w->code_class.user != NO_FUNCTION &&
+			       (at->user == NO_FUNCTION || at->user == w->code_class.user)
+		       ? w->code_sample->id
 		       : 0;
 }
 
@@ -327,12 +327,12 @@ static bool decide_by_next_call(struct sweep *w, struct moment *m)
 static void decide_code(struct sweep *w, struct moment *m)
 {
 	const struct stack_class *calls = top_frame(w), *at = calls;
-	bool sampled = w->look && w->look_class.what != TIME_UNATTRIBUTED;
-	bool runs = w->look && (w->look->more & SAMPLE_STATE) == SAMPLE_RUNNING;
+	bool sampled = w->code_sample && w->code_class.what != TIME_UNATTRIBUTED;
+	bool runs = w->code_sample && (w->code_sample->more & SAMPLE_STATE) == SAMPLE_RUNNING;
 
 	m->sampled = sampled && (calls->what == TIME_UNATTRIBUTED || w->throttled);
 	if (m->sampled)
-		at = &w->look_class;
+		at = &w->code_class;
 	if (at->what == TIME_UNATTRIBUTED && !w->lost && decide_by_next_call(w, m))
 		return;
 	m->what = class_of_code(w, at, runs);
@@ -373,7 +373,7 @@ static void decide_host(struct sweep *w)
 		m->what = (enum time_class)w->at_work->more;
 		m->alone = time_class_is_wait(m->what) && !sweep_busy_stack(w);
 		m->place = place_of(w, m->what, line_of_sample(w, calls), calls, 0);
-	} else if (!w->look || !decide_wait(w, m)) {
+	} else if (!w->code_sample || !decide_wait(w, m)) {
 		decide_code(w, m);
 	}
 }
@@ -381,11 +381,11 @@ static void decide_host(struct sweep *w)
 void sweep_decide(struct sweep *w)
 {
 	w->known = true;
-	w->look = find_look(w);
-	if (w->look)
-		w->look_class = w->look == w->sample
+	w->code_sample = find_code_sample(w);
+	if (w->code_sample)
+		w->code_class = w->code_sample == w->sample
 					? w->sample_class
-					: *stack_classes_of(w->s->classes, w->look->id);
+					: *stack_classes_of(w->s->classes, w->code_sample->id);
 	w->moment = w->on_device ? &w->gpu : &w->host;
 	if (w->on_device) {
 		w->gpu.what = (enum time_class)w->on_device->more;

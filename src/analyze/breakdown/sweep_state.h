@@ -62,10 +62,10 @@ struct sweep {
 	const struct piece *on_device, *call, *way, *at_work, *sample, *gap, *covered, *holder,
 		*runs;
 	const struct piece *timed_wait, *without_cpu;
-	struct stack_class sample_class, look_class, way_class;
-	uint32_t way_stack;           /* of way_class */
-	const struct piece *look;     /* the sample that describes now: sweep_decide.c */
-	struct idle_section *section; /* of the process; NULL */
+	struct stack_class sample_class, code_class, way_class;
+	uint32_t way_stack;              /* of way_class */
+	const struct piece *code_sample; /* the sample that describes now: sweep_decide.c */
+	struct idle_section *section;    /* of the process; NULL */
 	const struct fault_mark *next_fault, *last_fault; /* of the process */
 
 	struct stack_class *frames; /* of the open calls, outermost first */

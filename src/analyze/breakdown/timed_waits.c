@@ -429,11 +429,11 @@ int timed_waits_find(struct timed_waits *w, const struct timed_waits_sources *fr
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
 		uint32_t process = trace_thread(from->trace, i)->process;
-		bool *looked_at = &done[process_position(from->trace, process)];
+		bool *checked = &done[process_position(from->trace, process)];
 
-		if (*looked_at || !has_waits(from, i))
+		if (*checked || !has_waits(from, i))
 			continue;
-		*looked_at = true;
+		*checked = true;
 		rc = find_in_process(w, from, process, err);
 	}
 	free(done);

@@ -370,7 +370,7 @@ bool code_calls_module(const char *name, const char *file)
 	return caller_of(name, file) < COUNT(callers);
 }
 
-bool code_calls_untold_module(const char *name, const char *file)
+bool code_calls_unrecorded_module(const char *name, const char *file)
 {
 	size_t i = caller_of(name, file);
 

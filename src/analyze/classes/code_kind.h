@@ -25,7 +25,7 @@ enum code_kind code_kind(const char *name, const char *file);
 bool code_calls_module(const char *name, const char *file);
 
 /* ... of a framework whose layers the agent does not record? */
-bool code_calls_untold_module(const char *name, const char *file);
+bool code_calls_unrecorded_module(const char *name, const char *file);
 
 /*
  * Functions of the standard library in which a thread waits for something else

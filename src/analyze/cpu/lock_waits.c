@@ -32,7 +32,7 @@ struct state {
 	uint64_t visits; /* of looks */
 };
 
-static bool waits_for_nobody(const struct trace *t, uint32_t code)
+static bool has_no_holder(const struct trace *t, uint32_t code)
 {
 	const struct trace_code *c = trace_code(t, code);
 
@@ -70,7 +70,7 @@ static int find_episodes(struct state *s)
 			}
 			last->ended = true;
 		}
-		open = waits && !waits_for_nobody(s->trace, code);
+		open = waits && !has_no_holder(s->trace, code);
 		if (open && add_episode(s, l))
 			return -1;
 	}
@@ -107,7 +107,7 @@ static bool can_hold(struct state *s, const struct window_thread *t, int64_t sta
 		s->visits++;
 		seen_ns += ns;
 		if (window_sample_state(l) != SAMPLE_LOCK_WAIT &&
-		    !waits_for_nobody(s->trace, window_sample_innermost(s->trace, l)))
+		    !has_no_holder(s->trace, window_sample_innermost(s->trace, l)))
 			free_ns += ns;
 	}
 	return seen_ns > all_ns - all_ns / 10 && free_ns > all_ns / 2;

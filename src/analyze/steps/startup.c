@@ -222,7 +222,7 @@ int startup_collect(struct analysis *a, struct timeline *tl, const struct trace 
 	const struct sample_visitor visitor = { .ctx = &c, .sample = take_sample };
 	const struct analysis_step *first = a->step_count ? &a->steps[0] : NULL;
 	struct sample_walk walk; /* what is damaged is counted by sample_totals.c */
-	int64_t told_ns = 0;
+	int64_t known_ns = 0;
 	int rc;
 
 	if (!first)
@@ -242,11 +242,11 @@ int startup_collect(struct analysis *a, struct timeline *tl, const struct trace 
 	if (rc || c.failed)
 		return err_set(err, "out of memory");
 	for (int i = 0; i < STARTUP_UNKNOWN; i++)
-		told_ns += a->startup.parts_ns[i];
-	if (!told_ns) /* no samples: nothing is known of it */
+		known_ns += a->startup.parts_ns[i];
+	if (!known_ns) /* no samples: nothing is known of it */
 		return 0;
 	a->startup.known = true;
-	a->startup.parts_ns[STARTUP_UNKNOWN] = a->startup.until_ns - a->startup.from_ns - told_ns;
+	a->startup.parts_ns[STARTUP_UNKNOWN] = a->startup.until_ns - a->startup.from_ns - known_ns;
 	if (a->startup.parts_ns[STARTUP_UNKNOWN] < 0)
 		a->startup.parts_ns[STARTUP_UNKNOWN] = 0;
 	if (a->startup.place_count)

@@ -372,7 +372,8 @@ static double score(const struct step_candidate *c, double longest_ns)
 	return is_supplier(c) ? points + SUPPLIER_POINTS : points;
 }
 
-static int tell(const struct step_candidates *c, struct analysis *a, const char *asked)
+static int describe_candidates(const struct step_candidates *c, struct analysis *a,
+			       const char *asked)
 {
 	double longest_ns[STEP_GENERATORS] = { 0 };
 
@@ -445,5 +446,5 @@ int step_choice_make(struct step_candidates *c, struct analysis *a, const char *
 	if (find_levels(c))
 		return -1;
 	*shown = part(c);
-	return tell(c, a, asked);
+	return describe_candidates(c, a, asked);
 }

@@ -92,9 +92,9 @@ static bool wraps(const struct place *f)
 	return strstr(f->name, "<locals>") != NULL;
 }
 
-static enum step_code ask_whose(enum step_lead lead, const struct place *f)
+static enum step_code classify_code(enum step_lead lead, const struct place *f)
 {
-	if (lead != LEAD_CALLS && code_calls_untold_module(f->name, f->file))
+	if (lead != LEAD_CALLS && code_calls_unrecorded_module(f->name, f->file))
 		return STEP_CODE_RUNS;
 	if (*f->file && user_code(f->file))
 		return STEP_CODE_USERS;
@@ -121,7 +121,7 @@ static enum step_code whose(struct step_finder *f, uint32_t function)
 		f->whose[function] = STEP_CODE_RUNS;
 	if (!f->whose[function])
 		f->whose[function] =
-			(uint8_t)ask_whose(f->lead, timeline_function(f->timeline, function));
+			(uint8_t)classify_code(f->lead, timeline_function(f->timeline, function));
 	return (enum step_code)f->whose[function];
 }
 

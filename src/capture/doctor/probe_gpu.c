@@ -21,7 +21,7 @@
 
 #define CUPTI_VERSION_MIN 18u /* 11.8 */
 
-static void ask_driver(struct probe_result *out)
+static void probe_driver(struct probe_result *out)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 	int (*init)(unsigned) = NULL, (*version)(int *) = NULL, (*count)(int *) = NULL;
@@ -60,7 +60,7 @@ static void ask_driver(struct probe_result *out)
 	}
 }
 
-static void ask_cupti(struct probe_result *out)
+static void probe_cupti(struct probe_result *out)
 {
 	const char *asked = getenv(CUPTI_ENV), *name = asked;
 	int (*get_version)(uint32_t *) = NULL;
@@ -88,7 +88,7 @@ static void ask_cupti(struct probe_result *out)
 	snprintf(out->found, sizeof(out->found), "%.150s, version %u", name, version);
 }
 
-static void ask_in_a_child(void (*ask)(struct probe_result *), struct probe_result *out)
+static void probe_in_a_child(void (*ask)(struct probe_result *), struct probe_result *out)
 {
 	struct pollfd answer;
 	int fds[2];
@@ -125,16 +125,16 @@ static void ask_in_a_child(void (*ask)(struct probe_result *), struct probe_resu
 void probe_gpu_driver(const struct probe_context *c, struct probe_result *out)
 {
 	(void)c;
-	ask_in_a_child(ask_driver, out);
+	probe_in_a_child(probe_driver, out);
 }
 
 void probe_gpu_cupti(const struct probe_context *c, struct probe_result *out)
 {
 	(void)c;
-	ask_in_a_child(ask_cupti, out);
+	probe_in_a_child(probe_cupti, out);
 }
 
-static void ask_injection(const char *variable, const char *what, struct probe_result *out)
+static void probe_injection(const char *variable, const char *what, struct probe_result *out)
 {
 	const char *other = getenv(variable);
 
@@ -150,11 +150,11 @@ static void ask_injection(const char *variable, const char *what, struct probe_r
 void probe_gpu_injection(const struct probe_context *c, struct probe_result *out)
 {
 	(void)c;
-	ask_injection(LAUNCH_CUDA, "the GPU", out);
+	probe_injection(LAUNCH_CUDA, "the GPU", out);
 }
 
 void probe_nvtx_injection(const struct probe_context *c, struct probe_result *out)
 {
 	(void)c;
-	ask_injection(LAUNCH_NVTX, "NVTX ranges", out);
+	probe_injection(LAUNCH_NVTX, "NVTX ranges", out);
 }

@@ -14,8 +14,8 @@
 #define WINDOW_NS 50000000 /* of running: enough to measure how scarce CPUs are */
 #define CONTENTION_MAX 10000u
 
-static void ask(uint32_t pid, struct trace_thread *entry, struct thread_times *first,
-		struct thread_times *last)
+static void read_times(uint32_t pid, struct trace_thread *entry, struct thread_times *first,
+		       struct thread_times *last)
 {
 	struct thread_times now;
 
@@ -38,20 +38,20 @@ static int64_t update_sampled(struct drain *d, bool due)
 
 		if (!s->ours || !p || (s->entry.timed && !due))
 			continue;
-		ask(p->pid, &s->entry, &s->first, &s->last);
+		read_times(p->pid, &s->entry, &s->first, &s->last);
 		asked++;
 	}
 	return asked;
 }
 
-static void ask_and_compare(struct drain *d, struct drain_thread *t, int64_t now_ns)
+static void update_times(struct drain *d, struct drain_thread *t, int64_t now_ns)
 {
 	struct drain_process *p = &d->processes[t->slot];
 	struct thread_times before = t->last;
 	bool again = t->entry.timed;
 	uint64_t ran_ns, queued_ns;
 
-	ask(p->entry.pid, &t->entry, &t->first, &t->last);
+	read_times(p->entry.pid, &t->entry, &t->first, &t->last);
 	if (!again)
 		return;
 	ran_ns = t->last.on_cpu_ns - before.on_cpu_ns;
@@ -94,7 +94,7 @@ void drain_times_update(struct drain *d)
 
 		if (!t->known || t->ended || (t->entry.timed && !due))
 			continue;
-		ask_and_compare(d, t, now_ns);
+		update_times(d, t, now_ns);
 		asked++;
 	}
 	if (!due)
@@ -116,14 +116,14 @@ void drain_process_ends(struct drain *d, uint32_t pid)
 		struct drain_thread *t = &d->threads[i];
 
 		if (t->known && d->processes[t->slot].entry.pid == pid)
-			ask_and_compare(d, t, ticks_now_ns(d->ticks));
+			update_times(d, t, ticks_now_ns(d->ticks));
 	}
 	for (size_t i = 0; i < d->sampled_count; i++) {
 		struct sampled_thread *s = &d->sampled[i];
 		const struct trace_process *p = drain_process_of(d, s->entry.process);
 
 		if (s->ours && p && p->pid == pid)
-			ask(pid, &s->entry, &s->first, &s->last);
+			read_times(pid, &s->entry, &s->first, &s->last);
 	}
 }
 

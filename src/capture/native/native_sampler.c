@@ -343,8 +343,8 @@ static uint64_t interrupts_of(const struct native *n, struct native_thread *t)
  * time.  A process whose threads change often is watched a part of the time, all of them together,
  * so that each has its share of the samples.
  */
-static void rest_if_dear(struct native *n, struct native_process *p, uint64_t turns,
-			 int64_t passed_ns)
+static void pause_if_costly(struct native *n, struct native_process *p, uint64_t turns,
+			    int64_t passed_ns)
 {
 	double cost_ns = (double)turns * native_turn_ns(n);
 	double may_cost_ns = (double)passed_ns * n->may_cost_ppm / 1e6;
@@ -394,7 +394,7 @@ static int read_process(struct reading *r)
 	if (interrupts)
 		r->reader->interrupts(r->reader->ctx, p->id, interrupts);
 	if (p->read_ns)
-		rest_if_dear(r->native, p, turns, now_ns - p->read_ns);
+		pause_if_costly(r->native, p, turns, now_ns - p->read_ns);
 	p->read_ns = p->count ? now_ns : 0;
 	return r->failed ? -1 : 0;
 }

@@ -52,7 +52,7 @@ struct window *window_open(struct windows *all, struct shm_process *process, pid
 			   double share);
 
 /* Now and then: notifies agents that do not know of their window yet, or stops doing so. */
-void windows_tell(struct windows *all, struct shm_header *header);
+void windows_notify(struct windows *all, struct shm_header *header);
 
 /* The process is gone, or the recording is over. */
 void window_close(struct window *w);

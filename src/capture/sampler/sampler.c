@@ -481,7 +481,7 @@ static void *run(void *context)
 		for (size_t i = 0; i < s->target_count; i++)
 			visit(s, &s->targets[i]);
 		publish(s);
-		windows_tell(&s->windows, s->header);
+		windows_notify(&s->windows, s->header);
 		sample_pace_wait(
 			&s->pace, s->target_count > 0,
 			atomic_load_explicit(&s->header->outside_share, memory_order_relaxed));

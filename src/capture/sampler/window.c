@@ -19,7 +19,7 @@ static void wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void ask(struct window *w)
+static void request(struct window *w)
 {
 	if (++w->asked == SHM_WINDOW_OVER)
 		w->asked = 1;
@@ -56,7 +56,7 @@ struct window *window_open(struct windows *all, struct shm_process *process, pid
 	w->shared->pid = (uint32_t)pid;
 	w->shared->count = 0;
 	atomic_store_explicit(&w->shared->answered, 0, memory_order_relaxed);
-	ask(w);
+	request(w);
 	/* Pairs with the acquire in wait_for_window(): it may be used. */
 	atomic_store_explicit(&process->window, 1 + i + SHM_MAX_WINDOWS * (all->lent++ & LENT_MASK),
 			      memory_order_release);
@@ -64,17 +64,18 @@ struct window *window_open(struct windows *all, struct shm_process *process, pid
 	return w;
 }
 
-void windows_tell(struct windows *all, struct shm_header *header)
+void windows_notify(struct windows *all, struct shm_header *header)
 {
 	uint32_t expected = all->asking ? SHM_ASKING : SHM_ON;
-	bool unheard = false;
+	bool unopened = false;
 
 	for (size_t i = 0; i < SHM_MAX_WINDOWS; i++)
-		unheard |= all->items[i].lent && !all->items[i].opened;
+		unopened |= all->items[i].lent && !all->items[i].opened;
 	/* Anything else says that nothing is recorded: that stands. */
-	if (unheard != all->asking && atomic_compare_exchange_strong(&header->active, &expected,
-								     unheard ? SHM_ASKING : SHM_ON))
-		all->asking = unheard;
+	if (unopened != all->asking &&
+	    atomic_compare_exchange_strong(&header->active, &expected,
+					   unopened ? SHM_ASKING : SHM_ON))
+		all->asking = unopened;
 }
 
 void window_close(struct window *w)
@@ -176,7 +177,7 @@ static int question(struct window *w, const struct iovec *to, const struct iovec
 		shared->pieces[i] =
 			(struct shm_piece){ (uintptr_t)from[i].iov_base, from[i].iov_len };
 	shared->count = count;
-	ask(w);
+	request(w);
 	if (wait_for_answer(w)) {
 		errno = ETIMEDOUT;
 		return -1;

@@ -60,11 +60,11 @@ struct question {
 	int argument;
 };
 
-static void ask_processes(const struct asking *a, const struct question *q);
-static void ask_memory(const struct asking *a, const struct question *q);
-static void ask_utilisation(const struct asking *a, const struct question *q);
-static void ask_throttle(const struct asking *a, const struct question *q);
-static void ask_number(const struct asking *a, const struct question *q);
+static void read_processes(const struct asking *a, const struct question *q);
+static void read_memory(const struct asking *a, const struct question *q);
+static void read_utilisation(const struct asking *a, const struct question *q);
+static void read_throttle(const struct asking *a, const struct question *q);
+static void read_number(const struct asking *a, const struct question *q);
 
 #define OFTEN NVML_PERIOD_NS, 20ll * NVML_PERIOD_NS, 0.0002
 #define RARELY 10ll * NVML_PERIOD_NS, 100ll * NVML_PERIOD_NS, 0.0001
@@ -79,31 +79,31 @@ static void ask_number(const struct asking *a, const struct question *q);
  * not.  So none rests for longer than some seconds; if that takes too much, all periods grow.
  */
 static const struct question questions[] = {
-	{ ask_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
+	{ read_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
 	  "nvmlDeviceGetComputeRunningProcesses_v2", 10ll * NVML_PERIOD_NS, 50ll * NVML_PERIOD_NS,
 	  0.0005, 0, 0 },
-	{ ask_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 20ll * NVML_PERIOD_NS, 0.001,
-	  0, 0 },
-	{ ask_utilisation, "nvmlDeviceGetUtilizationRates", NULL, OFTEN, 0, 0 },
-	{ ask_throttle, "nvmlDeviceGetCurrentClocksEventReasons",
+	{ read_memory, "nvmlDeviceGetMemoryInfo", NULL, NVML_PERIOD_NS, 20ll * NVML_PERIOD_NS,
+	  0.001, 0, 0 },
+	{ read_utilisation, "nvmlDeviceGetUtilizationRates", NULL, OFTEN, 0, 0 },
+	{ read_throttle, "nvmlDeviceGetCurrentClocksEventReasons",
 	  "nvmlDeviceGetCurrentClocksThrottleReasons", OFTEN, 0, 0 },
-	{ ask_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_SM_CLOCK, CLOCK_SM },
-	{ ask_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_MEMORY_CLOCK,
+	{ read_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_SM_CLOCK, CLOCK_SM },
+	{ read_number, "nvmlDeviceGetClockInfo", NULL, OFTEN, SERIES_GPU_MEMORY_CLOCK,
 	  CLOCK_MEMORY },
-	{ ask_number, "nvmlDeviceGetPowerUsage", NULL, OFTEN, SERIES_GPU_POWER, NO_ARGUMENT },
-	{ ask_number, "nvmlDeviceGetTemperature", NULL, RARELY, SERIES_GPU_TEMPERATURE,
+	{ read_number, "nvmlDeviceGetPowerUsage", NULL, OFTEN, SERIES_GPU_POWER, NO_ARGUMENT },
+	{ read_number, "nvmlDeviceGetTemperature", NULL, RARELY, SERIES_GPU_TEMPERATURE,
 	  SENSOR_GPU },
-	{ ask_number, "nvmlDeviceGetMaxClockInfo", NULL, RARELY, SERIES_GPU_SM_CLOCK_MAX,
+	{ read_number, "nvmlDeviceGetMaxClockInfo", NULL, RARELY, SERIES_GPU_SM_CLOCK_MAX,
 	  CLOCK_SM },
-	{ ask_number, "nvmlDeviceGetEnforcedPowerLimit", NULL, RARELY, SERIES_GPU_POWER_LIMIT,
+	{ read_number, "nvmlDeviceGetEnforcedPowerLimit", NULL, RARELY, SERIES_GPU_POWER_LIMIT,
 	  NO_ARGUMENT },
-	{ ask_number, "nvmlDeviceGetCurrPcieLinkGeneration", NULL, RARELY,
+	{ read_number, "nvmlDeviceGetCurrPcieLinkGeneration", NULL, RARELY,
 	  SERIES_GPU_PCIE_GENERATION, NO_ARGUMENT },
-	{ ask_number, "nvmlDeviceGetMaxPcieLinkGeneration", NULL, RARELY,
+	{ read_number, "nvmlDeviceGetMaxPcieLinkGeneration", NULL, RARELY,
 	  SERIES_GPU_PCIE_GENERATION_MAX, NO_ARGUMENT },
-	{ ask_number, "nvmlDeviceGetCurrPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH,
+	{ read_number, "nvmlDeviceGetCurrPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH,
 	  NO_ARGUMENT },
-	{ ask_number, "nvmlDeviceGetMaxPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH_MAX,
+	{ read_number, "nvmlDeviceGetMaxPcieLinkWidth", NULL, RARELY, SERIES_GPU_PCIE_WIDTH_MAX,
 	  NO_ARGUMENT },
 };
 
@@ -173,7 +173,7 @@ void nvml_release(struct nvml *n)
 }
 
 /* Who computes on the device: a process of ours? */
-static void ask_processes(const struct asking *a, const struct question *q)
+static void read_processes(const struct asking *a, const struct question *q)
 {
 	struct nvml_process all[PROCESSES_MAX];
 	unsigned there = PROCESSES_MAX;
@@ -197,7 +197,7 @@ static void ask_processes(const struct asking *a, const struct question *q)
 	}
 }
 
-static void ask_memory(const struct asking *a, const struct question *q)
+static void read_memory(const struct asking *a, const struct question *q)
 {
 	struct nvml_memory memory;
 
@@ -208,7 +208,7 @@ static void ask_memory(const struct asking *a, const struct question *q)
 	reading_put_instance(a->sample, SERIES_GPU_MEMORY_TOTAL, a->device, (int64_t)memory.total);
 }
 
-static void ask_utilisation(const struct asking *a, const struct question *q)
+static void read_utilisation(const struct asking *a, const struct question *q)
 {
 	struct nvml_utilisation busy;
 
@@ -219,7 +219,7 @@ static void ask_utilisation(const struct asking *a, const struct question *q)
 	reading_put_instance(a->sample, SERIES_GPU_MEMORY_BUSY, a->device, busy.memory);
 }
 
-static void ask_throttle(const struct asking *a, const struct question *q)
+static void read_throttle(const struct asking *a, const struct question *q)
 {
 	unsigned long long reasons;
 
@@ -229,7 +229,7 @@ static void ask_throttle(const struct asking *a, const struct question *q)
 				     (int64_t)reasons);
 }
 
-static void ask_number(const struct asking *a, const struct question *q)
+static void read_number(const struct asking *a, const struct question *q)
 {
 	void *on = a->nvml->devices[a->device];
 	unsigned value;
@@ -250,10 +250,10 @@ static bool owners_are_known(const struct nvml *n)
 }
 
 /* Queries all devices that matter; which processes use them, of all devices. */
-static void ask_all(struct asking *a, const struct question *q)
+static void read_all(struct asking *a, const struct question *q)
 {
 	for (a->device = 0; a->device < a->nvml->device_count; a->device++) {
-		if (q->ask == ask_processes || a->nvml->used[a->device] ||
+		if (q->ask == read_processes || a->nvml->used[a->device] ||
 		    !owners_are_known(a->nvml))
 			q->ask(a, q);
 	}
@@ -298,13 +298,13 @@ int64_t nvml_poll(struct nvml *n, double slowdown, struct reading *l,
 			int64_t took_ns;
 
 			l->time_ns = now_ns - origin_ns;
-			ask_all(&a, &questions[i]);
+			read_all(&a, &questions[i]);
 			took_ns = (int64_t)stamp_monotonic() - now_ns;
 			now_ns += took_ns;
 			/* Until it is known all devices are asked about all: that is dearer. */
 			n->due_ns[i] =
 				due_after(&questions[i], now_ns,
-					  questions[i].ask == ask_processes && !owners_are_known(n)
+					  questions[i].ask == read_processes && !owners_are_known(n)
 						  ? 1
 						  : slowdown,
 					  usual_ns(n, n->took_ns[i], took_ns));

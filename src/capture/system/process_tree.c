@@ -88,7 +88,7 @@ static void publish(struct process_tree *t, struct tree_process *p, enum tree_st
 	p->state = system_founds_put(&t->reported, &p->found) ? state : TREE_FORGOTTEN;
 }
 
-static bool is_worth_telling(const struct process_tree *t, const struct tree_process *p)
+static bool is_worth_recording(const struct process_tree *t, const struct tree_process *p)
 {
 	return p->sights >= SIGHTS || p->found.pid == t->workload;
 }
@@ -96,7 +96,7 @@ static bool is_worth_telling(const struct process_tree *t, const struct tree_pro
 static void end(struct process_tree *t, struct system_files *f, struct tree_process *p)
 {
 	p->found.end_ns = (int64_t)stamp_monotonic() - f->origin_ns;
-	if (p->state == TREE_SURE || is_worth_telling(t, p))
+	if (p->state == TREE_SURE || is_worth_recording(t, p))
 		publish(t, p, TREE_OVER);
 	else
 		p->state = TREE_FORGOTTEN;
@@ -196,7 +196,7 @@ void process_tree_finish(struct process_tree *t, struct system_files *f, struct 
 		if ((int64_t)stamp_monotonic() - f->origin_ns - p->found.start_ns >=
 		    PROCESS_TREE_PERIOD_NS)
 			p->sights++;
-		if (is_worth_telling(t, p))
+		if (is_worth_recording(t, p))
 			publish(t, p, TREE_SURE);
 		else
 			p->state = TREE_FORGOTTEN;
