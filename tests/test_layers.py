@@ -32,6 +32,7 @@ PARTS = {
 SHARED_HEADERS = {"agent/overhead/budget.h", "analyze/analysis.h"}
 MAX_FILES = 40
 MAX_README_LINES = 40
+MAX_WORDS = {"README.md": 900, "docs/ARCHITECTURE.md": 2000}
 
 MAX_LINES = 600
 MAY_REPEAT = {"CMakeLists.txt", "README.md", "conftest.py", "__init__.py"}
@@ -116,6 +117,23 @@ def check_folder_sizes(names):
             for folder, count in sorted(counts.items()) if count > MAX_FILES]
 
 
+def check_headers(sources):
+    """A header that one file includes belongs into that file.  sources: name -> text."""
+    users = {}
+    for name, source in sources.items():
+        for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', source, re.M):
+            users.setdefault("src/" + included, set()).add(name)
+    return ["only %s includes %s" % (sorted(users.get(name, {"nothing"}))[0], name)
+            for name in sorted(sources) if name.startswith("src/") and name.endswith(".h")
+            and len(users.get(name, ())) < 2]
+
+
+def check_words(name, source):
+    words = len(source.split())
+    return ["%s has %d words, more than %d" % (name, words, MAX_WORDS[name])] \
+        if words > MAX_WORDS[name] else []
+
+
 def check_length(name, source):
     lines = source.count("\n")
     top = "\n".join(source.split("\n")[:40])
@@ -191,14 +209,25 @@ def test_no_folder_of_src_is_crowded():
     assert check_folder_sizes(["src/base/%d.c" % i for i in range(MAX_FILES + 1)]) != []
 
 
-def test_every_sub_folder_has_a_short_readme():
+def test_every_folder_of_src_has_a_short_readme():
     names = set(tracked())
-    folders = {os.path.dirname(name) for name in stage_sources()
-               if os.path.dirname(name).count("/") > 1}
+    folders = {os.path.dirname(name) for name in stage_sources()}
+    folders |= {os.path.dirname(folder) for folder in folders if folder.count("/") > 1}
     readmes = {folder: folder + "/README.md" for folder in folders}
     assert {path for path in readmes.values() if path not in names} == set()
     assert [path for path in readmes.values()
             if text(path).count("\n") > MAX_README_LINES] == []
+
+
+def test_a_header_serves_several_files():
+    names = [name for name in tracked() if name.endswith((".c", ".h"))]
+    assert check_headers({name: text(name) for name in names}) == []
+    assert check_headers({"src/base/a.h": "", "src/base/a.c": '#include "base/a.h"\n'}) != []
+
+
+def test_the_first_pages_are_short():
+    assert complaints_of(check_words, MAX_WORDS) == []
+    assert check_words("README.md", "word " * 901) != []
 
 
 def test_files_are_short_or_say_why_not():
