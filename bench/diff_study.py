@@ -18,11 +18,11 @@ LONGER = [3, 5, 10]
 PLANTED = LONGER + [20]
 BEGIN, END = "<!-- begin: bench/diff_study.py -->\n", "<!-- end -->\n"
 MADE_UP = {
-    "quiet_50_steps": "made up: runs differ by 0.5 %, 50 steps",
-    "quiet_1000_steps": "made up: runs differ by 0.5 %, 1000 steps",
-    "spread_2_50_steps": "made up: runs differ by 2 %, 50 steps",
-    "spread_2_1000_steps": "made up: runs differ by 2 %, 1000 steps",
-    "spread_3_1000_steps": "made up: runs differ by 3 %, 1000 steps",
+    "quiet_50_steps": "simulated: runs differ by 0.5 %, 50 steps",
+    "quiet_1000_steps": "simulated: runs differ by 0.5 %, 1000 steps",
+    "spread_2_50_steps": "simulated: runs differ by 2 %, 50 steps",
+    "spread_2_1000_steps": "simulated: runs differ by 2 %, 1000 steps",
+    "spread_3_1000_steps": "simulated: runs differ by 3 %, 1000 steps",
     "python": "recorded: Python code, 400 steps",
     "native": "recorded: native code, 400 steps",
 }
