@@ -23,6 +23,7 @@ AGENT_BASE_HEADERS = {"base/varint.h"}
 PARTS = {
     "agent": ["core", "python", "overhead", "gpu", "nvtx", "torch", "hooks"],
     "capture": ["system", "native", "sampler", "drain", "session", "doctor"],
+    "import": ["build", "nsys", ""],
     "analyze": ["figures", "classes", "gpu", "memory", "steps", "cpu", "breakdown", ""],
     "rules": ["", "findings"],
     "report": ["", "viewdata", "json", "markdown", "html", "terminal"],

@@ -48,11 +48,12 @@ const struct command command_analyze = {
 	.name = "analyze",
 	.operands = "TRACE [options]",
 	.summary = "report on a trace recorded earlier",
-	.details = "Prints the summary of TRACE and writes the reports that --report names.  TRACE "
-		   "is a\n"
-		   ".isc file, or JSON of PyTorch's profiler, VizTracer or Chrome; also packed "
-		   "with gzip\n"
-		   "or zstd.  The same trace gives the same reports as the run that recorded it.",
+	.details =
+		"Prints the summary of TRACE and writes the reports that --report names.  TRACE is "
+		"a\n"
+		".isc file, JSON of PyTorch's profiler, VizTracer or Chrome, or SQLite of Nsight\n"
+		"Systems; also packed with gzip or zstd.  The same trace gives the same reports as "
+		"the run that recorded it.",
 	.scope = SETTING_FOR_ANALYZE,
 	.run = analyze,
 };

@@ -22,5 +22,7 @@
 
 /* In the place of a file: operators in a trace of PyTorch's own profiler. */
 #define IMPORT_OPERATORS "<torch operator>"
+/* ... calls of the C library in one of Nsight Systems. */
+#define IMPORT_OS_RUNTIME "<OS runtime>"
 
 #endif

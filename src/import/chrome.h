@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "import/build.h"
+#include "import/build/build.h"
 #include "import/json_scan.h"
-#include "import/tables.h"
+#include "import/build/tables.h"
 
 #define CHROME_VALUES_MAX 8 /* series of one counter event; further ones are left out */
 

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "format/trace_layout.h"
-#include "import/build.h"
+#include "import/build/build.h"
 #include "import/import_file.h"
 #include "import/json_import.h"
+#include "import/nsys/nsys.h"
 #include "import/text_source.h"
 
 #define HEAD_BYTES 512
@@ -104,11 +105,10 @@ static int refuse(const struct input *in, struct err *err)
 		advice = "export SQLite from Nsight Systems instead";
 	}
 	if (!what)
-		return err_set(
-			err,
-			"%s is not an InferScope trace, nor one of torch.profiler, VizTracer "
-			"or Chrome",
-			in->path);
+		return err_set(err,
+			       "%s is not an InferScope trace, nor one of torch.profiler, Nsight "
+			       "Systems, VizTracer or Chrome",
+			       in->path);
 	return err_set(err, "%s is %s; it cannot be imported: %s", in->path, what, advice);
 }
 
@@ -134,14 +134,21 @@ static int read_head(struct input *in, struct err *err)
 	return got ? 0 : err_set(err, "%s is empty once it is unpacked", in->path);
 }
 
-static int write_facts(struct build *b, const struct input *in, const char *format)
+/* What was built becomes a trace.  partial: what is missing; "": nothing. */
+static int open_built(struct trace **out, struct build *b, const struct input *in,
+		      const char *format, const char *partial, struct err *err)
 {
-	struct stat st;
+	int fd;
 
-	(void)in;
-	if (fstat(in->fd, &st))
+	if (build_info(b, "import.format", format))
+		return err_set(err, "cannot import %s: out of memory", in->path);
+	fd = import_file_new(err);
+	if (fd < 0)
 		return -1;
-	return build_info(b, "import.format", format);
+	if (!build_write(b, fd, err))
+		return trace_open_fd(out, fd, in->path, *partial ? partial : NULL, err);
+	close(fd);
+	return -1;
 }
 
 static int import_json(struct trace **out, const struct input *in, struct err *err)
@@ -149,38 +156,28 @@ static int import_json(struct trace **out, const struct input *in, struct err *e
 	struct text_source *source = NULL;
 	struct build *b = NULL;
 	struct json_import result;
-	int fd = -1, rc = -1;
+	int rc = -1;
 
-	if (text_source_new(&source, in->fd, in->path, in->packing, in->part, err) ||
-	    build_new(&b, err) || json_import(&result, b, source, in->path, err))
-		goto out;
-	if (write_facts(b, in, result.format)) {
-		err_set(err, "cannot import %s: out of memory", in->path);
-		goto out;
-	}
-	fd = import_file_new(err);
-	if (fd < 0 || build_write(b, fd, err))
-		goto out;
-	rc = 0;
-out:
+	if (!text_source_new(&source, in->fd, in->path, in->packing, in->part, err) &&
+	    !build_new(&b, err) && !json_import(&result, b, source, in->path, err))
+		rc = open_built(out, b, in, result.format, result.partial, err);
 	build_free(b);
 	text_source_free(source);
-	if (!rc)
-		return trace_open_fd(out, fd, in->path, *result.partial ? result.partial : NULL,
-				     err);
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return rc;
 }
 
-/* Our own trace, packed: unpacked into a file that no name leads to. */
-static int unpack_trace(struct trace **out, const struct input *in, struct err *err)
+/*
+ * Into a file that no name leads to: what cannot be read from its beginning to its end.  A
+ * descriptor, or -1; of damaged data what came before, and *damage says where.
+ */
+static int unpack(const struct input *in, struct err *damage, struct err *err)
 {
 	struct text_source *source = NULL;
 	uint8_t piece[65536];
 	int fd = -1;
 	ssize_t got = -1;
 
+	damage->text[0] = '\0';
 	if (text_source_new(&source, in->fd, in->path, in->packing, UINT64_MAX, err))
 		return -1;
 	fd = import_file_new(err);
@@ -195,15 +192,43 @@ static int unpack_trace(struct trace **out, const struct input *in, struct err *
 			done += n;
 		}
 	}
-	if (got < 0 && text_source_damaged(source) && text_source_bytes(source) > 0)
-		got = 0; /* a trace is valid up to its last whole block */
+	if (got < 0 && text_source_damaged(source) && text_source_bytes(source) > 0) {
+		*damage = *err;
+		got = 0;
+	}
 out:
 	text_source_free(source);
 	if (!got)
-		return trace_open_fd(out, fd, in->path, NULL, err);
+		return fd;
 	if (fd >= 0)
 		close(fd);
 	return -1;
+}
+
+/* A trace is valid up to its last whole block: damage shows by itself. */
+static int open_packed(struct trace **out, const struct input *in, struct err *err)
+{
+	struct err damage;
+	int fd = unpack(in, &damage, err);
+
+	return fd < 0 ? -1 : trace_open_fd(out, fd, in->path, NULL, err);
+}
+
+static int import_sqlite(struct trace **out, const struct input *in, struct err *err)
+{
+	bool packed = in->packing != PACKED_NOT;
+	struct nsys_import result;
+	struct err damage = { "" };
+	struct build *b = NULL;
+	int fd = packed ? unpack(in, &damage, err) : in->fd, rc = -1;
+
+	if (fd >= 0 && !build_new(&b, err) && !nsys_import(&result, b, fd, in->path, in->part, err))
+		rc = open_built(out, b, in, "Nsight Systems SQLite",
+				*damage.text ? damage.text : result.partial, err);
+	build_free(b);
+	if (packed && fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static int open_content(struct trace **out, const struct input *in, struct err *err)
@@ -211,11 +236,11 @@ static int open_content(struct trace **out, const struct input *in, struct err *
 	switch (content_of(in)) {
 	case CONTENT_TRACE:
 		return in->packing == PACKED_NOT ? trace_open_part(out, in->path, in->part, err)
-						 : unpack_trace(out, in, err);
+						 : open_packed(out, in, err);
 	case CONTENT_JSON:
 		return import_json(out, in, err);
 	case CONTENT_SQLITE:
-		return err_set(err, "%s is an SQLite database, which cannot be imported", in->path);
+		return import_sqlite(out, in, err);
 	case CONTENT_OTHER:
 		break;
 	}

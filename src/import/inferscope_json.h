@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "import/build.h"
+#include "import/build/build.h"
 #include "import/json_scan.h"
-#include "import/tables.h"
+#include "import/build/tables.h"
 
 struct open_scope;
 

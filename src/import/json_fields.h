@@ -5,7 +5,7 @@
 #ifndef IMPORT_JSON_FIELDS_H
 #define IMPORT_JSON_FIELDS_H
 
-#include "import/build.h"
+#include "import/build/build.h"
 #include "import/json_scan.h"
 
 int json_no_memory(struct json_scan *s); /* fails; -1 */

@@ -2,7 +2,7 @@
 #ifndef IMPORT_JSON_IMPORT_H
 #define IMPORT_JSON_IMPORT_H
 
-#include "import/build.h"
+#include "import/build/build.h"
 #include "import/text_source.h"
 
 struct json_import {

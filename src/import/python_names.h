@@ -2,7 +2,7 @@
 #ifndef IMPORT_PYTHON_NAMES_H
 #define IMPORT_PYTHON_NAMES_H
 
-#include "import/build.h"
+#include "import/build/build.h"
 
 struct python_name {
 	uint32_t function, file; /* names; file 0: none */

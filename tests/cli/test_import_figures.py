@@ -16,8 +16,8 @@ import trace_figures  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = [os.path.join(ROOT, "..", "shared", "traces"), "/work/shared/traces"]
 FOLDER = next((os.path.abspath(folder) for folder in FOLDERS if os.path.isdir(folder)), None)
-FILES = sorted(os.path.basename(path) for path in glob.glob(os.path.join(FOLDER or "", "*.json*"))
-               ) if FOLDER else []
+FILES = sorted(os.path.basename(path) for kind in ("*.json*", "*.sqlite")
+               for path in glob.glob(os.path.join(FOLDER or "", kind))) if FOLDER else []
 
 
 def ns(ms):
@@ -50,6 +50,31 @@ def test_gpu_figures_are_exact(inferscope, work, name):
     assert got == trace_figures.figures(path)
     assert len(report["gpu"]["processes"]) <= 1
     assert report["trust"]["dropped"] == 0
+
+
+SUMS = """
+    WITH work AS (SELECT start_ns, end_ns FROM kernels UNION ALL
+                  SELECT start_ns, end_ns FROM copies UNION ALL
+                  SELECT start_ns, end_ns FROM memsets),
+         ends AS (SELECT start_ns, end_ns, max(end_ns) OVER (
+                      ORDER BY start_ns, end_ns
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until FROM work)
+    SELECT (SELECT count(*) FROM kernels), (SELECT count(*) FROM copies),
+           (SELECT count(*) FROM memsets), (SELECT coalesce(sum(duration_ns), 0) FROM kernels),
+           coalesce(max(end_ns) - min(start_ns), 0),
+           coalesce(sum(max(0, end_ns - max(start_ns, coalesce(until, start_ns)))), 0) FROM ends"""
+
+
+@pytest.mark.skipif(not FILES, reason="no shared/traces beside the checkout")
+@pytest.mark.parametrize("name", FILES or ["none"])
+def test_queries_give_the_same_figures(inferscope, name):
+    path = os.path.join(FOLDER, name)
+    done = inferscope("query", path, SUMS, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    kernels, copies, memsets, kernel_ns, span_ns, busy_ns = json.loads(done.stdout)[0].values()
+    assert trace_figures.figures(path) == {
+        "kernels": kernels, "copies": copies, "memsets": memsets, "kernel_ns": kernel_ns,
+        "span_ns": span_ns, "busy_ns": busy_ns, "idle_ns": span_ns - busy_ns}
 
 
 @pytest.mark.skipif(not FILES, reason="no shared/traces beside the checkout")

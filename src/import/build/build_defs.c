@@ -1,4 +1,4 @@
-#include "import/build_defs.h"
+#include "import/build/build_defs.h"
 
 #include <string.h>
 
@@ -69,6 +69,38 @@ uint32_t build_function_def(struct build_writer *v, uint32_t function)
 	if (f->line && line_def(v, v->b->next_def))
 		return 0;
 	return f->id = v->b->next_def++;
+}
+
+static void add_text(struct build_writer *v, uint32_t name, size_t room)
+{
+	const char *text = build_text(v->b, name);
+	size_t bytes = build_fitting(text, strlen(text), room);
+
+	buf_add_varint(&v->text, bytes);
+	buf_add(&v->text, text, bytes);
+}
+
+uint32_t build_nvtx_def(struct build_writer *v, uint32_t nvtx)
+{
+	struct build_nvtx_entry *e = &v->b->nvtx[nvtx];
+	const char *name = build_text(v->b, e->what.name);
+
+	if (e->id)
+		return e->id;
+	buf_clear(&v->text);
+	buf_add_varint(&v->text, e->what.kind);
+	buf_add_varint(&v->text, e->what.colour);
+	buf_add_varint(&v->text, e->what.category);
+	add_text(v, e->what.domain, DEF_PAYLOAD_MAX / 8);
+	add_text(v, e->what.category_name, DEF_PAYLOAD_MAX / 8);
+	buf_add(&v->text, name, build_fitting(name, strlen(name), DEF_PAYLOAD_MAX / 2));
+	if (v->text.failed) {
+		fail_memory(v);
+		return 0;
+	}
+	if (trace_write_def(v->w, DEF_NVTX, v->b->next_def, v->text.data, v->text.len, v->err))
+		return 0;
+	return e->id = v->b->next_def++;
 }
 
 static uint32_t outermost_layer(const struct build_writer *v)

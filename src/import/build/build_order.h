@@ -2,7 +2,7 @@
 #ifndef IMPORT_BUILD_ORDER_H
 #define IMPORT_BUILD_ORDER_H
 
-#include "import/build_tables.h"
+#include "import/build/build_tables.h"
 
 #define ORDER_END (1u << 31) /* set in `span`: the end of a scope, which may overlap others */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "import/build.h"
+#include "import/build/build.h"
 
 /* The first that the name contains, behind "cuda", "cu" or "hip". */
 static const struct {

@@ -1,4 +1,4 @@
-#include "import/build.h"
+#include "import/build/build.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "import/build_tables.h"
+#include "import/build/build_tables.h"
 
 #define NOTE_MAX 1024
 
@@ -21,11 +21,13 @@ int build_new(struct build **out, struct err *err)
 	keymap_init(&b->thread_at);
 	keymap_init(&b->function_at);
 	keymap_init(&b->node_at);
+	keymap_init(&b->nvtx_at);
 	chunked_init(&b->spans, sizeof(struct build_span));
 	chunked_init(&b->activities, sizeof(struct build_activity));
 	buf_init(&b->infos);
 	buf_init(&b->notes);
 	b->process_count = b->thread_count = b->function_count = b->node_count = 1;
+	b->nvtx_count = 1;
 	b->next_def = 1;
 	b->window_start_ns = INT64_MAX;
 	b->window_end_ns = INT64_MIN;
@@ -42,6 +44,7 @@ void build_free(struct build *b)
 	keymap_release(&b->thread_at);
 	keymap_release(&b->function_at);
 	keymap_release(&b->node_at);
+	keymap_release(&b->nvtx_at);
 	chunked_release(&b->spans);
 	chunked_release(&b->activities);
 	buf_release(&b->infos);
@@ -52,6 +55,7 @@ void build_free(struct build *b)
 	free(b->functions);
 	free(b->devices);
 	free(b->nodes);
+	free(b->nvtx);
 	free(b);
 }
 
@@ -189,6 +193,35 @@ uint32_t build_frame(struct build *b, uint32_t caller, uint32_t function)
 	if (keymap_put(&b->node_at, key, (uint32_t)b->node_count))
 		return 0;
 	return (uint32_t)b->node_count++;
+}
+
+static bool same_nvtx(const struct build_nvtx *x, const struct build_nvtx *y)
+{
+	return x->name == y->name && x->domain == y->domain &&
+	       x->category_name == y->category_name && x->category == y->category &&
+	       x->colour == y->colour && x->kind == y->kind;
+}
+
+uint32_t build_nvtx(struct build *b, const struct build_nvtx *x)
+{
+	uint64_t key = (uint64_t)x->name << 32 | (x->domain * 0x9e3779b1u ^ x->category << 2 ^
+						  x->colour * 0x85ebca6bu ^ (uint32_t)x->kind);
+	struct build_nvtx_entry *grown;
+	uint32_t at;
+
+	while ((at = keymap_find(&b->nvtx_at, key)) != KEYMAP_NONE) {
+		if (same_nvtx(&b->nvtx[at].what, x))
+			return at;
+		key = key * 0x9e3779b97f4a7c15u + 1;
+	}
+	grown = array_grow(b->nvtx, &b->nvtx_cap, b->nvtx_count + 1, sizeof(*grown));
+	if (!grown)
+		return 0;
+	b->nvtx = grown;
+	grown[b->nvtx_count] = (struct build_nvtx_entry){ .what = *x };
+	if (keymap_put(&b->nvtx_at, key, (uint32_t)b->nvtx_count))
+		return 0;
+	return (uint32_t)b->nvtx_count++;
 }
 
 int build_span_add(struct build *b, const struct build_span *s)

@@ -1,4 +1,4 @@
-#include "import/tables.h"
+#include "import/build/tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Files are in order for the most part: a few rising runs, which are merged.  What begins at the
  * same time nests by its end, then by its kind, then as it stood in the file.
  */
-#include "import/build_order.h"
+#include "import/build/build_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include "base/array.h"
 #include "base/varint.h"
-#include "import/build_defs.h"
-#include "import/build_order.h"
+#include "import/build/build_defs.h"
+#include "import/build/build_order.h"
 
 #define MONOTONIC_NS 1000000000 /* time 0 on the clock of device times, which has no 0 */
 #define DEPTH_MAX 2048u         /* deeper spans are left out, and counted */
@@ -152,9 +152,16 @@ static int begin_nested(struct build_writer *v, const struct build_span *s)
 	return s->kind == BUILD_LAYER ? begin_layer(v, s, &o) : begin_function(v, s, &o);
 }
 
+/* Of a scope or mark. */
+static uint32_t annotation_def(struct build_writer *v, const struct build_span *s)
+{
+	return s->call == BUILD_SPAN_NVTX ? build_nvtx_def(v, s->name)
+					  : build_string_def(v, s->name);
+}
+
 static int put_scope(struct build_writer *v, const struct build_span *s, size_t at, bool end)
 {
-	uint32_t name = build_string_def(v, s->name);
+	uint32_t name = annotation_def(v, s);
 
 	if (!v->scope_instances) {
 		v->scope_instances = calloc(v->b->spans.count, sizeof(*v->scope_instances));
@@ -175,7 +182,7 @@ static int put_scope(struct build_writer *v, const struct build_span *s, size_t 
 
 static int put_mark(struct build_writer *v, const struct build_span *s)
 {
-	uint32_t name = build_string_def(v, s->name);
+	uint32_t name = annotation_def(v, s);
 
 	buf_clear(&v->payload);
 	buf_add_varint(&v->payload, s->detail);
@@ -223,7 +230,9 @@ static int put_activity(struct build_writer *v, const struct build_activity *a, 
 	struct buf *p = &v->payload;
 	uint32_t id = a->kind == RECORD_GPU_COPY ? a->copy : a->destination;
 
-	if (a->kind == RECORD_GPU_KERNEL)
+	if (a->kind == RECORD_GPU_GRAPH)
+		id = 0;
+	else if (a->kind == RECORD_GPU_KERNEL)
 		id = build_string_def(v, a->name);
 	if (a->kind == RECORD_GPU_KERNEL && !id)
 		return -1;
@@ -235,7 +244,7 @@ static int put_activity(struct build_writer *v, const struct build_activity *a, 
 		add_varints(p, a->grid, 3);
 		add_varints(p, a->block, 3);
 		add_varints(p, shape, sizeof(shape) / sizeof(*shape));
-	} else {
+	} else if (a->kind != RECORD_GPU_GRAPH) {
 		buf_add_varint(p, a->bytes);
 		buf_add_varint(p, a->kind == RECORD_GPU_COPY ? a->source : 0);
 		if (a->kind == RECORD_GPU_COPY)
@@ -243,7 +252,8 @@ static int put_activity(struct build_writer *v, const struct build_activity *a, 
 		buf_add_varint(p, a->asynchronous);
 	}
 	buf_add_varint(p, a->graph);
-	buf_add_varint(p, a->graph_node);
+	if (a->kind != RECORD_GPU_GRAPH)
+		buf_add_varint(p, a->graph_node);
 	return put_payload_event(v, a->kind, id, reported_ns);
 }
 

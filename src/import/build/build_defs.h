@@ -6,7 +6,7 @@
 #define IMPORT_BUILD_DEFS_H
 
 #include "format/trace_writer.h"
-#include "import/build_tables.h"
+#include "import/build/build_tables.h"
 
 struct open_span {
 	int64_t end_ns; /* BUILD_OPEN: unknown */
@@ -38,6 +38,7 @@ size_t build_fitting(const char *text, size_t bytes, size_t room);
 uint32_t build_string_def(struct build_writer *v, uint32_t name);
 uint32_t build_function_def(struct build_writer *v, uint32_t function);
 
+uint32_t build_nvtx_def(struct build_writer *v, uint32_t nvtx);
 uint32_t build_layer_def(struct build_writer *v, uint32_t layer);
 
 int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id); /* *id 0: no stack */

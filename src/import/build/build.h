@@ -36,6 +36,7 @@ enum build_kind {
 	BUILD_KINDS
 };
 
+#define BUILD_SPAN_NVTX 1
 #define BUILD_OPEN INT64_MAX /* an end that was never recorded */
 
 struct build_span {
@@ -51,9 +52,13 @@ struct build_span {
 	 * that it belongs to, in which alone it nests; 0: none.
 	 */
 	uint32_t detail;
-	uint32_t stack;       /* BUILD_CUDA: build_frame(); 0: what is open around it */
-	uint32_t kind : 4;    /* enum build_kind */
-	uint32_t call : 5;    /* BUILD_CUDA: 1 + enum cuda_call; 0: the name tells */
+	uint32_t stack;    /* BUILD_CUDA: build_frame(); 0: what is open around it */
+	uint32_t kind : 4; /* enum build_kind */
+	/*
+	 * BUILD_CUDA: 1 + enum cuda_call; 0: the name tells.  BUILD_SCOPE, BUILD_MARK:
+	 * BUILD_SPAN_NVTX: `name` is one of build_nvtx().
+	 */
+	uint32_t call : 5;
 	uint32_t stream : 23; /* BUILD_CUDA, a wait: 1 + the stream's number; 0: unknown */
 };
 
@@ -68,7 +73,7 @@ struct build_activity {
 	uint32_t graph; /* 0: none */
 	uint64_t graph_node;
 	uint64_t bytes;              /* copies and memsets */
-	uint8_t kind;                /* RECORD_GPU_KERNEL, RECORD_GPU_COPY, RECORD_GPU_MEMSET */
+	uint8_t kind;                /* RECORD_GPU_KERNEL, _COPY, _MEMSET, _GRAPH (a whole one) */
 	uint8_t copy;                /* enum gpu_copy */
 	uint8_t source, destination; /* enum gpu_memory */
 	bool asynchronous;
@@ -108,6 +113,14 @@ uint32_t build_function(struct build *b, uint32_t name, uint32_t file, uint32_t 
  */
 #define BUILD_OUTERMOST UINT32_MAX
 uint32_t build_layer(struct build *b, uint32_t name, uint32_t class_name, uint32_t root);
+
+/* A range or mark of NVTX's: numbers are of build_name(), 0 where there is none. */
+struct build_nvtx {
+	uint32_t name, domain, category_name;
+	uint32_t category, colour;
+	enum nvtx_kind kind;
+};
+uint32_t build_nvtx(struct build *b, const struct build_nvtx *x);
 
 /* The stack that `function` makes on top of `caller` (0: none). */
 uint32_t build_frame(struct build *b, uint32_t caller, uint32_t function);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "import/build_tables.h"
+#include "import/build/build_tables.h"
 
 #define KINDS_LEAST 3 /* different names, of which ... */
 #define TWICE_LEAST 2 /* ... none may come this often on average */
@@ -82,17 +82,36 @@ static int name_add(struct patterns *p, struct build *b, uint32_t name)
 	return keymap_put(&p->of_name, name, at + 1);
 }
 
+/* The name of a scope; of NVTX's, that in its definition. */
+static uint32_t name_of(const struct build *b, const struct build_span *s)
+{
+	return s->call == BUILD_SPAN_NVTX ? b->nvtx[s->name].what.name : s->name;
+}
+
+/* 0: no memory. */
+static uint32_t renamed(struct build *b, const struct build_span *s, uint32_t name)
+{
+	struct build_nvtx what;
+
+	if (s->call != BUILD_SPAN_NVTX)
+		return name;
+	what = b->nvtx[s->name].what;
+	what.name = name;
+	return build_nvtx(b, &what);
+}
+
 static int names_count(struct patterns *p, struct build *b)
 {
 	for (size_t i = 0; i < b->spans.count; i++) {
 		const struct build_span *s = build_span(b, i);
-		uint32_t at;
+		uint32_t at, name;
 
 		if (s->kind != BUILD_SCOPE)
 			continue;
-		if (keymap_find(&p->of_name, s->name) == KEYMAP_NONE && name_add(p, b, s->name))
+		name = name_of(b, s);
+		if (keymap_find(&p->of_name, name) == KEYMAP_NONE && name_add(p, b, name))
 			return -1;
-		at = keymap_find(&p->of_name, s->name);
+		at = keymap_find(&p->of_name, name);
 		if (at)
 			p->items[at - 1].uses++;
 	}
@@ -108,15 +127,22 @@ static bool is_running(const struct build *b, const struct pattern *p, uint32_t 
 	return p->names >= KINDS_LEAST && p->uses < TWICE_LEAST * p->names;
 }
 
-static void names_replace(const struct patterns *p, struct build *b)
+static int names_replace(const struct patterns *p, struct build *b)
 {
 	for (size_t i = 0; i < b->spans.count; i++) {
 		struct build_span *s = build_span(b, i);
-		uint32_t at = s->kind == BUILD_SCOPE ? keymap_find(&p->of_name, s->name) : 0;
+		uint32_t at;
 
-		if (at && is_running(b, &p->items[at - 1], s->name))
-			s->name = p->items[at - 1].name;
+		if (s->kind != BUILD_SCOPE)
+			continue;
+		at = keymap_find(&p->of_name, name_of(b, s));
+		if (!at || !is_running(b, &p->items[at - 1], name_of(b, s)))
+			continue;
+		s->name = renamed(b, s, p->items[at - 1].name);
+		if (!s->name)
+			return -1;
 	}
+	return 0;
 }
 
 int build_number_names(struct build *b)
@@ -129,7 +155,7 @@ int build_number_names(struct build *b)
 	buf_init(&p.text);
 	rc = names_count(&p, b);
 	if (!rc)
-		names_replace(&p, b);
+		rc = names_replace(&p, b);
 	keymap_release(&p.at);
 	keymap_release(&p.of_name);
 	buf_release(&p.text);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/build_tables.h"
+#include "import/build/build_tables.h"
 
 static bool starts_work(const struct build *b, const struct build_span *s)
 {
@@ -165,6 +165,22 @@ static bool is_asynchronous(const struct build *b, const struct call_index *x,
 	       build_call_of(b, build_span(b, at)) == CUDA_CALL_GRAPH_LAUNCH;
 }
 
+/* A recording of ours has one device for each process; figures are of all of a process. */
+static int note_devices(struct build *b)
+{
+	uint32_t several = 0;
+
+	for (uint32_t i = 1; i < b->process_count; i++)
+		several += b->processes[i].several;
+	if (!several)
+		return 0;
+	return build_note(
+		b,
+		"%u processes used more than one GPU each: busy and idle times are of all "
+		"of them together; 'inferscope query' tells them apart by `device`",
+		several);
+}
+
 static int activities_assign(struct build *b, const struct call_index *x, uint32_t main)
 {
 	uint64_t before = 0;
@@ -183,9 +199,13 @@ static int activities_assign(struct build *b, const struct call_index *x, uint32
 		if (a->kind != RECORD_GPU_KERNEL && !a->told)
 			a->asynchronous = is_asynchronous(b, x, a);
 		p = &b->processes[a->process];
-		p->activities++;
+		p->several = p->several || (p->activities && p->device != a->device);
+		if (!p->activities++)
+			p->device = a->device;
 		widen(&p->first_ns, &p->last_ns, a->start_ns, a->end_ns);
 	}
+	if (note_devices(b))
+		return -1;
 	/* Somebody has to tell of it. */
 	for (uint32_t i = 1; i < b->process_count; i++) {
 		b->processes[i].first_activity = before;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "import/build.h"
-#include "import/tables.h"
+#include "import/build/build.h"
+#include "import/build/tables.h"
 
 struct build_process_entry {
 	uint32_t pid;
@@ -15,6 +15,8 @@ struct build_process_entry {
 	uint32_t id;      /* in the trace; 0: nothing happened in it */
 	uint32_t speaker; /* the thread that tells of its device work; 0: none yet */
 	uint64_t spans, calls, activities;
+	uint32_t device;         /* of its first activity; valid where there are any */
+	bool several;            /* ... and of others, too */
 	uint64_t first_activity; /* in order_activities() */
 	int64_t first_ns, last_ns;
 };
@@ -40,6 +42,11 @@ struct build_node {
 	uint32_t id; /* of its definition; 0: not written yet */
 };
 
+struct build_nvtx_entry {
+	struct build_nvtx what;
+	uint32_t id; /* of its definition; 0: not written yet */
+};
+
 struct build_device_entry {
 	struct build_device device;
 	uint32_t name;
@@ -59,7 +66,10 @@ struct build {
 	size_t function_count, function_cap;
 	struct build_node *nodes; /* [0] is unused */
 	size_t node_count, node_cap;
-	struct keymap node_at; /* (caller, function) */
+	struct keymap node_at;         /* (caller, function) */
+	struct build_nvtx_entry *nvtx; /* [0] is unused */
+	size_t nvtx_count, nvtx_cap;
+	struct keymap nvtx_at;
 	struct build_device_entry *devices;
 	size_t device_count, device_cap;
 	struct chunked spans, activities;
