@@ -10,9 +10,11 @@ function element(tag, attributes, ...children) {
 	return e;
 }
 
+// The name of a symbol is its title; words are their own name, and the title says more.
 function button(label, title, action, attributes) {
-	return element("button", { type: "button", title: title, "aria-label": title, on: { click: action }, ...attributes },
-		label);
+	const named = !/\p{L}\p{L}/u.test(label) || title.startsWith(label);
+	return element("button", { type: "button", title: title, "aria-label": named ? title : null, on: { click: action },
+		...attributes }, label);
 }
 
 function clamp(x, low, high) {

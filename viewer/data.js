@@ -114,6 +114,14 @@ class Data {
 		}
 	}
 
+	// Labels of all items, by the root, which is unpacked.
+	labelsInUse() {
+		const used = new Set();
+		for (const entries of this.root.totals.values()) for (const entry of entries) used.add(entry[0]);
+		for (const p of this.root.leaf ? this.root.rows.values() : []) for (const label of p.label) used.add(label);
+		return used;
+	}
+
 	// { name, file, line } of a place; null for none.
 	place(i) {
 		const p = this.meta.places;

@@ -14,9 +14,15 @@ class Details {
 		return value ? [element("dt", {}, name), element("dd", {}, value)] : [];
 	}
 
+	// Nothing is selected: what there is to look at first.
 	clear() {
+		const found = this.t.findings.items.filter(f => f.at.length);
 		this.panel.replaceChildren(element("p", { class: "tl-hint" },
 			"Click an item for details. Drag on the ruler, or with Shift, to select a range."));
+		if (found.length)
+			this.panel.append(element("ul", { class: "tl-found", "aria-label": "Findings" }, ...found.slice(0, 6).map(f =>
+				element("li", {}, button(f.title, "Show an example of this finding",
+					() => this.t.findings.show(f, this.t.findings.typical(f)), { class: "tl-link" })))));
 	}
 
 	async show(item) {
@@ -36,7 +42,8 @@ class Details {
 		add(label.kind === KIND.IDLE ? "In" : "Facts", label.more);
 		const chain = await this.chain(item, label);
 		if (t.selected !== item) return;
-		this.panel.replaceChildren(element("h3", {}, name), this.actions(item), list, ...chain);
+		this.panel.replaceChildren(element("h3", {}, name), this.actions(item),
+			element("div", { class: "tl-two" }, list, element("div", {}, ...chain)));
 		t.say(name + ", " + duration(length));
 	}
 
@@ -44,6 +51,7 @@ class Details {
 		const t = this.t;
 		return element("p", { class: "tl-actions" },
 			button("Zoom to it", "Zoom to the selected item", () => t.zoomTo(item.start, item.end, 0.15)),
+			button("Statistics of it", "Statistics of its time (M)", () => t.setRange(item.start, item.end)),
 			button("\u2190", "Previous item of this row (,)", () => t.selectNext(-1)),
 			button("\u2192", "Next item of this row (.)", () => t.selectNext(1)),
 			button("Find the same", "Search for this name", () => t.search.set(labelName(t.data.labels[item.label]))));

@@ -63,6 +63,7 @@ class Painter {
 		this.drawAxis();
 		for (const line of t.model.stepLines) this.drawLine(line, AXIS + line.y);
 		this.drawRange();
+		this.drawPointer();
 		c.restore();
 		c.fillStyle = theme.line;
 		c.fillRect(0, this.top - 1, this.width, 1);
@@ -89,11 +90,25 @@ class Painter {
 		const c = this.context, step = this.gridStep();
 		c.fillStyle = this.t.theme.soft;
 		c.textAlign = "left";
-		for (let ns = Math.floor(this.t.from / step) * step; ns < this.t.to; ns += step) {
-			const x = Math.round(this.x(ns));
+		for (let ns = Math.max(Math.ceil(this.t.from / step), 0) * step; ns < this.t.to; ns += step) {
+			const x = Math.round(this.x(ns)), text = moment(ns, step);
 			c.fillRect(x, AXIS - 7, 1, 5);
-			c.fillText(moment(Math.max(ns, 0), step), x + 3, 9);
+			if (x + 3 + text.length * CHARACTER <= this.width) c.fillText(text, x + 3, 9);
 		}
+	}
+
+	// Where the mouse is, on the axis and across the tracks.
+	drawPointer() {
+		const c = this.context, at = this.t.pointer, theme = this.t.theme;
+		if (!at || at.x < this.t.gutter) return;
+		const text = moment(this.time(at.x), 1 / this.perNs), half = text.length * CHARACTER / 2 + 5;
+		const middle = clamp(at.x, this.t.gutter + half, this.width - half);
+		c.fillStyle = theme.soft;
+		c.fillRect(Math.round(at.x), AXIS - 7, 1, this.height);
+		c.fillRect(middle - half, 1, 2 * half, AXIS - 8);
+		c.fillStyle = inkOn(theme.soft);
+		c.textAlign = "center";
+		c.fillText(text, middle, 9);
 	}
 
 	drawTracks() {
@@ -143,7 +158,8 @@ class Painter {
 				if (x < left) x = left;
 				if (right > width) right = width;
 				const gap = right - x > 3 ? 0.6 : 0;
-				c.fillRect(x, y, right - x - gap, height);
+				if (label.kind === KIND.PAUSE) this.hatch(x, y, right - x, height);
+				else c.fillRect(x, y, right - x - gap, height);
 				this.drawn++;
 				if (merged && device && p.cover[i] && label.kind === KIND.IDLE) {
 					// The busy part of what was merged.
@@ -194,8 +210,8 @@ class Painter {
 
 	drawPauses(track, y) {
 		const t = this.t, frames = track.lanes.find(l => l.lane === LANE.FRAMES);
-		const rows = frames && !track.collapsed && !frames.closed ? Math.min(frames.rows.length, frames.all ? Infinity : frames.limit) : 0;
-		const top = rows ? y - track.y + frames.y : y + HEAD - 3, height = rows ? rows * ROW - 2 : 6;
+		const open = frames && !track.collapsed && !frames.closed;
+		const top = open ? y - track.y + frames.y : y + HEAD - 3, height = open ? frames.end - frames.y - 2 : 6;
 		for (const row of track.pauses)
 			t.data.eachPiece(this.cover, row, t.from, t.to, (p, first, end) => {
 				for (let i = first; i < end; i++) {
@@ -312,10 +328,13 @@ class Painter {
 		c.fillText(text, middle, this.height - 14.5);
 	}
 
-	// The line and the item under a point; the item may be null.
+	// The line and the item under a point; the item may be null.  Or the counter.
 	hit(x, y) {
 		const t = this.t;
 		if (x < t.gutter || y < 0 || y > this.height) return null;
+		const counter = y < this.top ? null : t.model.shown.find(track => track.type === TRACK.COUNTER && !track.collapsed &&
+			y - this.top + t.scroll >= track.y && y - this.top + t.scroll < track.y + track.height);
+		if (counter) return { counter: counter.counter, line: null, item: null };
 		const lines = y < this.top ? t.model.stepLines : t.model.lines;
 		const at = y < this.top ? y - AXIS : y - this.top + t.scroll;
 		const line = lines.find(l => at >= l.y - 1 && at < l.y + l.height + 1);

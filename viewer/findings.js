@@ -38,6 +38,12 @@ class Findings {
 		return finding.at.length / 3;
 	}
 
+	// The page has the longest of them.
+	which(finding) {
+		const n = this.count(finding);
+		return (n < finding.seen ? "the longest " : "") + n;
+	}
+
 	// The occurrence of median length: an example, not the extreme.
 	typical(finding) {
 		const order = Array.from({ length: this.count(finding) }, (_, i) => i);
@@ -56,7 +62,7 @@ class Findings {
 		const [from, to, row] = finding.at.slice(3 * this.at, 3 * this.at + 3);
 		this.bar.replaceChildren(
 			element("strong", {}, finding.title), " ",
-			element("span", {}, "occurrence " + (this.at + 1) + " of " + n),
+			element("span", {}, "occurrence " + (this.at + 1) + " of " + this.which(finding)),
 			button("\u2190 Previous", "Previous occurrence ([)", () => this.show(finding, this.at - 1)),
 			button("Next \u2192", "Next occurrence (])", () => this.show(finding, this.at + 1)),
 			button("Close", "Leave the finding", () => this.close()));

@@ -122,9 +122,11 @@ class Flame {
 				this.chosen = true;
 				this.show(this.from, this.to);
 			}, { "aria-pressed": String(this.by === by) }));
-		this.canvas = element("canvas", { class: "tl-flame", role: "img", tabindex: "0", on: {
-			mousemove: e => this.hover(e), click: e => this.click(e) } });
-		this.hint = element("p", { class: "tl-hint" }, "Click a box to enlarge it.");
+		const focused = this.canvas && this.canvas === document.activeElement;
+		this.canvas = element("canvas", { class: "tl-flame", role: "application", tabindex: "0", on: {
+			mousemove: e => this.hover(e), click: e => this.click(e), keydown: e => this.key(e) } });
+		this.hint = element("p", { class: "tl-hint", role: "status" },
+			"Click a box to enlarge it. Keys: arrows move from box to box, Enter enlarges, Backspace shows all.");
 		this.panel.replaceChildren(
 			element("h3", {}, "Flame graph of " + duration(this.to - this.from)),
 			element("p", { class: "tl-actions" }, ...choice,
@@ -134,7 +136,11 @@ class Flame {
 			this.hint.textContent = this.by === "gpu" ? "No device work in this range." : "No Python calls or samples in this range.";
 			return;
 		}
+		this.top = top;
+		this.path = path;
+		this.current = null;
 		this.draw(top, path);
+		if (focused) this.canvas.focus();
 	}
 
 	draw(top, path) {
@@ -174,6 +180,38 @@ class Flame {
 			c.fillText(text.length > room ? text.slice(0, room - 1) + "\u2026" : text, b.x + 3, b.level * FLAME_ROW + FLAME_ROW / 2, b.w - 4);
 		}
 		c.globalAlpha = 1;
+		const current = boxes.find(b => b.node === this.current);
+		if (!current) return;
+		c.strokeStyle = t.theme.ink;
+		c.lineWidth = 2;
+		c.strokeRect(current.x + 1, current.level * FLAME_ROW + 1, Math.max(current.w - 2, 1), FLAME_ROW - 3);
+	}
+
+	key(e) {
+		const at = this.boxes.find(b => b.node === this.current) || this.boxes.find(b => b.node === this.top);
+		const near = way => this.boxes.filter(b => b.level === at.level && (b.x - at.x) * way > 0)
+			.sort((a, b) => (a.x - b.x) * way)[0];
+		const moves = { ArrowLeft: () => near(-1), ArrowRight: () => near(1),
+			ArrowUp: () => this.boxes.find(b => b.node === at.node.parent),
+			ArrowDown: () => this.boxes.find(b => b.node.parent === at.node) };
+		if (!at || e.ctrlKey || e.metaKey || e.altKey) return;
+		if (e.key === "Enter") this.render(at.node);
+		else if (e.key === "Backspace") this.render(this.root);
+		else if (moves[e.key]) this.enter(moves[e.key]() || at);
+		else return;
+		e.preventDefault();
+		e.stopPropagation();
+	}
+
+	enter(box) {
+		this.current = box.node;
+		this.tell(box);
+		this.draw(this.top, this.path);
+	}
+
+	tell(b) {
+		this.hint.textContent = [b.node.name || "All", b.node.detail, duration(b.node.ns), percent(b.node.ns, this.root.ns)]
+			.filter(Boolean).join(" \u00b7 ");
 	}
 
 	boxAt(e) {
@@ -183,8 +221,7 @@ class Flame {
 
 	hover(e) {
 		const b = this.boxAt(e);
-		if (b) this.hint.textContent = [b.node.name || "All", b.node.detail, duration(b.node.ns), percent(b.node.ns, this.root.ns)]
-			.filter(Boolean).join(" \u00b7 ");
+		if (b) this.tell(b);
 	}
 
 	click(e) {

@@ -7,7 +7,7 @@ const KEYS = [
 	["F", "fit: the selection, the selected item, or everything"],
 	["0", "everything"],
 	["/", "search; Enter and Shift + Enter go to the next and previous match"],
-	["M", "measure: select what is in sight; drag on the ruler, or with Shift, to choose"],
+	["M", "measure: the time of the selected item, or what is in sight; drag on the ruler, or with Shift, to choose"],
 	["Enter", "select the item in the middle"],
 	[", and .", "previous and next item of the row"],
 	["Shift + \u2191 / \u2193", "select in the row above, below"],

@@ -1,5 +1,7 @@
 // The timeline as a whole: its elements, its state, and what the other parts ask of it.
 
+const PAPER_WIDTH = 670, PAPER_HEIGHT = 440; // of A4 or letter, in pixels: what is left below the breakdown
+
 class Timeline {
 	constructor(data) {
 		this.data = data;
@@ -11,10 +13,12 @@ class Timeline {
 		this.gutter = 190;
 		this.selected = this.hovered = this.range = this.matches = null;
 		this.gaps = [];
+		this.pointer = null;
 		this.measuring = false;
 		this.waiting = false;
 		this.build();
 		this.painter = new Painter(this, this.canvas);
+		this.overview = new Overview(this, this.overviewElement);
 		this.details = new Details(this, this.panels.details);
 		this.statistics = new StatisticsPanel(this, this.panels.range);
 		this.flame = new Flame(this, this.panels.flame);
@@ -24,15 +28,40 @@ class Timeline {
 		this.state = new State(this);
 		this.details.clear();
 		data.onLoad = () => this.changed();
+		this.legend();
 		new ResizeObserver(() => this.resize()).observe(this.wrapper);
 		this.wrapper.addEventListener("scroll", () => {
 			this.scroll = this.wrapper.scrollTop;
 			this.changed();
 		}, { passive: true });
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-			this.theme.read();
-			this.changed();
-		});
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.themeChanged());
+		// Paper is white, whatever the screen is.
+		addEventListener("beforeprint", () => this.printing(true));
+		addEventListener("afterprint", () => this.printing(false));
+	}
+
+	themeChanged() {
+		this.theme.read();
+		this.legend();
+		this.overview.draw();
+		this.changed();
+	}
+
+	printing(on) {
+		document.documentElement.classList.toggle("light", on);
+		this.printed = on;
+		if (on && this.large) this.enlarge();
+		this.wrapper.style.width = this.overviewElement.style.width = on ? PAPER_WIDTH + "px" : "";
+		this.themeChanged();
+		this.resize(); // paints now: there is no further frame before the page is printed
+	}
+
+	legend() {
+		this.legendList.replaceChildren(...legendEntries(this.data, this.theme).map(([colour, text, className]) => {
+			const mark = element("i", { class: className || null, "aria-hidden": "true" });
+			if (colour) mark.style.background = colour;
+			return element("li", {}, mark, text);
+		}));
 	}
 
 	build() {
@@ -57,6 +86,10 @@ class Timeline {
 		this.corner = element("div", { class: "tl-corner" }, "Steps");
 		this.spacer = element("div", { class: "tl-spacer" }, this.heads);
 		this.wrapper = element("div", { class: "tl-view" }, this.canvas, this.corner, this.spacer);
+		this.overviewElement = element("div", { class: "tl-overview", "aria-hidden": "true" });
+		this.legendList = element("ul", {});
+		this.legendElement = element("details", { class: "tl-legend", open: innerWidth > 640 ? "" : null },
+			element("summary", {}, "Colours"), this.legendList);
 		this.tip = element("div", { class: "tl-tip", hidden: "" });
 		this.status = element("p", { class: "tl-hidden", role: "status", "aria-live": "polite" });
 		this.tabs = {};
@@ -74,12 +107,16 @@ class Timeline {
 			element("dl", {}, ...KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)])),
 			button("Close", "Close the list of keys", () => this.toggleHelp()));
 		this.section = element("section", { id: "timeline", "aria-label": "Timeline" }, element("h2", {}, "Timeline"), bar,
-			this.findingBar, this.wrapper, tabs, ...panels, element("p", { class: "tl-hint" }, this.summary(meta)), this.tip, this.help,
+			this.findingBar, this.overviewElement, this.wrapper, this.legendElement, tabs, ...panels, element("p", { class: "tl-hint" }, this.summary(meta)), this.tip, this.help,
 			this.status);
-		const first = document.querySelector("main > section"), nav = document.querySelector("nav");
-		if (first) first.before(this.section);
+		// Behind the breakdown, whose list names the same colours.
+		const breakdown = document.querySelector("#timeline-breakdown"), first = document.querySelector("main > section");
+		const link = element("a", { href: "#timeline" }, "Timeline"), before = document.querySelector("nav a[href='#timeline-breakdown']");
+		if (breakdown) breakdown.after(this.section);
+		else if (first) first.before(this.section);
 		else document.querySelector("main").append(this.section);
-		if (nav) nav.prepend(element("a", { href: "#timeline" }, "Timeline"));
+		if (before) before.after(link);
+		else if (document.querySelector("nav")) document.querySelector("nav").prepend(link);
 		this.showTab("details");
 		this.makeHeads();
 	}
@@ -151,7 +188,7 @@ class Timeline {
 		const width = this.wrapper.clientWidth;
 		if (!width || !this.painter) return;
 		this.gutter = width < 560 ? 104 : 190;
-		const top = this.painter.top, room = this.large ? innerHeight * 0.62 : clamp(innerHeight * 0.62, 300, 640);
+		const top = this.painter.top, room = this.printed ? PAPER_HEIGHT : this.large ? innerHeight * 0.62 : clamp(innerHeight * 0.62, 300, 640);
 		const height = Math.round(Math.min(room, top + this.model.height));
 		this.wrapper.style.height = height + 2 + "px"; // its border
 		this.painter.resize(this.wrapper.clientWidth, height);
@@ -159,6 +196,7 @@ class Timeline {
 		this.corner.style.height = top - 1 + "px";
 		this.spacer.style.height = this.model.height + top + "px";
 		this.heads.style.top = top + "px";
+		this.overview.resize();
 		this.paint();
 	}
 
@@ -175,6 +213,7 @@ class Timeline {
 	paint() {
 		if (!this.painter.width) return;
 		this.painter.draw();
+		this.overview.place();
 		this.state.save();
 	}
 
@@ -305,9 +344,10 @@ class Timeline {
 		this.canvas.classList.toggle("tl-measuring", on);
 	}
 
-	// With keys alone: what is in sight.
+	// With keys alone: the selected item, else what is in sight.
 	measure() {
-		this.setRange(this.from, this.to);
+		if (this.selected && this.selected.end > this.selected.start) this.setRange(this.selected.start, this.selected.end);
+		else this.setRange(this.from, this.to);
 		this.setMeasuring(true);
 	}
 
@@ -346,6 +386,14 @@ class Timeline {
 
 	hover(at, e) {
 		const hit = at && this.painter.cover && this.painter.hit(at.x, at.y), item = hit && hit.item;
+		const pointer = at && e && e.pointerType !== "touch" ? at : null;
+		if (pointer || this.pointer) this.changed();
+		this.pointer = pointer;
+		if (hit && hit.counter) {
+			this.hovered = null;
+			this.showTip(this.counterTip(hit.counter, this.painter.time(at.x)), e);
+			return;
+		}
 		if ((item && item.start) !== (this.hovered && this.hovered.start) || (item && item.row) !== (this.hovered && this.hovered.row)) {
 			this.hovered = item || null;
 			this.changed();
@@ -357,6 +405,19 @@ class Timeline {
 			duration(item.end - item.start) + " \u00b7 " + KIND_NAMES[label.kind]];
 		if (place) lines.push(place.name + " \u2014 " + place.file + ":" + place.line);
 		if (label.layer) lines.push(label.layer);
+		this.showTip(lines, e);
+	}
+
+	counterTip(counter, time) {
+		const values = this.model.counterAt(counter, time), unit = this.data.string(counter.unit);
+		if (!values) return [];
+		const [low, high] = values.map(x => quantity(x, unit));
+		return [this.data.string(counter.name), low === high ? low : low + " to " + high];
+	}
+
+	showTip(lines, e) {
+		this.tip.hidden = !lines.length;
+		if (!lines.length) return;
 		this.tip.replaceChildren(...lines.map(line => element("div", {}, line)));
 		const width = this.tip.offsetWidth, left = Math.min(e.clientX + 14, innerWidth - width - 8);
 		this.tip.style.left = Math.max(left, 4) + "px";

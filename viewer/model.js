@@ -31,7 +31,7 @@ const LANES = [
 	{ lane: LANE.SAMPLES, name: "Python (sampled)", rows: 10 },
 ];
 const THREADS_OPEN = 12;
-const ROW = 17, COUNTER_HEIGHT = 38, TRACK_GAP = 5, HEAD = 18;
+const ROW = 17, THIN = 5, COUNTER_HEIGHT = 38, TRACK_GAP = 5, HEAD = 18;
 
 function labelName(label) {
 	if (label.kind === KIND.WAIT) return (WAITS[label.what] || WAITS[5])[0];
@@ -111,7 +111,7 @@ class Model {
 		if (track.type === TRACK.STEPS) [track.title, track.detail] = ["Steps", ""];
 		else if (track.type === TRACK.GPU) track.title = "GPU" + (track.name ? " \u00b7 " + track.name : "");
 		else if (track.type === TRACK.STREAM) track.title = "GPU " + track.device + ", stream " + track.number;
-		else track.title = (track.name || "Thread") + " " + track.number;
+		else track.title = track.name.includes(track.number) ? track.name : (track.name || "Thread") + " " + track.number;
 	}
 
 	// Where everything is, from y = 0 down; steps stand above by themselves.
@@ -143,11 +143,21 @@ class Model {
 		this.lineOf = new Map(this.lines.map(line => [line.row, line]));
 	}
 
+	// Of a lane with more rows than are shown: the outermost calls that last for all of the run, such as
+	// <module> and main.  They are drawn thin, so that what they call is in sight.
+	outerRows(lane) {
+		const calls = lane.lane === LANE.FRAMES || lane.lane === LANE.SAMPLES || lane.lane === LANE.LAYERS;
+		if (!calls || lane.all || lane.rows.length <= lane.limit) return 0;
+		const first = lane.rows.findIndex(row => this.data.rows[row].count > 1);
+		return first < 0 ? 0 : Math.min(first, lane.rows.length - lane.limit);
+	}
+
 	layoutLanes(track, y) {
 		for (const lane of track.lanes) {
-			const rows = lane.all ? lane.rows : lane.rows.slice(0, lane.limit);
+			const outer = this.outerRows(lane);
+			const rows = lane.all ? lane.rows : lane.rows.slice(0, lane.limit + outer);
 			lane.y = y;
-			lane.hidden = lane.rows.length - rows.length;
+			lane.hidden = lane.rows.length - rows.length + outer;
 			if (track.collapsed) {
 				// A thin band that shows where something is.
 				if (rows.length) this.lines.push({ row: rows[0], y: y, height: 5, track, lane, thin: true });
@@ -159,13 +169,36 @@ class Model {
 				y += 12;
 				continue;
 			}
-			for (const row of rows) {
-				this.lines.push({ row, y, height: ROW - 2, track, lane });
-				y += ROW;
-			}
+			rows.forEach((row, i) => {
+				const height = i < outer ? THIN : ROW;
+				this.lines.push({ row, y, height: height - (i < outer ? 1 : 2), track, lane, thin: i < outer });
+				y += height;
+			});
+			lane.end = y;
 			y += 2;
 		}
 		return y;
+	}
+
+	// Least and greatest value of a counter at a moment; null before the first and after the last.
+	counterAt(counter, time) {
+		const p = counter.points;
+		if (time < p[0] || time > p[p.length - 3]) return null;
+		let low = 0, high = p.length / 3;
+		while (high - low > 1) {
+			const middle = (low + high) >> 1;
+			if (p[3 * middle] <= time) low = middle;
+			else high = middle;
+		}
+		return [p[3 * low + 1], p[3 * low + 2]];
+	}
+
+	// The same for a range.
+	counterIn(counter, from, to) {
+		const p = counter.points, found = [];
+		for (const edge of [this.counterAt(counter, from), this.counterAt(counter, to)]) if (edge) found.push(...edge);
+		for (let i = 0; i < p.length; i += 3) if (p[i] >= from && p[i] < to) found.push(p[i + 1], p[i + 2]);
+		return found.length ? [Math.min(...found), Math.max(...found)] : null;
 	}
 
 	trackOfRow(row) {
@@ -180,7 +213,8 @@ class Model {
 		track.collapsed = false;
 		if (lane) {
 			lane.closed = false;
-			if (lane.rows.indexOf(row) >= lane.limit) lane.all = true;
+			const at = lane.rows.indexOf(row), outer = this.outerRows(lane);
+			if (at < outer || at >= lane.limit + outer) lane.all = true;
 		}
 		if (!this.shown.includes(track)) this.filter = "";
 		this.layout();

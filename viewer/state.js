@@ -11,6 +11,7 @@ class State {
 		const t = this.t, parts = ["tl=" + Math.round(t.from) + "," + Math.round(t.to)];
 		if (t.selected) parts.push("sel=" + t.selected.row + "," + t.selected.start);
 		if (t.range) parts.push("range=" + Math.round(t.range.from) + "," + Math.round(t.range.to));
+		if (t.tab !== "details") parts.push("tab=" + t.tab);
 		if (t.search.input.value) parts.push("find=" + encodeURIComponent(t.search.input.value));
 		if (t.model.filter) parts.push("tracks=" + encodeURIComponent(t.model.filter));
 		const pinned = t.model.tracks.filter(track => track.pinned), closed = t.model.tracks.filter(track => track.collapsed);
@@ -56,6 +57,7 @@ class State {
 			const item = await t.data.itemFrom(row, start);
 			if (item) t.select(item, false);
 		}
+		if (Object.hasOwn(t.panels, parts.get("tab") || "")) t.showTab(parts.get("tab"));
 		t.layoutChanged();
 	}
 }

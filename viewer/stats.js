@@ -169,8 +169,8 @@ class StatisticsPanel {
 		const head = element("tr", {}, element("th", { scope: "col" }, title),
 			...columns.map(c => element("th", { scope: "col", class: "n" }, c.title)));
 		const rows = shown.map(e => element("tr", {},
-			element("td", { title: e.detail || e.name }, button(e.name, "Find " + e.name, () => this.t.search.set(e.name),
-				{ class: "tl-link" }), e.detail ? element("small", {}, " " + e.detail) : ""),
+			element("td", { title: e.detail || e.name }, e.plain ? e.name : button(e.name, "Find " + e.name,
+				() => this.t.search.set(e.name), { class: "tl-link" }), e.detail ? element("small", {}, " " + e.detail) : ""),
 			...columns.map(c => element("td", { class: "n" }, c.text(e, whole)))));
 		const more = entries.length - shown.length;
 		return element("div", { class: "tl-table" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
@@ -195,6 +195,10 @@ class StatisticsPanel {
 		if (gpus) parts.push(element("p", {}, "GPU busy " + duration(busy) + " (" + percent(busy, busy + idle) +
 			"), idle " + duration(idle) + "."));
 		if (!s.exact) parts.push(element("p", {}, "Estimated from levels of detail: not all events of this range are in the page."));
+		const counters = this.t.model.tracks.filter(track => track.type === TRACK.COUNTER).map(track => {
+			const values = this.t.model.counterIn(track.counter, from, to), unit = this.t.data.string(track.counter.unit);
+			return values && { plain: true, name: track.title, detail: track.detail, low: quantity(values[0], unit), high: quantity(values[1], unit) };
+		}).filter(Boolean);
 		const tables = [
 			this.table("GPU idle by cause", s.idle, busy + idle, [time, share]),
 			this.table("Kernels", s.kernels, s.kernels.reduce((sum, e) => sum + e.ns, 0), [count, time, share]),
@@ -205,6 +209,7 @@ class StatisticsPanel {
 			this.table("CUDA calls", s.calls, 0, [count, time]),
 			this.table("Layers", s.layers, 0, [count, time]),
 			this.table("Scopes", s.scopes, 0, [count, time]),
+			this.table("Counters", counters, 0, [{ title: "least", text: e => e.low }, { title: "greatest", text: e => e.high }]),
 		].filter(Boolean);
 		this.panel.replaceChildren(...parts, element("div", { class: "tl-tables" }, ...tables));
 		this.t.say("Selected " + duration(s.ns));

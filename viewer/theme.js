@@ -16,7 +16,7 @@ class Theme {
 	read() {
 		const style = getComputedStyle(document.documentElement);
 		const value = name => style.getPropertyValue("--" + name).trim();
-		this.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+		this.dark = matchMedia("(prefers-color-scheme: dark)").matches && !document.documentElement.classList.contains("light");
 		this.ink = value("ink");
 		this.soft = value("soft");
 		this.line = value("line");
@@ -94,4 +94,36 @@ function inkOn(colour) {
 	};
 	const light = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
 	return light > 0.179 ? "#000" : "#fff";
+}
+
+// What the colours mean, as far as they are on the timeline: [colour, text, class of the mark].
+function legendEntries(data, theme) {
+	const found = new Map(), add = (rank, colour, text, mark) => {
+		if (!found.has(text)) found.set(text, [rank, colour, text, mark]);
+	};
+	for (const index of data.labelsInUse()) {
+		const label = data.labels[index];
+		const colour = () => theme.of(label)[0];
+		switch (label.kind) {
+		case KIND.STEP: add(label.what === 1 ? 1 : 0, colour(), label.what === 1 ? "Slow step" : "Step"); break;
+		case KIND.BUSY: add(2, colour(), "GPU busy"); break;
+		case KIND.IDLE: add(3, colour(), "GPU idle: " + (label.class === "launch" ? "launches" : lowerFirst(label.name.replace("Idle, ", "")))); break;
+		case KIND.KERNEL: add(4, theme.ofClass("gpu_compute"), "Kernel"); break;
+		case KIND.GRAPH: add(4, colour(), "CUDA graph"); break;
+		case KIND.COPY: add(5, colour(), { 1: "Copy to the GPU", 2: "Copy to the host" }[label.what] || "Other copy"); break;
+		case KIND.MEMSET: add(5, colour(), "Memset"); break;
+		case KIND.WAIT: add(6, colour(), labelName(label)); break;
+		case KIND.SYNC: add(6, colour(), "Waits for the GPU"); break;
+		case KIND.GC: add(7, colour(), "Garbage collection"); break;
+		case KIND.COMPILE: add(7, colour(), labelName(label)); break;
+		case KIND.SAMPLED: add(8, null, "Pale: by samples", "tl-pale"); break;
+		case KIND.PAUSE: add(9, null, "Hatched: not recorded", "tl-hatched"); break;
+		default:
+		}
+	}
+	return [...found.values()].sort((a, b) => a[0] - b[0]).map(entry => entry.slice(1));
+}
+
+function lowerFirst(text) {
+	return /^[A-Z][a-z]/.test(text) ? text[0].toLowerCase() + text.slice(1) : text;
 }

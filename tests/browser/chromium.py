@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import time
 
+# Of a page with a timeline, once that can be used.
+READY = "document.documentElement.dataset.timeline === 'ready'"
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

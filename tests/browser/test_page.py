@@ -9,19 +9,12 @@ import subprocess
 
 import pytest
 
-from chromium import Chromium, find
+from chromium import READY, find
 
 pytestmark = pytest.mark.skipif(not find(),
                                 reason="there is no Chromium (scripts/packages.sh browser)")
 
 TRACES = ["h200_gpt2_decode", "h200_resnet50"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Chromium(find(), str(tmp_path_factory.mktemp("profile")))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -36,7 +29,7 @@ def page(inferscope, root, work, browser):
             path.write_text(change(path.read_text()))
         browser.open(path)
         if scripted:
-            browser.wait_for("document.documentElement.dataset.timeline === 'ready'")
+            browser.wait_for(READY)
         return path
     return show
 

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 import firefox
-from chromium import Chromium, find
+from chromium import READY, find
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
 import test_injection  # noqa: E402
@@ -21,7 +21,6 @@ import test_injection  # noqa: E402
 pytestmark = pytest.mark.skipif(not find(),
                                 reason="there is no Chromium (scripts/packages.sh browser)")
 
-READY = "document.documentElement.dataset.timeline === 'ready'"
 SHARED = next((path for path in ("../../../shared/traces", "/work/shared/traces")
                for path in [os.path.join(os.path.dirname(os.path.abspath(__file__)), path)]
                if os.path.isdir(path)), None)
@@ -39,47 +38,6 @@ code inner /srv/app/serve.py 9
 1: ]#1@85000000 -main@100000000
 end 100000000 0
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Chromium(find(), str(tmp_path_factory.mktemp("profile")))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def show(inferscope, work, browser):
-    """Opens the report of a trace; returns the page's path."""
-    def run(trace, *options, fragment="", width=1280):
-        path = work / "r.html"
-        done = inferscope("analyze", trace, "--quiet", "--report", path, "--report", "r.json",
-                          "--detail", "full", *options)
-        assert (done.returncode, done.stderr) == (0, "")
-        browser.resize(width)
-        browser.open(str(path) + fragment)
-        browser.wait_for(READY)
-        browser.value("document.querySelector('#timeline').scrollIntoView({behavior: 'instant'})")
-        return path
-    return run
-
-
-@pytest.fixture
-def example(show, root):
-    return lambda name, *options, **more: show(
-        os.path.join(root, "examples/traces/h200_%s.isc" % name), *options, **more)
-
-
-@pytest.fixture
-def story(show, binary, work):
-    def write(text):
-        tool = os.path.join(os.path.dirname(binary), "../../tests/unit/story_trace")
-        if not os.path.exists(tool):
-            pytest.skip("story_trace is not built")
-        (work / "t.story").write_text(text)
-        subprocess.run([tool, str(work / "t.story"), str(work / "t.isc")], check=True)
-        return show("t.isc")
-    return write
 
 
 # From a copy: Chromium complains of a canvas that is drawn to and read from.
@@ -130,7 +88,7 @@ def test_wheel_and_keys_zoom_and_move(story, browser):
     story(STORY)
     span = "inferscopeTimeline.to - inferscopeTimeline.from"
     whole = browser.value(span)
-    browser.focus("#timeline canvas")
+    browser.focus(".tl-view canvas")
     browser.key("w")
     near = browser.value(span)
     assert near < whole
@@ -210,7 +168,7 @@ def test_double_click_on_a_step_zooms_to_it(example, browser):
 
 def test_search_counts_and_goes_from_match_to_match(story, browser):
     story(STORY.replace("-outer@80000000", "+inner@60000000 -inner@61000000 -outer@80000000"))
-    browser.focus("#timeline canvas")
+    browser.focus(".tl-view canvas")
     browser.key("/")
     assert browser.value("document.activeElement.type") == "search"
     browser.type("inner")
@@ -304,7 +262,7 @@ def test_statistics_of_parts_add_up(example, browser):
 
 def test_everything_can_be_done_with_keys(example, browser):
     example("resnet50")
-    browser.focus("#timeline canvas")
+    browser.focus(".tl-view canvas")
     browser.key("Enter")
     browser.wait_for("inferscopeTimeline.selected")
     first = browser.value("inferscopeTimeline.selected.row")

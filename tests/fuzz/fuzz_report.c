@@ -328,6 +328,7 @@ static void check_page(struct buf *text)
 		"circle cx=\"",
 		"rect class=\"",
 		"p class=\"more\">",
+		"p class=\"first\">",
 	};
 	const char *p = buf_string(text), *body = strstr(p, "<body>"), *end = strstr(p, "<script>");
 

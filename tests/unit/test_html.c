@@ -41,10 +41,10 @@ static void blocks(void **state)
 	(void)state;
 	expect("", "</header>\n");
 	expect("# One\n\nA\nB\n\nC", "<h1>One</h1>\n<p>A\nB</p>\n<p>C</p>\n</header>\n");
-	expect("## Two\n\nA\n### Three\n", "</header>\n<section id=\"two\">\n<h2>Two</h2>\n{Two}"
+	expect("## Two\n\nA\n### Three\n", "{}</header>\n<section id=\"two\">\n<h2>Two</h2>\n{Two}"
 					   "<p>A</p>\n<h3>Three</h3>\n</section>\n");
 	expect("## A & `b`\n## C\n",
-	       "</header>\n<section id=\"a-b\">\n<h2>A &amp; <code>b</code></h2>\n{A & `b`}"
+	       "{}</header>\n<section id=\"a-b\">\n<h2>A &amp; <code>b</code></h2>\n{A & `b`}"
 	       "</section>\n<section id=\"c\">\n<h2>C</h2>\n{C}</section>\n");
 }
 

@@ -227,6 +227,9 @@ static void put_heading(struct setter *s, const char *tag, struct text t)
 
 static void put_chapter(struct setter *s, struct text t, const struct html_hooks *hooks)
 {
+	close_blocks(s);
+	if (s->in_header)
+		hooks->chapter(s->out, "", 0, hooks->context);
 	close_chapter(s);
 	buf_add_str(s->out, "<section id=\"");
 	put_id(s->out, t);

@@ -32,6 +32,30 @@ static void plot_breakdown(struct buf *out, struct html_plots *p)
 	svg_bar(out, "What a step spent its time on", parts, n);
 }
 
+/* What to do first, beside how long it takes and where that goes: the finding at the top. */
+static void put_first_finding(struct buf *out, const struct analysis *a)
+{
+	const struct analysis_finding *f = a->findings.items;
+	const char *of = a->steps[0].source == STEP_WHOLE_RUN ? "the run" : "each step";
+	char figure[TEXT_FIGURE], share[TEXT_FIGURE];
+	bool sure = a->findings.sure_count > 0;
+
+	if (!a->findings.count)
+		return;
+	buf_printf(
+		out, "<p class=\"first\"><strong>%s</strong> <a href=\"#%s\">",
+		sure ? "Fix first:" : "Seen, but not certain:", sure ? "fix-first" : "also-seen");
+	html_text(out, f->title);
+	buf_add_str(out, "</a>");
+	if (f->saving_ns > 0)
+		buf_printf(out, ": saves about %s of %s (%s)", text_duration(figure, f->saving_ns),
+			   of, text_share(share, f->saving_share, 1));
+	else if (f->saving_high_ns > 0)
+		buf_printf(out, ": saves up to %s of %s", text_duration(figure, f->saving_high_ns),
+			   of);
+	buf_add_str(out, "</p>\n");
+}
+
 static void add_key(struct buf *out, size_t row, enum time_class what)
 {
 	buf_printf(out, "#timeline-breakdown li:nth-child(%zu){--key:var(--%s)}\n", row + 1,
@@ -200,6 +224,10 @@ static const struct chapter_plot {
 
 void html_plots_add(struct buf *out, const char *heading, size_t n, void *context)
 {
+	const struct html_plots *plots = context;
+
+	if (!n)
+		put_first_finding(out, plots->analysis);
 	for (size_t i = 0; i < sizeof(chapter_plots) / sizeof(*chapter_plots); i++) {
 		size_t length = strlen(chapter_plots[i].heading);
 

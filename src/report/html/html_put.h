@@ -61,7 +61,10 @@ static inline void html_text(struct buf *out, const char *s)
 #define HTML_CODE_MAX 500u /* bytes */
 
 struct html_hooks {
-	/* Behind the heading of a chapter ("## "), which is not terminated. */
+	/*
+	 * Behind the heading of a chapter ("## "), which is not terminated; at the end of the
+	 * header, with an empty one.
+	 */
 	void (*chapter)(struct buf *out, const char *heading, size_t n, void *context);
 	void *context;
 };

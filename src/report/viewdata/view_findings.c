@@ -6,8 +6,8 @@
 #include "base/array.h"
 #include "report/viewdata/view_tree.h"
 
-#define FINDINGS_MAX 64u /* bits of a mask */
-#define KINDS 4u
+#define FINDINGS_MAX 64u       /* bits of a mask */
+#define KINDS (VIEW_RANKS / 2) /* each in a step or not */
 #define ANY UINT32_MAX
 
 struct view_wanted {
@@ -142,6 +142,7 @@ static void offer(struct view_finding *of, const struct view_occurrence *new)
 {
 	size_t worst = 0;
 
+	of->seen_of[new->rank]++;
 	if (of->count < VIEW_OCCURRENCES) {
 		of->items[of->count++] = *new;
 		return;
@@ -283,6 +284,7 @@ static void keep_best(struct view_finding *of)
 		if (of->items[i].rank == best)
 			of->items[n++] = of->items[i];
 	of->count = n;
+	of->seen = n ? of->seen_of[best] : 0;
 	qsort(of->items, n, sizeof(*of->items), by_time);
 }
 

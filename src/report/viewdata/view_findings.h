@@ -10,7 +10,8 @@
 #include "report/viewdata/view_rows.h"
 #include "report/viewdata/view_tree.h"
 
-#define VIEW_OCCURRENCES 40u /* of a finding */
+#define VIEW_OCCURRENCES 40u /* of a finding: the longest */
+#define VIEW_RANKS 8u        /* of occurrences */
 
 struct view_occurrence {
 	int64_t start_ns, end_ns;
@@ -22,6 +23,8 @@ struct view_finding {
 	const struct analysis_finding *finding;
 	const struct view_wanted *wanted; /* kinds of items, the best first */
 	uint32_t place;                   /* of the names; 0: none */
+	size_t seen;                      /* of the kind that items are of: all of them */
+	size_t seen_of[VIEW_RANKS];
 	size_t count;
 	struct view_occurrence items[VIEW_OCCURRENCES]; /* at the end by time */
 };

@@ -114,6 +114,8 @@ static void put_findings(const struct view *v, struct json *j)
 		json_string(j, f->finding->title);
 		json_key(j, "place");
 		json_uint(j, f->place);
+		json_key(j, "seen");
+		json_uint(j, f->seen);
 		json_key(j, "at");
 		json_array_begin(j);
 		for (size_t k = 0; k < f->count; k++) {
