@@ -242,7 +242,7 @@ static int collect_threads(struct analysis *a, const struct timeline *tl,
 
 static const struct analysis_verdict not_judged = {
 	.bound = "unknown",
-	.because = "nobody has judged it",
+	.because = "not judged",
 };
 
 int analysis_new(struct analysis **out, const struct trace *t, struct err *err)

@@ -143,10 +143,10 @@ static void note_displaced(struct notes *n, struct analysis_trust *trust, const 
 	f = timeline_function(tl, first->displaced_by);
 	notes_add(n,
 		  "calls of %" PRIu64 " thread%s were not recorded for %.3f s in total, in %" PRIu64
-		  " stretch%s, because another tool replaced the profile function; the first "
-		  "stretch: from %.3f s to %.3f s, replaced in %s (%s)",
+		  " period%s, because another tool replaced the profile function; the first "
+		  "period: from %.3f s to %.3f s, replaced in %s (%s)",
 		  of_threads, notes_plural(of_threads), (double)total_ns / 1e9, times,
-		  times == 1 ? "" : "es", (double)first->displaced_first_ns / 1e9,
+		  notes_plural(times), (double)first->displaced_first_ns / 1e9,
 		  (double)first->displaced_first_end_ns / 1e9, f->name, f->file);
 }
 

@@ -332,11 +332,11 @@ static int make_folder(const char *path, struct err *err)
 	if (errno != EEXIST)
 		return err_errno(err, "cannot make the folder '%s'", path);
 	if (lstat(path, &st) || !S_ISDIR(st.st_mode))
-		return err_set(err,
-			       "cannot write '%s': arrow is a folder with a file for each "
-			       "table, and this is none; name one table with --table to "
-			       "write a file",
-			       path);
+		return err_set(
+			err,
+			"cannot write '%s': arrow writes a folder with a file for each table, and "
+			"this is not a folder; choose one table with --table to write a file",
+			path);
 	if (st.st_uid != geteuid())
 		return err_set(err, "cannot write '%s': the folder belongs to another user", path);
 	return 0;

@@ -242,8 +242,8 @@ static int read_samples(struct pprof *x, struct err *err)
 	if (x->failed)
 		return err_set(err, "out of memory");
 	if (!x->count)
-		return err_set(err, "the trace has no samples, and pprof is made of nothing else; "
-				    "--to speedscope and --to folded show calls");
+		return err_set(err, "the trace has no samples, which pprof needs; --to speedscope "
+				    "and --to folded show calls");
 	return 0;
 }
 

@@ -193,7 +193,7 @@ int trace_batch_read(const struct trace *t, size_t thread, size_t nth, struct ev
 	const struct event_block *blocks = t->blocks.items;
 	const struct event_block *block = &blocks[threads[thread].first_block + nth];
 	struct batch_memory *m = b->memory;
-	const char *why = "its columns make no sense";
+	const char *why = "its columns are inconsistent";
 
 	b->count = 0;
 	if (!m)
@@ -249,7 +249,7 @@ int trace_sample_batch_read(const struct trace *t, size_t nth, struct sample_bat
 {
 	const struct column_block *block = (const struct column_block *)t->samples.items + nth;
 	struct sample_memory *m = b->memory;
-	const char *why = "its columns make no sense";
+	const char *why = "its columns are inconsistent";
 
 	b->count = 0;
 	if (!m)
@@ -299,7 +299,7 @@ int trace_series_batch_read(const struct trace *t, size_t nth, struct series_bat
 	const struct column_block *block = (const struct column_block *)t->series.items + nth;
 	size_t count = block->header.count;
 	struct series_memory *m = b->memory;
-	const char *why = "its columns make no sense";
+	const char *why = "its columns are inconsistent";
 	struct series_point *grown;
 
 	b->count = 0;

@@ -113,7 +113,7 @@ int block_payload_read(struct block_payload *p, int fd, uint64_t offset,
 {
 	if (block_payload_check(p, fd, offset, h, why) || block_payload_unpack(p, h, why))
 		return -1;
-	*why = "its columns make no sense";
+	*why = "its columns are inconsistent";
 	return 0;
 }
 
@@ -178,7 +178,7 @@ static uint64_t header_read(struct trace *t, struct err *err)
 	header_bytes = get_le(head + 12, 4);
 	if (!version || get_le(head + 44, 4) != crc32(0, head, 44) ||
 	    header_bytes < TRACE_HEADER_BYTES || header_bytes > TRACE_HEADER_BYTES_MAX) {
-		err_set(err, "%s is damaged: its header makes no sense", t->path);
+		err_set(err, "%s is damaged: its header is invalid", t->path);
 		return 0;
 	}
 	t->start.realtime_ns = (int64_t)get_le(head + 16, 8);
@@ -228,7 +228,7 @@ static int events_index(struct trace *t, uint64_t offset, const struct block_hea
 	if (!h->count || h->count > BLOCK_EVENTS_MAX || h->first_index >= TRACE_INDEX_LIMIT ||
 	    h->raw_bytes < EVENTS_PREFIX_BYTES + 3 * h->count)
 		return -1;
-	*why = "events of a thread that was not introduced";
+	*why = "events of an unknown thread";
 	if (h->thread <= UINT32_MAX)
 		at = idmap_find(&t->thread_at, (uint32_t)h->thread);
 	if (at == IDMAP_NONE)
@@ -272,7 +272,7 @@ static int columns_index(struct table *blocks, uint64_t offset, const struct blo
 static int samples_index(struct trace *t, uint64_t offset, const struct block_header *h,
 			 const char **why)
 {
-	*why = "samples of a process that was not introduced";
+	*why = "samples of an unknown process";
 	if (h->thread > UINT32_MAX || idmap_find(&t->process_at, (uint32_t)h->thread) == IDMAP_NONE)
 		return -1;
 	return columns_index(&t->samples, offset, h, SAMPLES_PREFIX_BYTES, SAMPLES_COLUMNS - 1,
@@ -288,10 +288,10 @@ static int block_load(struct trace *t, uint64_t offset, const struct block_heade
 		return -1;
 	if (!known)
 		return 0;
-	*why = "a block is coded in an unknown way";
+	*why = "a block has an unknown codec";
 	if (h->codec != CODEC_ZSTD && (h->codec != CODEC_RAW || h->stored_bytes != h->raw_bytes))
 		return -1;
-	*why = "the file unpacks to more than a trace of its size can hold,";
+	*why = "the file unpacks to more than a trace of this size can contain,";
 	t->unpacked_bytes += h->raw_bytes;
 	if (!t->own_work &&
 	    t->unpacked_bytes > TRACE_UNPACK_RATIO * t->file_bytes + TRACE_UNPACK_FREE)

@@ -348,12 +348,12 @@ int trace_tables_load(struct trace *t, uint16_t type, uint32_t count, const uint
 		struct cursor entry = { .at = block.at };
 
 		if (!take_bytes(&block, n)) {
-			*why = "an entry does not fit its block";
+			*why = "an entry is longer than its block";
 			return -1;
 		}
 		entry.end = block.at;
 		if (loaders[type](t, &entry)) {
-			*why = entry.no_memory ? TRACE_NO_MEMORY : "an entry makes no sense";
+			*why = entry.no_memory ? TRACE_NO_MEMORY : "an entry is invalid";
 			return -1;
 		}
 	}

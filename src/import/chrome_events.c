@@ -504,11 +504,11 @@ int chrome_finish(struct chrome *c)
 
 	kineto_finish(c);
 	if (close_begins(c) || note_unmapped(c) ||
-	    note_count(c, n->bad_times, "have no usable time and were left out") ||
-	    note_count(c, n->no_phase, "have no phase (\"ph\") and were left out") ||
+	    note_count(c, n->bad_times, "have no usable time and were omitted") ||
+	    note_count(c, n->no_phase, "have no phase (\"ph\") and were omitted") ||
 	    note_count(c, n->negative, "have a negative duration, which counts as 0") ||
 	    note_count(c, n->no_duration, "have no duration, which counts as 0") ||
-	    note_count(c, n->lone_ends, "end something that never began, and were left out") ||
+	    note_count(c, n->lone_ends, "end something that never began, and were omitted") ||
 	    note_count(c, n->unclosed, "begin something that never ends"))
 		return -1;
 	return 0;

@@ -69,7 +69,7 @@ static int refuse(const struct input *in, struct err *err)
 
 	if (starts(in, "PK\3\4", 4)) {
 		what = "a zip archive";
-		advice = "unpack it and give the trace inside";
+		advice = "unpack it and use the trace inside";
 	} else if (packing_of(in->head, in->head_bytes) != PACKED_NOT) {
 		what = "packed twice";
 		advice = "unpack it once";
@@ -83,10 +83,10 @@ static int refuse(const struct input *in, struct err *err)
 		advice = "unpack it; gzip and zstd are read as they are";
 	} else if (contains(in, "ustar")) {
 		what = "a tar archive";
-		advice = "unpack it and give the trace inside";
+		advice = "unpack it and use the trace inside";
 	} else if (is_xspace(in)) {
 		what = "an XPlane protobuf (TensorFlow, JAX)";
-		advice = "give the trace.json.gz that lies beside it";
+		advice = "use the trace.json.gz beside it";
 	} else if (in->head_bytes > 2 && in->head[0] == 0x0a) {
 		what = "a protobuf, perhaps a Perfetto trace";
 		advice = "convert it with 'traceconv json'";
@@ -96,7 +96,7 @@ static int refuse(const struct input *in, struct err *err)
 			  "QDREP",
 			  6)) {
 		what = "a report of Nsight Systems";
-		advice = "export it with 'nsys export --type sqlite' and give that";
+		advice = "export it with 'nsys export --type sqlite' and use the result";
 	} else if (starts(in,
 			  "\x89"
 			  "HDF",
@@ -131,7 +131,7 @@ static int read_head(struct input *in, struct err *err)
 	if (got < 0)
 		return -1;
 	in->head_bytes = (size_t)got;
-	return got ? 0 : err_set(err, "%s is empty once it is unpacked", in->path);
+	return got ? 0 : err_set(err, "%s is empty after unpacking", in->path);
 }
 
 /* What was built becomes a trace.  partial: what is missing; "": nothing. */

@@ -14,5 +14,5 @@ int import_file_new(struct err *err)
 			fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		fd = memfd_create("inferscope-import", MFD_CLOEXEC);
-	return fd < 0 ? err_errno(err, "no place for the imported trace") : fd;
+	return fd < 0 ? err_errno(err, "no folder for the imported trace") : fd;
 }

@@ -318,12 +318,11 @@ int inferscope_json_finish(struct inferscope_json *x)
 		if (x->scopes[i].open && build_span_add(x->build, &x->scopes[i].span))
 			return -1;
 	build_window(x->build, 0, x->wall_ns);
-	return x->unmapped && build_note(
-				      x->build,
-				      "%llu of %llu events have no counterpart here: what samples "
-				      "and series tell is not imported",
-				      (unsigned long long)x->unmapped,
-				      (unsigned long long)x->events)
+	return x->unmapped && build_note(x->build,
+					 "%llu of %llu events have no counterpart here: samples "
+					 "and series are not imported",
+					 (unsigned long long)x->unmapped,
+					 (unsigned long long)x->events)
 		       ? -1
 		       : 0;
 }

@@ -22,7 +22,7 @@ static const struct {
 	  "open that elsewhere" },
 	{ "nodes", "a PyTorch execution trace (Chakra), which has no times",
 	  "record with torch.profiler and export_chrome_trace()" },
-	{ "shared", "a speedscope profile", "give the trace that it was made from" },
+	{ "shared", "a speedscope profile", "use the trace that it was made from" },
 	{ "cells", "a notebook", "give a trace" },
 };
 
@@ -123,8 +123,8 @@ static int refuse(struct reader *r)
 			       r->advice);
 	if (!r->events && !r->is_own)
 		return err_set(r->err,
-			       "%s is JSON, but no trace that is known: it has no \"traceEvents\"; "
-			       "give a trace of torch.profiler, VizTracer, Chrome or InferScope",
+			       "%s is JSON, but not a known trace: it has no \"traceEvents\"; use "
+			       "a trace of torch.profiler, VizTracer, Chrome or InferScope",
 			       r->path);
 	return err_set(r->err, "%s has no events", r->path);
 }
@@ -141,7 +141,7 @@ static int salvage(struct reader *r, struct json_import *out)
 		return 0; /* the format allows it */
 	if (cut)
 		snprintf(out->partial, sizeof(out->partial),
-			 "only the first %.0f MB of it were read: all of it needs more memory than "
+			 "only its first %.0f MB were read: the whole file needs more memory than "
 			 "--max-memory allows",
 			 (double)text_source_bytes(r->scan.source) / 1e6);
 	else
@@ -183,11 +183,10 @@ int json_import(struct json_import *out, struct build *b, struct text_source *so
 	if (!rc && !event_count(r))
 		rc = refuse(r);
 	out->format = format_of(r);
-	if (!rc &&
-	    (build_note(b, "Imported from %s (%llu events%s); times are as that file has them",
-			out->format, (unsigned long long)event_count(r),
-			buf_string(&r->chrome.tool)) ||
-	     (r->is_own ? inferscope_json_finish(&r->own) : chrome_finish(&r->chrome))))
+	if (!rc && (build_note(b, "Imported from %s (%llu events%s); times are those of that file",
+			       out->format, (unsigned long long)event_count(r),
+			       buf_string(&r->chrome.tool)) ||
+		    (r->is_own ? inferscope_json_finish(&r->own) : chrome_finish(&r->chrome))))
 		rc = err_set(err, "out of memory");
 out:
 	chrome_release(&r->chrome);

@@ -62,8 +62,8 @@ def test_without_the_agent_the_gpu_is_recorded_and_the_rest_is_told(python, vers
     done, trace, notes = run_gpu(python, option)
     told, = [note for note in notes if "did not load the agent" in note]
     assert told.startswith("CPython %d.%d (process " % version)
-    assert told.endswith("-I, -E, -S and a PYTHONPATH of its own, which torch.compile's workers "
-                         "are given, keep it out")
+    assert told.endswith("-I, -E, -S and a PYTHONPATH of its own (as for torch.compile's workers) "
+                         "prevent loading")
     assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "inferscope: %s\n" % told)
     assert len(trace.kernels) == 3
 
@@ -215,6 +215,6 @@ def test_a_version_to_come(from_the_future, version, run_gpu, report):
     else:  # one that has no sys.monitoring
         assert (calls, len(refused)) == ([], 1)
     told, = [note for note in notes if "no Python lines" in note]
-    assert re.match(r"the frames of CPython 3\.99 \(process \d+\) are laid out in a way unknown",
+    assert re.match(r"the frames of CPython 3\.99 \(process \d+\) have a layout unknown",
                     told)
     assert all(trace.stack(call) == [] for call in trace.calls)

@@ -214,7 +214,7 @@ def test_we_are_back_when_the_other_tool_is_done(python, version, record, report
         return
     assert not recording.calls("during")
     note, = notes
-    said = re.match(r"calls of 1 thread were not recorded for ([\d.]+) s in total, in 1 stretch, "
+    said = re.match(r"calls of 1 thread were not recorded for ([\d.]+) s in total, in 1 period, "
                     r".*from ([\d.]+) s to ([\d.]+) s, replaced in profiled "
                     r"\(.*program\.py\)$", note)
     total, start, end = map(float, said.groups())

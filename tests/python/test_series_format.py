@@ -77,4 +77,4 @@ def test_a_block_that_cannot_be_read_is_damage(readers, told):
     path = readers.put(data[:offset] + head + broken + data[offset + 48 + stored:])
     trace, export = readers.agree(path)
     assert trace.damage[0] == offset and not trace.points
-    assert "its columns make no sense" in export["inferscope"]["damage"]
+    assert "its columns are inconsistent" in export["inferscope"]["damage"]

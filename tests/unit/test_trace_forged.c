@@ -149,11 +149,11 @@ static void forged_blocks_are_refused(void **state)
 		{ { .type = BLOCK_EVENTS, .thread = 2, .count = 1 },
 		  one,
 		  27,
-		  "was not introduced" },
+		  "of an unknown thread" },
 		{ { .type = BLOCK_EVENTS, .thread = 1ull << 32 | 1, .count = 1 },
 		  one,
 		  27,
-		  "was not introduced" },
+		  "of an unknown thread" },
 		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 0 }, one, 27, "impossible sizes" },
 		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 2 }, one, 27, "impossible sizes" },
 		{ { .type = BLOCK_EVENTS, .thread = 1, .count = 0x55555555 },
@@ -172,22 +172,22 @@ static void forged_blocks_are_refused(void **state)
 		  "\1a",
 		  2,
 		  "impossible sizes" },
-		{ { .type = BLOCK_NOTE, .count = 1, .codec = 2 }, "\1a", 2, "unknown way" },
+		{ { .type = BLOCK_NOTE, .count = 1, .codec = 2 }, "\1a", 2, "unknown codec" },
 		{ { .type = BLOCK_NOTE, .count = 1, .codec = 1, .raw_bytes = 9 },
 		  "\1a",
 		  2,
 		  "decompressed" },
-		{ { .type = BLOCK_NOTE, .count = 2 }, "\1a", 2, "does not fit its block" },
-		{ { .type = BLOCK_NOTE, .count = 1 }, "\2a", 2, "does not fit its block" },
+		{ { .type = BLOCK_NOTE, .count = 2 }, "\1a", 2, "longer than its block" },
+		{ { .type = BLOCK_NOTE, .count = 1 }, "\2a", 2, "longer than its block" },
 		{ { .type = BLOCK_NOTE, .count = 1 }, "\1ab", 3, "longer than its entries" },
-		{ { .type = BLOCK_INFO, .count = 1 }, "\2\5a", 3, "makes no sense" },
-		{ { .type = BLOCK_PROCESS, .count = 1 }, "\3\1\2\3", 4, "makes no sense" },
+		{ { .type = BLOCK_INFO, .count = 1 }, "\2\5a", 3, "is invalid" },
+		{ { .type = BLOCK_PROCESS, .count = 1 }, "\3\1\2\3", 4, "is invalid" },
 		{ { .type = BLOCK_THREAD, .count = 1 },
 		  "\x08\3\7\0\0\0\0\0\0",
 		  9,
-		  "makes no sense" },
-		{ { .type = BLOCK_DEFS, .count = 1 }, "\1\x82", 2, "makes no sense" },
-		{ { .type = BLOCK_END, .count = 1 }, "\1\1", 2, "makes no sense" },
+		  "is invalid" },
+		{ { .type = BLOCK_DEFS, .count = 1 }, "\1\x82", 2, "is invalid" },
+		{ { .type = BLOCK_END, .count = 1 }, "\1\1", 2, "is invalid" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -263,7 +263,7 @@ static void forged_columns_are_refused(void **state)
 		event_batch_init(&b);
 		if (trace_batch_read(t, 0, 0, &b, &err) != -1)
 			fail_msg("accepted: %s", cases[i].what);
-		assert_non_null(strstr(err.text, "make no sense"));
+		assert_non_null(strstr(err.text, "are inconsistent"));
 		assert_int_equal(b.count, 0);
 		event_batch_release(&b);
 		trace_close(t);

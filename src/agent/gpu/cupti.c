@@ -80,8 +80,8 @@ int cupti_load(char *text, size_t bytes)
 	result = cupti.GetVersion(&cupti.version);
 	if (result) {
 		snprintf(text, bytes,
-			 "libcupti does not say its version (%d): install the CUPTI of your CUDA "
-			 "version, or name it in INFERSCOPE_CUPTI",
+			 "libcupti reports no version (%d): install the CUPTI of your CUDA "
+			 "version, or set its path in INFERSCOPE_CUPTI",
 			 result);
 		return -1;
 	}

@@ -234,10 +234,9 @@ static void fetch_last(uint64_t until_ns)
 	result = flush_until(until_ns);
 	gpu_cost_settle();
 	if (result == FLUSHING)
-		gpu_stop("the last GPU work is missing: CUPTI did not hand it over within 2 "
-			 "seconds");
+		gpu_stop("the last GPU work is missing: CUPTI did not deliver it within 2 seconds");
 	else if (result)
-		gpu_stop_for("the last GPU work is missing: CUPTI did not hand it over", result);
+		gpu_stop_for("the last GPU work is missing: CUPTI did not deliver it", result);
 }
 
 void gpu_fetch_last(void)

@@ -312,13 +312,13 @@ static struct py_method methods[] = {
 	{ "forked", forked, PY_NO_ARGS, "This process is the child of a fork." },
 	{ "fork_begins", fork_begins, PY_NO_ARGS, "This process is about to fork." },
 	{ "fork_ends", fork_ends, PY_NO_ARGS, "This process has forked." },
-	{ "is_recording", is_recording, PY_NO_ARGS, "Is a recording on in this process?" },
+	{ "is_recording", is_recording, PY_NO_ARGS, "Whether this process is being recorded." },
 	{ "scope", FUNCTION(scope_new), PY_FAST | PY_KEYWORDS,
-	  "scope(name, /, **metadata)\n--\n\nName a stretch of work on the timeline." },
+	  "scope(name, /, **metadata)\n--\n\nA named section of work on the timeline." },
 	{ "mark_event", FUNCTION(scope_mark_event), PY_FAST | PY_KEYWORDS,
 	  "mark_event(name, /, **metadata)\n--\n\nPut a mark on the timeline." },
 	{ "counter", FUNCTION(scope_counter), PY_FAST,
-	  "counter(name, value, /)\n--\n\nA quantity has this value from now on." },
+	  "counter(name, value, /)\n--\n\nSet a counter to a value." },
 	{ 0 },
 };
 

@@ -405,7 +405,7 @@ static struct py_method scope_methods[] = {
 };
 
 static struct py_getset scope_getset[] = {
-	{ "name", scope_get_name, NULL, "the name it was given", NULL },
+	{ "name", scope_get_name, NULL, "the name of the scope", NULL },
 	{ 0 },
 };
 

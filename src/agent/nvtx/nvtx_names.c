@@ -13,7 +13,7 @@
 #define CATEGORIES 4096u
 
 #define UNNAMED "(unnamed)"
-#define TOO_MANY "(more names than are kept)"
+#define TOO_MANY "(too many names)"
 #define TOO_MANY_NUMBER (NAMES + 1)
 
 static _Atomic(char *) names[NAMES]; /* open addressing, by contents; number - 1 is the place */

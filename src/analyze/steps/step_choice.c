@@ -20,29 +20,25 @@ static const struct {
 } generators[] = {
 	[BY_MARKS] = { 100, "marks", "scopes and NVTX ranges that the program marks" },
 	[BY_REQUESTS] = { 90, "requests",
-			  "requests, from when the server's handler begins until it returns" },
+			  "requests, from the start of the server's handler until it returns" },
 	[BY_MODELS] = { 70, "models",
-			"what repeats around the calls of models; a step lasts until the next one "
-			"begins or, where a library calls the function, until the function "
-			"returns" },
+			"units that repeat around the calls of models; a step lasts until the next "
+			"one begins or, if a library calls the function, until it returns" },
 	[BY_RUNS] = { 70, "model calls",
-		      "what repeats around the calls of models; a step lasts until the next one "
-		      "begins or, where a library calls the function, until the function "
-		      "returns" },
-	[BY_WORK_ITEMS] = { 60, "work items",
-			    "pieces of work of a pool or queue, from begin to end" },
+		      "units that repeat around the calls of models; a step lasts until the next "
+		      "one begins or, if a library calls the function, until it returns" },
+	[BY_WORK_ITEMS] = { 60, "work items", "work items of a pool or queue, from start to end" },
 	[BY_LIBRARY_CALLS] = { 65, "library calls",
-			       "calls of a library's function that runs models; one that the next "
-			       "follows lasts until that begins" },
+			       "calls of a library function that runs models; each lasts until the "
+			       "next one begins" },
 	[BY_MODEL_CALLS] = { 62, "model calls",
-			     "the outermost calls of a model; one that the next follows lasts "
-			     "until "
-			     "that begins" },
-	[BY_WAITS] = { 50, "GPU waits", "what repeats around the waits for the GPU" },
-	[BY_LAUNCHES] = { 45, "GPU launches", "what repeats around launches of GPU work" },
+			     "the outermost calls of a model; each lasts until the next one "
+			     "begins" },
+	[BY_WAITS] = { 50, "GPU waits", "units that repeat around the waits for the GPU" },
+	[BY_LAUNCHES] = { 45, "GPU launches", "units that repeat around launches of GPU work" },
 	[BY_CALLS] = { 40, "calls",
 		       "the iterations of the loop that takes most of the time; the program calls "
-		       "no model that is known" },
+		       "no known model" },
 	[BY_RANGES_INSIDE_CALLS] = { 10, "ranges inside calls",
 				     "NVTX ranges that native code begins and ends" },
 };
@@ -330,8 +326,7 @@ static const char *why_leads(const struct step_candidates *c, const char *asked)
 	if (asked)
 		return "leads: --step names it";
 	if (is_supplier(first))
-		return "leads: it is in a worker process, but nothing repeats in the process that "
-		       "it works for";
+		return "leads: it is in a worker process, but nothing repeats in the main process";
 	if (c->count == 1)
 		return "leads: the only candidate";
 	return "leads: the most points and, among equals, the most time";
@@ -342,11 +337,12 @@ static const char *why_not(const struct step_candidate *c, const struct step_can
 	if (c->inside_leader)
 		return "shown below: it repeats inside the leading steps";
 	if (is_supplier(c) && !is_supplier(first))
-		return "not shown: a worker process supplies the one that leads";
+		return "not shown: it is in a worker process of the leading one";
 	if (c->partial && !first->partial)
-		return "not shown: calls were recorded in bursts, so its number is not known";
+		return "not shown: calls were recorded only part of the time, so its count is "
+		       "unknown";
 	if (c->by != first->by && points_of(c) < points_of(first))
-		return "not shown: what leads is known from better evidence";
+		return "not shown: the leading candidate has better evidence";
 	if (c->by != first->by)
 		return "not shown: --step names another one";
 	if (c->step.count == 1 && first->step.count > 1)
@@ -354,11 +350,11 @@ static const char *why_not(const struct step_candidate *c, const struct step_can
 	if (c->step.has_steps && !first->step.has_steps)
 		return "shown below: a loop around others, with little time outside of these";
 	if (c->step.depth > first->step.depth)
-		return "shown below: it lies further inside";
+		return "shown below: it is nested deeper";
 	if (first->role == ROLE_OWNS && c->role != ROLE_OWNS)
 		return "shown below: another process owns the GPU";
 	if (c->step.until_ns <= first->step.begin_ns && c->step.count < first->step.count)
-		return "shown below: it is over before the leading steps begin";
+		return "shown below: it ends before the leading steps begin";
 	return "shown below: less time";
 }
 

@@ -344,8 +344,8 @@ static int judge_run(struct analysis *a, const char *refused, struct timeline *t
 	for (size_t i = 0; i < a->candidate_count; i++) {
 		a->candidates[i].outcome = CANDIDATE_LOST;
 		a->candidates[i].because = refused ? refused
-						   : "not shown: calls were recorded in bursts, "
-						     "and too few of it were seen";
+						   : "not shown: calls were recorded only part of "
+						     "the time, and too few of its calls";
 	}
 	a->steps_are = NULL;
 	free(a->steps);
@@ -383,12 +383,12 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 	if (!a->step_count)
 		rc = judge_run(a, NULL, tl, from, t, items, err);
 	else if (!asked && first->role == ROLE_LOADS && first->by != BY_MARKS)
-		rc = judge_run(a, "not shown: a DataLoader's worker supplies another process", tl,
-			       from, t, items, err);
+		rc = judge_run(a, "not shown: it is in a DataLoader's worker", tl, from, t, items,
+			       err);
 	else if (!asked && c.candidates.bursts && is_by_calls(first->by))
 		rc = judge_run(a,
-			       first->partial ? "not shown: calls were recorded in bursts, so its "
-						"number is not known"
+			       first->partial ? "not shown: calls were recorded only part of the "
+						"time, so its count is unknown"
 					      : NULL,
 			       tl, from, t, items, err);
 out:

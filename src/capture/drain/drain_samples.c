@@ -368,12 +368,12 @@ int drain_samples(struct drain *d, struct err *err)
 	return 0;
 }
 
-#define UNREADABLE                                                                    \
-	"CPython %u.%u (process %u) is laid out in a way unknown to this version of " \
-	"InferScope: it was not sampled"
+#define UNREADABLE                                                                               \
+	"CPython %u.%u (process %u) has a memory layout unknown to this version of InferScope: " \
+	"it was not sampled"
 
-#define ELSEWHERE                                                                                  \
-	"CPython %u.%u (process %u) runs in a PID namespace of its own, where threads have other " \
+#define ELSEWHERE                                                                                 \
+	"CPython %u.%u (process %u) runs in its own PID namespace, where threads have different " \
 	"numbers: it was not sampled"
 
 int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err)

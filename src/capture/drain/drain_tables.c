@@ -18,17 +18,16 @@ static const char *const refusals[] = {
 			    "its calls are not recorded",
 	[SHM_REFUSED_NO_TOOL_ID] = "CPython %u.%u (process %u): other tools use all the free "
 				   "sys.monitoring ids: its calls are not recorded",
-	[SHM_REFUSED_LAYOUT] = "CPython %u.%u (process %u) is laid out in an unknown way: "
-			       "its calls are not recorded",
-	[SHM_REFUSED_LEFT_OUT] =
-		"CPython %u.%u (process %u) did not load the agent: its calls are not recorded; "
-		"-I, -E, -S and a PYTHONPATH of its own, which torch.compile's workers are given, "
-		"keep it out",
+	[SHM_REFUSED_LAYOUT] = "CPython %u.%u (process %u) has an unknown memory layout: its calls "
+			       "are not recorded",
+	[SHM_REFUSED_LEFT_OUT] = "CPython %u.%u (process %u) did not load the agent: its calls are "
+				 "not recorded; -I, -E, -S and a PYTHONPATH of its own (as for "
+				 "torch.compile's workers) prevent loading",
 };
 
-#define NO_LINES                                                                          \
-	"the frames of CPython %u.%u (process %u) are laid out in a way unknown to this " \
-	"version of InferScope: GPU work has no Python lines"
+#define NO_LINES                                                                             \
+	"the frames of CPython %u.%u (process %u) have a layout unknown to this version of " \
+	"InferScope: GPU work has no Python lines"
 
 #define SCAN_AHEAD 64u
 #define OVERHEAD_MAX_NS (1ull << 62) /* longer than any time in a trace */
@@ -254,13 +253,13 @@ static int process_notes(struct drain *d, uint32_t slot, struct err *err)
 	if (!p->noted_layers && why) {
 		p->noted_layers = true;
 		snprintf(text, sizeof(text),
-			 why == SHM_LAYERS_COMPILED ? "process %u uses torch.compile, which must "
-						      "not meet hooks of ours: "
-						      "before Python 3.12 its layers are %s"
-						    : "process %u uses PyTorch, whose hooks cost "
-						      "more than max_overhead allows: "
-						      "before Python 3.12 its layers are %s; "
-						      "--max-overhead 100 records all",
+			 why == SHM_LAYERS_COMPILED
+				 ? "process %u uses torch.compile, which does not work with layer "
+				   "hooks: before Python 3.12 its layers are %s"
+				 : "process %u uses PyTorch, whose hooks cost "
+				   "more than max_overhead allows: "
+				   "before Python 3.12 its layers are %s; "
+				   "--max-overhead 100 records all",
 			 p->entry.pid,
 			 minor < 11 ? "not recorded then" : "recorded only while its calls are");
 		if (trace_write_note(d->writer, text, err))
@@ -461,8 +460,8 @@ static int process_losses(struct drain *d, uint32_t slot, struct err *err)
 
 	if (names) {
 		snprintf(text, sizeof(text),
-			 "process %u: %llu names found no room in the trace buffer "
-			 "(a larger --trace-size-mb avoids it)",
+			 "process %u: %llu names did not fit into the trace buffer; raise "
+			 "--trace-size-mb",
 			 d->processes[slot].entry.pid, names);
 		if (trace_write_note(d->writer, text, err))
 			return -1;

@@ -94,8 +94,8 @@ int shm_owner_init(struct shm_owner *a, uint64_t bytes, uint32_t clock, uint32_t
 	a->note_fd = private_memfd(SHM_MEMFD_NOTES);
 	if (a->fd < 0 || a->note_fd < 0) {
 		/* No file elsewhere: it could not be sealed, and a full disk would be a SIGBUS. */
-		err_errno(err, "cannot create the trace buffer: memfd_create is refused, which a "
-			       "container's seccomp profile may do and must not");
+		err_errno(err, "cannot create the trace buffer: memfd_create is refused; permit it "
+			       "in the container's seccomp profile");
 		goto fail;
 	}
 	if (ftruncate(a->fd, (off_t)a->bytes)) {

@@ -315,9 +315,9 @@ static int write_system(struct recording *r)
 	return write_facts(r, facts, sizeof(facts) / sizeof(facts[0]));
 }
 
-#define HIDDEN                                                                                   \
-	"the kernel hides the system calls of threads (/proc/PID/task/TID/syscall): waits were " \
-	"detected, but not what the threads waited for"
+#define HIDDEN                                                                                \
+	"the kernel does not show the system calls of threads (/proc/PID/task/TID/syscall): " \
+	"waits were detected, but not what the threads waited for"
 
 #define INSIDE                                                                                  \
 	"%u process%s sampled from inside, by a thread of the agent, at %.0f Hz%s: the kernel " \

@@ -406,8 +406,9 @@ static int count_repairs(struct build_writer *v)
 		       "they were cut at its end",
 		       (unsigned long long)v->cut))
 		return -1;
-	if (v->too_deep && build_note(v->b, "%llu spans were nested more than %u deep and left out",
-				      (unsigned long long)v->too_deep, DEPTH_MAX))
+	if (v->too_deep &&
+	    build_note(v->b, "%llu spans were nested more than %u deep and were omitted",
+		       (unsigned long long)v->too_deep, DEPTH_MAX))
 		return -1;
 	return 0;
 }

@@ -134,10 +134,8 @@ static void add_candidates(struct buf *out, const struct analysis *a)
 
 	if (!rows)
 		return;
-	buf_add_str(out,
-		    "\n### Candidates for the step\n\n"
-		    "| candidate | pid | found by | count | mean | points | what became of it |\n"
-		    "|---|--:|---|--:|--:|--:|---|\n");
+	buf_add_str(out, "\n### Candidates for the step\n\n| candidate | pid | found by | count | "
+			 "mean | points | outcome |\n|---|--:|---|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_candidate *c = &a->candidates[i];
 
@@ -194,8 +192,8 @@ static void add_startup(struct buf *out, const struct analysis *a)
 	if (!s->known)
 		return;
 	buf_printf(out,
-		   "\n## Start-up\n\n%s until the first step began, which no figure of the steps "
-		   "includes:\n\n| what | time | share |\n|---|--:|--:|\n",
+		   "\n## Start-up\n\n%s before the first step, which the figures of the steps "
+		   "exclude:\n\n| what | time | share |\n|---|--:|--:|\n",
 		   text_duration(f[0], all_ns));
 	for (int i = 0; i < STARTUP_PARTS; i++) {
 		if (s->parts_ns[i] <= 0)
@@ -206,8 +204,8 @@ static void add_startup(struct buf *out, const struct analysis *a)
 	}
 	if (!s->place_count)
 		return;
-	buf_add_str(out, "\nBy the user's function, with all that it calls:\n\n"
-			 "| function | where | time |\n|---|---|--:|\n");
+	buf_add_str(out, "\nBy user function, including what it calls:\n\n| function | where | "
+			 "time |\n|---|---|--:|\n");
 	for (size_t i = 0; i < s->place_count && i < STARTUP_ROWS; i++) {
 		buf_add_str(out, "| ");
 		markdown_cell(out, s->places[i].name);
@@ -246,10 +244,8 @@ static void add_threads(struct buf *out, const struct analysis *a, enum report_d
 		free(threads);
 		return;
 	}
-	buf_add_str(out,
-		    "\n## Threads\n\n"
-		    "| pid | thread | name | lived | in functions | on CPU | queued | events | "
-		    "lost |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
+	buf_add_str(out, "\n## Threads\n\n| pid | thread | name | lifetime | in functions | on CPU "
+			 "| queued | events | lost |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_thread *t = threads[i];
 		double lived_ns = (double)(t->end_ns - t->start_ns);
@@ -278,17 +274,19 @@ static void add_gc(struct buf *out, const struct analysis *a)
 
 	buf_add_str(out, "\n## Garbage collection\n\n");
 	if (!gc->count) {
-		buf_add_str(out, "None was recorded.\n");
+		buf_add_str(out, "None recorded.\n");
 		return;
 	}
 	buf_printf(out,
-		   "%" PRIu64 " collections (generation 0: %" PRIu64 ", 1: %" PRIu64 ", 2: %" PRIu64
+		   "%" PRIu64 " collection%s (generation 0: %" PRIu64 ", 1: %" PRIu64
+		   ", 2: %" PRIu64
 		   ") took %s, %s of the wall time; the longest took %s. They freed %" PRIu64
-		   " objects.\n",
-		   gc->count, gc->by_generation[0], gc->by_generation[1], gc->by_generation[2],
-		   text_duration(f[0], (double)gc->total_ns),
+		   " object%s.\n",
+		   gc->count, notes_plural(gc->count), gc->by_generation[0], gc->by_generation[1],
+		   gc->by_generation[2], text_duration(f[0], (double)gc->total_ns),
 		   text_share(f[1], (double)gc->total_ns, (double)a->run.wall_ns),
-		   text_duration(f[2], (double)gc->longest_ns), gc->collected);
+		   text_duration(f[2], (double)gc->longest_ns), gc->collected,
+		   notes_plural(gc->collected));
 }
 
 static void add_marks(struct buf *out, const struct analysis *a, enum report_detail detail)
@@ -313,9 +311,8 @@ static void add_counters(struct buf *out, const struct analysis *a, enum report_
 
 	if (!rows)
 		return;
-	buf_add_str(out, "\n## Counters\n\n"
-			 "| counter | pid | values | least | mean | greatest | last |\n"
-			 "|---|--:|--:|--:|--:|--:|--:|\n");
+	buf_add_str(out, "\n## Counters\n\n| counter | pid | values | min | mean | max | last "
+			 "|\n|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < rows; i++) {
 		const struct analysis_counter *c = &a->counters[i];
 

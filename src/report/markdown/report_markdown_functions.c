@@ -169,7 +169,7 @@ static void write_interval(struct buf *out, const struct analysis *a)
 		buf_printf(out, "%s to the end of the last",
 			   a->steps[0].warmup ? " after warm-up" : "");
 	}
-	buf_printf(out, ": %s of %s, all threads, by %" PRIu64 " samples.",
+	buf_printf(out, ": %s of %s, from %" PRIu64 " samples of all threads.",
 		   text_duration(f[0], (double)took_ns),
 		   text_duration(f[1], (double)a->run.wall_ns), s->samples);
 	if (left_ns > 0)
@@ -222,8 +222,8 @@ void markdown_functions(struct buf *out, const struct analysis *a, enum report_d
 	if (a->in_steps.known && detail == DETAIL_FULL && a->working_count)
 		buf_add_str(out, "\n### In the whole run\n\n");
 	if (!a->in_steps.known && a->steps[0].source != STEP_WHOLE_RUN && a->working_count)
-		buf_add_str(out, "For the whole run, including start-up: no samples separate the "
-				 "steps.\n\n");
+		buf_add_str(out, "For the whole run, including start-up: without samples the steps "
+				 "cannot be separated.\n\n");
 	if (!a->in_steps.known || detail == DETAIL_FULL)
 		add_functions(out, a, detail);
 	add_waits(out, a, detail);

@@ -156,8 +156,9 @@ static void add_native(struct buf *out, const struct analysis *a, enum report_de
 	}
 	markdown_more(out, rows, a->native.count);
 	buf_printf(out,
-		   "\n%" PRIu64 " samples by the Linux kernel, of the CPU time of all threads in "
-		   "user mode. Called from: the innermost Python function; none for threads "
+		   "\n%" PRIu64
+		   " samples of the CPU time of all threads in user mode, taken by the Linux "
+		   "kernel. Called from: the innermost Python function; none for threads "
 		   "without Python.\n",
 		   a->native.samples);
 }
