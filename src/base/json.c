@@ -154,6 +154,14 @@ void json_key_text(struct json *j, const char *key, size_t bytes)
 	j->after_key = true;
 }
 
+void json_raw(struct json *j, const char *text, size_t bytes)
+{
+	while (bytes && (text[bytes - 1] == '\n' || text[bytes - 1] == ' '))
+		bytes--;
+	separate(j);
+	buf_add(j->out, text, bytes);
+}
+
 void json_text(struct json *j, const char *s, size_t bytes)
 {
 	separate(j);

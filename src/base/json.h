@@ -49,6 +49,9 @@ void json_key_text(struct json *j, const char *key, size_t bytes);
 void json_string(struct json *j, const char *s); /* NULL is written as null */
 void json_text(struct json *j, const char *s, size_t bytes);
 
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *text, size_t bytes);
+
 void json_int(struct json *j, int64_t value);
 void json_uint(struct json *j, uint64_t value);
 void json_bool(struct json *j, bool value);

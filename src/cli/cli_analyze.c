@@ -1,15 +1,28 @@
 /* inferscope analyze: from a trace file to reports, without Python or a GPU. */
+#include <sys/stat.h>
+
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/ranks_folder.h"
 #include "cli/report_output.h"
 
-static int record_write_reports(const struct report_output *f)
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int record_write_reports(struct report_output *f)
 {
 	bool fired = false;
 	struct err err;
+	int rc;
 
 	print_used_files(f->config, f->rules.path);
-	if (report_output_write(f, f->input_trace, &fired, &err))
+	rc = is_folder(f->input_trace) ? ranks_folder_report(f, f->input_trace, &fired, &err)
+				       : report_output_write(f, f->input_trace, &fired, &err);
+	if (rc)
 		return complain(report_output_misses_step(&err) ? EXIT_USAGE : EXIT_INPUT, "%s",
 				err.text);
 	return fired ? EXIT_FIRED : EXIT_OK;
@@ -46,14 +59,16 @@ static int analyze(const struct command *self, int argc, char **argv)
 
 const struct command command_analyze = {
 	.name = "analyze",
-	.operands = "TRACE [options]",
+	.operands = "TRACE|FOLDER [options]",
 	.summary = "report on a trace recorded earlier",
 	.details =
 		"Prints the summary of TRACE and writes the reports that --report names.  TRACE is "
 		"a\n"
 		".isc file, JSON of PyTorch's profiler, VizTracer or Chrome, or SQLite of Nsight\n"
 		"Systems; also packed with gzip or zstd.  The same trace gives the same reports as "
-		"the run that recorded it.",
+		"the run that recorded it.\n\n"
+		"FOLDER holds the traces of the ranks of one run: the report has a section for "
+		"each and compares them. --rank N reports on one of them.",
 	.scope = SETTING_FOR_ANALYZE,
 	.run = analyze,
 };

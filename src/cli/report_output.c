@@ -17,6 +17,7 @@
 #include "cli/help.h"
 #include "cli/read_limit.h"
 #include "format/trace.h"
+#include "compare/ranks.h"
 #include "import/import.h"
 #include "report/report.h"
 #include "rules/judge.h"
@@ -149,6 +150,11 @@ static bool fail_on_fires(const struct config *c, const struct analysis_findings
 			if (fires(config_list(c, &setting_fail_on, i), &f->items[k]))
 				return true;
 	return false;
+}
+
+bool report_output_fires(const struct report_output *f, const struct analysis *a)
+{
+	return fail_on_fires(f->config, &a->findings);
 }
 
 static size_t report_count(const struct report_output *f)
@@ -345,6 +351,22 @@ void report_drawing_set(struct analysis *a, const struct config *c)
 	a->drawing.source = config_flag(c, &setting_source);
 }
 
+/* --rank, of a single trace. */
+static int check_rank(const struct report_output *f, const struct trace *t, struct err *err)
+{
+	uint32_t number, wanted;
+
+	if (!f->input_trace || f->any_rank || config_is_default(f->config, &setting_rank))
+		return 0;
+	wanted = (uint32_t)config_number(f->config, &setting_rank);
+	if (!rank_of_trace(t, f->input_trace, &number))
+		return err_set(err, "%s does not say which rank it is of; leave out --rank",
+			       f->input_trace);
+	return number == wanted ? 0
+				: err_set(err, "%s is of rank %u, not of rank %u", f->input_trace,
+					  (unsigned)number, (unsigned)wanted);
+}
+
 /* Of the first `part` bytes of the trace. */
 static int report_on(const struct report_output *f, const char *trace_path, uint64_t part,
 		     bool *fired, struct err *err)
@@ -359,8 +381,8 @@ static int report_on(const struct report_output *f, const char *trace_path, uint
 		err_set(err, "out of memory");
 		goto out;
 	}
-	if (import_open(&trace, trace_path, part, err) || analyze_trace(f, trace, &analysis, err) ||
-	    judge(analysis, &f->rules, err))
+	if (import_open(&trace, trace_path, part, err) || check_rank(f, trace, err) ||
+	    analyze_trace(f, trace, &analysis, err) || judge(analysis, &f->rules, err))
 		goto out;
 	report_drawing_set(analysis, f->config);
 	rc = record_write_reports(f, analysis, written, &count, err);

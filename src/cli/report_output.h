@@ -20,6 +20,7 @@ struct report_output {
 	struct rule_set rules;       /* the user's own; filled in by report_output_check() */
 	bool default_report;         /* write the default report if none was asked for */
 	FILE *summary;               /* where the summary goes; NULL: none */
+	bool any_rank;               /* which rank it is of was settled before: --rank */
 	bool known_partial;          /* the user knows that the trace is incomplete */
 	const char *kept_trace;      /* trace file that is written; NULL: none is kept */
 	/* What is read, which no output may overwrite.  NULL: there is none. */
@@ -45,6 +46,9 @@ void report_output_release(struct report_output *f);
  */
 int report_output_write(const struct report_output *f, const char *trace_path, bool *fired,
 			struct err *err);
+
+/* Is one of --fail-on among the findings? */
+bool report_output_fires(const struct report_output *f, const struct analysis *a);
 
 /* Did it fail because no step has the name that --step gives?  A mistake of the command line. */
 bool report_output_misses_step(const struct err *err);

@@ -135,6 +135,14 @@ const struct setting setting_step = {
 		"the best candidate",
 };
 
+const struct setting setting_rank = {
+	.flag = "--rank",
+	.type = SETTING_INTEGER, .metavar = "N", .min = 0, .max = 99999999,
+	.scope = ANALYZE,
+	.help = "report on the trace of this rank alone; unset: on all traces of a folder, with a "
+		"comparison",
+};
+
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
@@ -366,7 +374,7 @@ const struct setting *const settings[] = {
 	&setting_max_overhead, &setting_sample_hz, &setting_trace_size_mb, &setting_ring,
 	&setting_graph_nodes, &setting_delay, &setting_duration,
 	&setting_python, &setting_wait_children, &setting_enable, &setting_keep_secrets,
-	&setting_rules, &setting_fail_on, &setting_detail, &setting_step, &setting_max_memory,
+	&setting_rules, &setting_fail_on, &setting_detail, &setting_step, &setting_rank, &setting_max_memory,
 	&setting_timeline_mb, &setting_source,
 	&setting_strict, &setting_verify_overhead,
 	&setting_open, &setting_origin, &setting_json, &setting_config, &setting_quiet, &setting_log_level,

@@ -72,9 +72,9 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
 	setting_origin, setting_json, setting_before, setting_after, setting_statistic,
 	setting_run_spread, setting_fail_on_change, setting_format, setting_tables,
-	setting_time_limit;
+	setting_time_limit, setting_rank;
 
-#define SETTING_COUNT 44
+#define SETTING_COUNT 45
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif
