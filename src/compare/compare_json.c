@@ -86,7 +86,7 @@ static void put_row(struct json *j, const struct compared_row *r)
 
 static void put_finding(struct json *j, const struct compared_findings_row *r)
 {
-	const struct compared_finding *f = r->after ? r->after : r->before;
+	const struct compared_finding *f = r->newest;
 
 	json_object_begin(j);
 	put_string(j, "state", !r->before ? "new" : !r->after ? "gone" : "both");

@@ -140,7 +140,7 @@ static void add_findings(struct buf *out, const struct comparison *c)
 			 "|---|---|---|--:|--:|\n");
 	for (size_t i = 0; i < c->finding_count; i++) {
 		const struct compared_findings_row *r = &c->findings[i];
-		const struct compared_finding *f = r->after ? r->after : r->before;
+		const struct compared_finding *f = r->newest;
 		char figure[TEXT_FIGURE];
 
 		buf_printf(out, "| %s | ", !r->before ? "new" : !r->after ? "gone" : "stayed");

@@ -183,7 +183,7 @@ static void add_findings(struct terminal *s, const struct comparison *c)
 
 	for (size_t i = 0; i < c->finding_count; i++) {
 		const struct compared_findings_row *r = &c->findings[i];
-		const struct compared_finding *f = r->after ? r->after : r->before;
+		const struct compared_finding *f = r->newest;
 		struct buf text;
 		char figure[TEXT_FIGURE];
 

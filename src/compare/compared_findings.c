@@ -21,7 +21,7 @@ static struct compared_findings_row *find_row(struct comparison *c,
 	for (size_t i = 0; i < c->finding_count; i++) {
 		struct compared_findings_row *row = &c->findings[i];
 
-		if (same_finding(row->before ? row->before : row->after, f))
+		if (same_finding(row->newest, f))
 			return row;
 	}
 	return NULL;
@@ -40,11 +40,11 @@ static int add_run(struct comparison *c, size_t *cap, const struct compared_run 
 				return -1;
 			c->findings = row;
 			row += c->finding_count++;
-			*row = (struct compared_findings_row){ 0 };
+			*row = (struct compared_findings_row){ .newest = f };
 		}
 		at = after ? &row->after : &row->before;
 		if (!*at)
-			*at = f;
+			row->newest = *at = f;
 	}
 	return 0;
 }
@@ -57,8 +57,8 @@ static int rank(const struct compared_findings_row *r)
 static int by_news(const void *a, const void *b)
 {
 	const struct compared_findings_row *x = a, *y = b;
-	const struct compared_finding *f = x->after ? x->after : x->before;
-	const struct compared_finding *g = y->after ? y->after : y->before;
+	const struct compared_finding *f = x->newest;
+	const struct compared_finding *g = y->newest;
 	int order;
 
 	if (rank(x) != rank(y))

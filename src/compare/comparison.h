@@ -23,7 +23,8 @@ struct compared_row {
 };
 
 struct compared_findings_row {
-	const struct compared_finding *before, *after; /* NULL: it is not there; else one run's */
+	const struct compared_finding *before, *after; /* of one run; NULL: not on this side */
+	const struct compared_finding *newest;         /* after, else before */
 };
 
 struct compared_side {

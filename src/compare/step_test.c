@@ -46,7 +46,7 @@ double step_statistic_value(enum step_statistic what, const int64_t *sorted, siz
 
 size_t step_statistic_least(enum step_statistic what)
 {
-	return COARSE_LEAST * QUARTERS * statistics[what].steps;
+	return (size_t)COARSE_LEAST * QUARTERS * statistics[what].steps;
 }
 
 /* Of a stretch of the series; `room` is for as many. */

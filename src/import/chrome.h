@@ -110,7 +110,7 @@ int chrome_read_fact(struct chrome *c, struct json_scan *s, const char *key, siz
 int chrome_finish(struct chrome *c);
 
 /* chrome_events.c */
-int chrome_event_add(struct chrome *c, const struct chrome_event *e);
+int chrome_event_add(struct chrome *c, const struct chrome_event *given);
 uint32_t chrome_thread(struct chrome *c, const struct chrome_event *e); /* 0: no memory */
 int chrome_count_unmapped(struct chrome *c, const struct chrome_event *e);
 

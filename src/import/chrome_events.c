@@ -111,9 +111,9 @@ int chrome_count_unmapped(struct chrome *c, const struct chrome_event *e)
 	if (at == KEYMAP_NONE) {
 		grown = array_grow(c->unmapped, &c->unmapped_cap, c->unmapped_count + 1,
 				   sizeof(*grown));
+		c->unmapped = grown ? grown : c->unmapped;
 		if (!grown || !what)
 			return -1;
-		c->unmapped = grown;
 		at = (uint32_t)c->unmapped_count;
 		grown[c->unmapped_count++] = (struct chrome_unmapped){ .what = what };
 		if (keymap_put(&c->unmapped_at, what, at))
@@ -199,9 +199,9 @@ static int begin_push(struct chrome *c, struct keymap *stacks, uint64_t key,
 		c->free_begin = c->begins[--at].below;
 	} else {
 		grown = array_grow(c->begins, &c->begin_cap, c->begin_count + 1, sizeof(*grown));
+		c->begins = grown ? grown : c->begins;
 		if (!grown || c->begin_count >= UINT32_MAX - 1)
 			return -1;
-		c->begins = grown;
 		at = (uint32_t)c->begin_count++;
 	}
 	begin.below = top == KEYMAP_NONE ? 0 : top;

@@ -73,9 +73,9 @@ static int begin_scope(struct inferscope_json *x, const struct inferscope_event 
 	struct open_scope *grown =
 		array_grow(x->scopes, &x->scope_cap, x->scope_count + 1, sizeof(*grown));
 
+	x->scopes = grown ? grown : x->scopes;
 	if (!grown || x->scope_count >= UINT32_MAX - 1)
 		return -1;
-	x->scopes = grown;
 	grown += x->scope_count++;
 	*grown = (struct open_scope){
 		.span = { .start_ns = e->start_ns,

@@ -134,7 +134,7 @@ static inline void masks_sse2(const uint8_t *text, struct masks *m)
 {
 	__m128i v[4], low[4];
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		v[i] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
 		low[i] = _mm_or_si128(v[i], _mm_set1_epi8(OR_20));
 	}
@@ -164,7 +164,7 @@ AVX2 static inline void masks_avx2(const uint8_t *text, struct masks *m)
 				 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0);
 	uint64_t quote[2], backslash[2], op[2], space[2];
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		__m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32 * i));
 		__m256i low = _mm256_or_si256(v, _mm256_set1_epi8(OR_20));
 

@@ -136,6 +136,7 @@ static int gzip_next_member(struct text_source *s)
 
 #endif
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): zstd writes to it */
 static int zstd_step(struct text_source *s, uint8_t *to, size_t n, size_t *filled)
 {
 	ZSTD_inBuffer in = { s->input, s->end, s->at };

@@ -194,7 +194,7 @@ static int sort_rows(struct builder *b)
 	struct ranked *ranked = calloc(o->value_count + 1, sizeof(*ranked));
 	struct order_value *values = calloc(o->value_count + 1, sizeof(*values));
 	uint32_t *rank_of = calloc(o->value_count + 1, sizeof(*rank_of));
-	int64_t *ids = malloc((o->row_count + 1) * sizeof(*ids));
+	int64_t *ids = calloc(o->row_count ? o->row_count : 1, sizeof(*ids));
 	size_t first = 0;
 
 	if (!ranked || !values || !rank_of || !ids) {
@@ -216,6 +216,7 @@ static int sort_rows(struct builder *b)
 		values[i].count = 0;
 	}
 	for (size_t i = 0; i < o->row_count; i++) {
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a row has a value */
 		struct order_value *v = &values[rank_of[b->value_of[i]]];
 
 		ids[v->first + v->count++] = o->ids[i];

@@ -96,6 +96,7 @@ static int connect(sqlite3 *db, void *ctx, int argc, const char *const *argv, sq
 		t->table = c->table;
 		t->modules = c->modules;
 		t->id_column = table_column_find(c->table, "id");
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 		t->orders = calloc(c->table->column_count, sizeof(*t->orders));
 	}
 	if (t && t->orders && !sql.failed) {

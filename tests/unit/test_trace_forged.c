@@ -182,10 +182,7 @@ static void forged_blocks_are_refused(void **state)
 		{ { .type = BLOCK_NOTE, .count = 1 }, "\1ab", 3, "longer than its entries" },
 		{ { .type = BLOCK_INFO, .count = 1 }, "\2\5a", 3, "is invalid" },
 		{ { .type = BLOCK_PROCESS, .count = 1 }, "\3\1\2\3", 4, "is invalid" },
-		{ { .type = BLOCK_THREAD, .count = 1 },
-		  "\x08\3\7\0\0\0\0\0\0",
-		  9,
-		  "is invalid" },
+		{ { .type = BLOCK_THREAD, .count = 1 }, "\x08\3\7\0\0\0\0\0\0", 9, "is invalid" },
 		{ { .type = BLOCK_DEFS, .count = 1 }, "\1\x82", 2, "is invalid" },
 		{ { .type = BLOCK_END, .count = 1 }, "\1\1", 2, "is invalid" },
 	};

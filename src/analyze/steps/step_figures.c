@@ -194,7 +194,7 @@ int step_figures_service(struct analysis_step *s, const struct step_scope *scope
 	}
 	all_ns = count ? (double)moments[count - 1].ns - (double)moments[0].ns : 0;
 	if (all_ns > 0) {
-		s->service.per_second = (double)(count / 2) / all_ns * 1e9;
+		s->service.per_second = (double)count / 2 / all_ns * 1e9; /* two moments each */
 		s->service.concurrency_mean = in_flight_ns / all_ns;
 		s->service.busy_share = busy_ns / all_ns;
 	}

@@ -54,7 +54,9 @@ uint32_t build_function_def(struct build_writer *v, uint32_t function)
 	if (f->id)
 		return f->id;
 	name_bytes = build_fitting(name, names[f->name].bytes, DEF_PAYLOAD_MAX / 2);
-	file_bytes = f->file ? build_fitting(file, names[f->file].bytes, DEF_PAYLOAD_MAX / 4) : 0;
+	file_bytes =
+		f->file ? build_fitting(file, names[f->file].bytes, (size_t)DEF_PAYLOAD_MAX / 4)
+			: 0;
 	buf_clear(&v->text);
 	buf_add_varint(&v->text, f->line);
 	buf_add_varint(&v->text, name_bytes);
@@ -125,7 +127,8 @@ uint32_t build_layer_def(struct build_writer *v, uint32_t layer)
 	uint64_t key = (uint64_t)v->process << 32 | layer;
 	uint32_t id = keymap_find(&v->layer_at, key), root = 0;
 	const char *name = build_text(v->b, l.name), *class_name = build_text(v->b, l.file);
-	size_t class_bytes = build_fitting(class_name, strlen(class_name), DEF_PAYLOAD_MAX / 4);
+	size_t class_bytes =
+		build_fitting(class_name, strlen(class_name), (size_t)DEF_PAYLOAD_MAX / 4);
 
 	if (id != KEYMAP_NONE)
 		return id;
@@ -140,7 +143,8 @@ uint32_t build_layer_def(struct build_writer *v, uint32_t layer)
 	buf_add_varint(&v->text, class_bytes);
 	buf_add(&v->text, class_name, class_bytes);
 	if (root)
-		buf_add(&v->text, name, build_fitting(name, strlen(name), DEF_PAYLOAD_MAX / 4));
+		buf_add(&v->text, name,
+			build_fitting(name, strlen(name), (size_t)DEF_PAYLOAD_MAX / 4));
 	if (v->text.failed || keymap_put(&v->layer_at, key, v->b->next_def)) {
 		fail_memory(v);
 		return 0;
@@ -167,7 +171,7 @@ int build_stack_def(struct build_writer *v, uint32_t node, uint32_t *id)
 
 			if (!code)
 				return -1;
-			if (v->payload.len + 2 * VARINT_MAX > DEF_PAYLOAD_MAX)
+			if (v->payload.len + 2 * (size_t)VARINT_MAX > DEF_PAYLOAD_MAX)
 				break;
 			buf_add_varint(&v->payload, code);
 			buf_add_varint(&v->payload, 0);

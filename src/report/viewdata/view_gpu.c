@@ -164,11 +164,11 @@ static struct stream_lanes *lanes_of(struct gpu_part *p, const struct gpu_work *
 	if (at != PAIR_NONE)
 		return &p->lanes[at];
 	grown = array_grow(p->lanes, &p->lane_cap, p->lane_count + 1, sizeof(*grown));
+	p->lanes = grown ? grown : p->lanes;
 	if (!grown || pair_map_put(&p->streams, device, stream, p->lane_count)) {
 		p->v->rows.failed = true;
 		return NULL;
 	}
-	p->lanes = grown;
 	memset(&grown[p->lane_count], 0, sizeof(*grown));
 	grown[p->lane_count].track = view_track_add(
 		&p->v->rows, &(struct view_track){

@@ -123,8 +123,9 @@ void view_cursor_init(struct view_cursor *c, const struct view_row *row)
 static uint64_t take(struct view_cursor *c)
 {
 	uint64_t value = 0;
+	const uint8_t *at = c->at ? varint_get(c->at, c->end, &value) : NULL;
 
-	c->at = varint_get(c->at, c->end, &value);
+	c->at = at ? at : c->end;
 	return value;
 }
 

@@ -107,7 +107,7 @@ uint32_t view_track_add(struct view_rows *r, const struct view_track *track);
 uint32_t view_row_of(struct view_rows *r, uint32_t track, enum view_lane lane, uint32_t depth);
 
 /* The item as it was put: its times are changed where the row has something there. */
-void view_row_add(struct view_rows *r, uint32_t row, struct view_item *item);
+void view_row_add(struct view_rows *r, uint32_t at, struct view_item *i);
 
 /* The items of a row again, in order. */
 struct view_cursor {

@@ -378,6 +378,7 @@ static void visit_sample(void *ctx, const struct timed_sample *s)
 static int collect_samples(struct view *v, struct err *err)
 {
 	size_t n = trace_thread_count(v->t);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 	struct sampled all = { v, calloc(n + 1, sizeof(*all.threads)) };
 	struct sample_visitor visitor = { .ctx = &all, .sample = visit_sample };
 	struct sample_walk walk = { 0 };

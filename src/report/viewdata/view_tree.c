@@ -297,7 +297,8 @@ static int choose(struct builder *b, const struct view_interval *wanted, size_t 
 		if (t->nodes[i].leaf && is_wanted(b, &t->nodes[i], wanted, wanted_count))
 			rc = keep(b, &t->nodes[i], &half, limit_bytes);
 	left += half;
-	qsort(leaves, count, sizeof(*leaves), newest_first);
+	if (count)
+		qsort(leaves, count, sizeof(*leaves), newest_first);
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = keep(b, &t->nodes[leaves[i].node], &left, limit_bytes);
 	for (size_t i = 0; i < t->node_count; i++)
