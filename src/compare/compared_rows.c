@@ -172,9 +172,7 @@ static bool same_function(const struct pending_row *x, const struct pending_row 
 static void join(struct pending_row *into, struct pending_row *after, size_t runs)
 {
 	for (size_t i = 0; i < runs; i++) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rows that are gone are
-		 * skipped */
-		into->ns[i] += after->ns[i];
+		into->ns[i] += after->ns[i]; /* NOLINT(clang-analyzer-core.NullDereference) */
 		into->counts[i] += after->counts[i];
 	}
 	into->row.in_after = true;
