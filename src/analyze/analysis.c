@@ -345,6 +345,7 @@ void analysis_free(struct analysis *a)
 		step_breakdown_release(&a->steps[i].breakdown);
 	free(a->steps);
 	free(a->step_items.items);
+	host_log_release(&a->host_log);
 	arena_release(&a->step_names);
 	free(a->candidates);
 	free(a->startup.places);

@@ -20,6 +20,7 @@
 #include "analyze/cpu/crowd.h"
 #include "analyze/figures/finding_figures.h"
 #include "analyze/figures/gpu_figures.h"
+#include "analyze/figures/host_log.h"
 #include "analyze/figures/layer_figures.h"
 #include "analyze/figures/memory_figures.h"
 #include "analyze/figures/wait_figures.h"
@@ -303,6 +304,7 @@ struct analysis {
 	struct analysis_step *steps;
 	/* The single steps that the figures are made of: kind by kind, in order of time. */
 	struct step_items step_items;
+	struct host_log host_log;      /* what a replay of the leading steps is made from */
 	struct arena step_names; /* of steps that nobody named */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */

@@ -34,7 +34,7 @@ struct command {
 
 extern const struct command command_run, command_record, command_analyze, command_export,
 	command_config, command_rules, command_doctor, command_completion, command_view,
-	command_diff, command_query;
+	command_diff, command_query, command_whatif;
 
 /* All of them, in the order of help; NULL at the end. */
 extern const struct command *const commands[];

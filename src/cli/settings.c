@@ -14,6 +14,7 @@ enum {
 	VIEW = SETTING_FOR_VIEW,
 	DIFF = SETTING_FOR_DIFF,
 	QUERY = SETTING_FOR_QUERY,
+	WHATIF = SETTING_FOR_WHATIF,
 };
 
 const struct setting setting_report = {
@@ -104,7 +105,8 @@ const struct setting setting_python = {
 const struct setting setting_config = {
 	.env = "INFERSCOPE_CONFIG", .flag = "--config",
 	.type = SETTING_PATH, .metavar = "FILE",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW | DIFF | QUERY,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | CONFIG | RULES | DOCTOR | VIEW | DIFF | QUERY |
+		 WHATIF,
 	.help = "read this configuration file instead of the nearest .inferscope.yaml; all "
 		"settings are allowed in it",
 };
@@ -129,7 +131,7 @@ const struct setting setting_fail_on = {
 const struct setting setting_step = {
 	.key = "step", .env = "INFERSCOPE_STEP", .flag = "--step",
 	.type = SETTING_PATH, .metavar = "NAME",
-	.scope = RUN | RECORD | ANALYZE | DIFF,
+	.scope = RUN | RECORD | ANALYZE | DIFF | WHATIF,
 	.help = "report on the steps of this name, such as 'infer in main' or infer; the report "
 		"with --detail full lists the candidates; for `diff` also BEFORE=AFTER; unset: "
 		"the best candidate",
@@ -146,7 +148,7 @@ const struct setting setting_rank = {
 const struct setting setting_max_memory = {
 	.key = "max_memory", .env = "INFERSCOPE_MAX_MEMORY", .flag = "--max-memory",
 	.type = SETTING_SIZE, .metavar = "SIZE", .min = 1 << 20, .max = 1ull << 50,
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY | WHATIF,
 	.help = "memory for reading and analyzing a trace, such as 512M or 4G; only the beginning "
 		"of a trace that needs more is reported; unset: half of the memory of the machine "
 		"or container",
@@ -242,7 +244,7 @@ const struct setting setting_enable = {
 const struct setting setting_quiet = {
 	.key = "quiet", .env = "INFERSCOPE_QUIET", .flag = "--quiet", .off_flag = "--no-quiet",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY | WHATIF,
 	.help = "print no summary, and no progress in the title of the terminal",
 };
 
@@ -250,7 +252,7 @@ const struct setting setting_log_level = {
 	.key = "log_level", .env = "INFERSCOPE_LOG_LEVEL", .flag = "--log-level",
 	.type = SETTING_CHOICE, .fallback = "warn", .metavar = "LEVEL",
 	.choices = "error|warn",
-	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY,
+	.scope = RUN | RECORD | ANALYZE | EXPORT | VIEW | DIFF | QUERY | WHATIF,
 	.help = "print warnings on standard error, or errors only",
 };
 
@@ -301,7 +303,7 @@ const struct setting setting_origin = {
 const struct setting setting_json = {
 	.flag = "--json",
 	.type = SETTING_FLAG, .fallback = "false",
-	.scope = DOCTOR,
+	.scope = DOCTOR | WHATIF,
 	.help = "print JSON",
 };
 
@@ -364,10 +366,76 @@ const struct setting setting_time_limit = {
 	.help = "end a query that takes longer than this many seconds; 0: no limit",
 };
 
+const struct setting setting_free = {
+	.flag = "--free",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "its CPU time is gone; what it launches and waits for stays; repeatable, as are "
+		"those below",
+};
+
+const struct setting setting_faster = {
+	.flag = "--faster",
+	.type = SETTING_LIST, .metavar = "WHERE=K",
+	.scope = WHATIF,
+	.help = "its CPU time is K times shorter",
+};
+
+const struct setting setting_overlap = {
+	.flag = "--overlap",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "another thread runs it for the next step while this one computes",
+};
+
+const struct setting setting_remove = {
+	.flag = "--remove",
+	.type = SETTING_LIST, .metavar = "WHAT",
+	.scope = WHATIF,
+	.help = "steps without allocation, gc, gil, locks, io, sleep or compile",
+};
+
+const struct setting setting_remove_sync = {
+	.flag = "--remove-sync",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "the CUDA calls made there no longer wait for the device; all: everywhere",
+};
+
+const struct setting setting_pin = {
+	.flag = "--pin",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "copies made there use pinned memory; all: everywhere",
+};
+
+const struct setting setting_async_copy = {
+	.flag = "--async-copy",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "copies made there have a stream of their own; all: everywhere",
+};
+
+const struct setting setting_graph = {
+	.flag = "--graph",
+	.type = SETTING_LIST, .metavar = "WHERE",
+	.scope = WHATIF,
+	.help = "launches made there between two waits become one CUDA graph; all: everywhere",
+};
+
+const struct setting setting_speedup = {
+	.flag = "--speedup",
+	.type = SETTING_LIST, .metavar = "KERNEL=K",
+	.scope = WHATIF,
+	.help = "kernels with this in their name are K times faster; all: every kernel",
+};
+
 const struct setting *const settings[] = {
 	&setting_format, &setting_tables, &setting_time_limit,
 	&setting_before, &setting_after, &setting_statistic, &setting_run_spread,
 	&setting_fail_on_change,
+	&setting_free, &setting_faster, &setting_overlap, &setting_remove, &setting_remove_sync,
+	&setting_pin, &setting_async_copy, &setting_graph, &setting_speedup,
 	&setting_to, &setting_output, &setting_table, &setting_list_tables,
 	&setting_report, &setting_trace,
 	&setting_cpu, &setting_gpu, &setting_nvtx, &setting_memory,

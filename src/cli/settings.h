@@ -32,6 +32,7 @@ enum setting_scope {
 	SETTING_FOR_DIFF = 1u << 7,
 	SETTING_FOR_VIEW = 1u << 12,
 	SETTING_FOR_QUERY = 1u << 8,
+	SETTING_FOR_WHATIF = 1u << 9,
 };
 
 struct setting {
@@ -71,10 +72,11 @@ extern const struct setting setting_report, setting_trace, setting_cpu, setting_
 	/* options of one command: neither in files nor in the environment */
 	setting_to, setting_output, setting_table, setting_list_tables, setting_open,
 	setting_origin, setting_json, setting_before, setting_after, setting_statistic,
-	setting_run_spread, setting_fail_on_change, setting_format, setting_tables,
-	setting_time_limit, setting_rank;
+	setting_run_spread, setting_fail_on_change, setting_free, setting_faster, setting_overlap,
+	setting_remove, setting_remove_sync, setting_pin, setting_async_copy, setting_graph,
+	setting_speedup, setting_format, setting_tables, setting_time_limit, setting_rank;
 
-#define SETTING_COUNT 45
+#define SETTING_COUNT 54
 extern const struct setting *const settings[]; /* all of them, NULL at the end, in order of help */
 
 #endif

@@ -222,6 +222,20 @@ static int choose_threads(struct job *j)
 	return 0;
 }
 
+/* The timeline, which names functions, ends with the collection. */
+static int name_functions(struct job *j)
+{
+	struct host_log *l = &j->analysis->host_log;
+
+	l->function_count = timeline_function_count(j->timeline);
+	l->functions = calloc(l->function_count + 1, sizeof(*l->functions));
+	if (!l->functions)
+		return -1;
+	for (size_t i = 0; i < l->function_count; i++)
+		l->functions[i] = *timeline_function(j->timeline, (uint32_t)i);
+	return 0;
+}
+
 static int sweep_threads(struct job *j, struct err *err)
 {
 	struct step_sweep sweep = {
@@ -235,6 +249,7 @@ static int sweep_threads(struct job *j, struct err *err)
 		.gaps = &j->gaps,
 		.places = &j->places,
 		.classes = &j->classes,
+		.log = &j->analysis->host_log,
 		.crowded = j->analysis->crowd.own,
 		.kinds = j->kinds,
 		.kind_count = j->kind_count,
@@ -491,7 +506,8 @@ static int finish(struct job *j)
 	}
 	if (j->kind_count && model_callers_find(j->analysis, &j->kinds[0], &j->places))
 		return -1;
-	return idle_gaps_finish(&j->gaps, j->analysis, &j->places, j->timeline);
+	return name_functions(j) ||
+	       idle_gaps_finish(&j->gaps, j->analysis, &j->places, j->timeline);
 }
 
 static int prepare(struct job *j)
@@ -503,7 +519,8 @@ static int prepare(struct job *j)
 			return -1;
 	}
 	qsort(j->items->items, j->items->count, sizeof(*j->items->items), by_thread_and_time);
-	return idle_gaps_find(&j->gaps, &j->places) || choose_threads(j);
+	return idle_gaps_find(&j->gaps, &j->places) || choose_threads(j) ||
+	       log_windows_choose(j->analysis, j->trace, j->wanted);
 }
 
 static int find_timed_waits(struct job *j, struct err *err)

@@ -88,12 +88,49 @@ static void add_gap(struct sweep *w, int64_t ns)
 	}
 }
 
+/* The traced call that the thread is in, for the log. */
+static uint32_t log_frame(struct sweep *w)
+{
+	uint32_t *grown;
+
+	if (!w->depth || w->lost)
+		return 0;
+	grown = array_grow(w->log_frames, &w->log_frame_cap, w->depth, sizeof(*grown));
+	if (!grown) {
+		w->failed = true;
+		return 0;
+	}
+	w->log_frames = grown;
+	for (size_t i = w->logged_depth; i < w->depth && !w->failed; i++) {
+		grown[i] = host_log_frame(w->s->log, i ? grown[i - 1] : 0, w->frames[i].inner);
+		w->failed = grown[i] == HOST_NONE;
+	}
+	w->logged_depth = w->depth;
+	return w->failed ? 0 : grown[w->depth - 1];
+}
+
+static void log_host(struct sweep *w, int64_t until_ns)
+{
+	const struct time_place *at =
+		w->host.place == SIZE_MAX ? NULL : &w->s->places->items[w->host.place];
+	const struct host_place place = {
+		.what = w->host.what,
+		.stack = at ? at->stack : 0,
+		.frame = log_frame(w),
+		.layer = w->layers && w->layers <= w->layer_cap ? w->layer_ids[w->layers - 1] : 0,
+		.user = at ? at->user : NO_FUNCTION,
+		.inner = at ? at->inner : NO_FUNCTION,
+	};
+
+	w->failed |= host_log_add(w->s->log, w->now_ns, until_ns, &place, sweep_waits_for(w)) != 0;
+}
+
 /* From now to a time before the next change. */
 static void spend(struct sweep *w, int64_t until_ns)
 {
 	int64_t ns = until_ns - w->now_ns;
 
-	if (!w->open.count && !w->gap) {
+	if (!w->open.count && !w->gap && !w->logging) {
 		w->now_ns = until_ns;
 		return;
 	}
@@ -110,6 +147,8 @@ static void spend(struct sweep *w, int64_t until_ns)
 		add_places(w, ns);
 		count_faults(w, until_ns);
 	}
+	if (w->logging)
+		log_host(w, until_ns);
 	w->now_ns = until_ns;
 	if (w->gap)
 		add_gap(w, ns);
@@ -160,6 +199,20 @@ static void turn_steps(struct sweep *w)
 		w->next_ns = open_steps_first(&w->open)->item->end_ns;
 }
 
+static void turn_log(struct sweep *w)
+{
+	const struct host_log *l = w->s->log;
+	size_t at = host_log_window(l, w->now_ns);
+	int64_t change_ns;
+
+	w->logging = at < l->window_count && l->windows[at].start_ns <= w->now_ns;
+	if (at == l->window_count)
+		return;
+	change_ns = w->logging ? l->windows[at].end_ns : l->windows[at].start_ns;
+	if (change_ns < w->next_ns)
+		w->next_ns = change_ns;
+}
+
 /* Moves all cursors to now. */
 static void turn(struct sweep *w)
 {
@@ -191,6 +244,8 @@ static void turn(struct sweep *w)
 	if (w->sample && w->sample != sample)
 		w->sample_class = *stack_classes_of(w->s->classes, w->sample->id);
 	turn_steps(w);
+	if (w->logs)
+		turn_log(w);
 }
 
 static void sweep_to(struct sweep *w, int64_t time_ns)
@@ -224,6 +279,8 @@ static void visit_enter(void *ctx, size_t thread, uint32_t depth, uint32_t funct
 		return;
 	}
 	w->frames = f;
+	if (w->logged_depth > w->depth)
+		w->logged_depth = w->depth;
 	f[w->depth] = stack_classes_push(
 		w->s->classes, w->depth ? &f[w->depth - 1] : &stack_class_empty, function);
 	w->depth++;
@@ -238,6 +295,8 @@ static void visit_span(void *ctx, const struct span *s)
 	w->known = false;
 	if (s->depth < w->depth)
 		w->depth = s->depth;
+	if (w->logged_depth > w->depth)
+		w->logged_depth = w->depth;
 }
 
 static void visit_gc(void *ctx, const struct span *s, uint64_t collected)
@@ -267,6 +326,8 @@ static void visit_throttled(void *ctx, const struct throttled *l)
 	sweep_to(w, l->time_ns);
 	w->known = false;
 	w->throttled = l->function != NO_FUNCTION;
+	if (w->logged_depth > kept)
+		w->logged_depth = kept;
 	for (size_t i = kept; i < w->depth && w->throttled; i++) {
 		if (w->frames[i].inner != l->function)
 			w->frames[kept++] = w->frames[i];
@@ -278,16 +339,27 @@ static void visit_throttled(void *ctx, const struct throttled *l)
 static void set_layers(struct sweep *w, uint32_t layers, int64_t time_ns)
 {
 	sweep_to(w, time_ns);
-	w->known &= !layers == !w->layers;
+	w->known &= !layers == !w->layers && !w->logging;
 	w->layers = layers;
 }
 
 static void visit_layer_begin(void *ctx, size_t thread, uint32_t depth, uint32_t id,
 			      int64_t time_ns)
 {
+	struct sweep *w = ctx;
+	uint32_t *grown;
+
 	(void)thread;
-	(void)id;
-	set_layers(ctx, depth + 1, time_ns);
+	set_layers(w, depth + 1, time_ns);
+	if (!w->logs)
+		return;
+	grown = array_grow(w->layer_ids, &w->layer_cap, (size_t)depth + 1, sizeof(*grown));
+	if (!grown) {
+		w->failed = true;
+		return;
+	}
+	w->layer_ids = grown;
+	grown[depth] = id;
 }
 
 static void visit_layer(void *ctx, const struct layer_span *s)
@@ -300,7 +372,9 @@ static void visit_layer_dropped(void *ctx, size_t thread, uint32_t depth)
 	struct sweep *w = ctx;
 
 	(void)thread;
-	(void)depth;
+	if (w->layers && w->layers <= w->layer_cap && depth < w->layers)
+		memmove(w->layer_ids + depth, w->layer_ids + depth + 1,
+			(w->layers - 1 - depth) * sizeof(*w->layer_ids));
 	if (w->layers)
 		set_layers(w, w->layers - 1, w->now_ns);
 }
@@ -360,6 +434,8 @@ static void release(struct sweep *w)
 	track_release(&w->ways);
 	track_release(&w->framework);
 	free(w->frames);
+	free(w->log_frames);
+	free(w->layer_ids);
 	idmap_release(&w->seen_in);
 	open_steps_release(&w->open);
 }
@@ -406,6 +482,15 @@ static int run(struct sweep *w)
 		from_ns = gaps->first_ns;
 	if (gaps->count && gaps->last_ns > to_ns)
 		to_ns = gaps->last_ns;
+	if (w->logs) {
+		const struct host_log *l = w->s->log;
+		const struct host_window *last = &l->windows[l->window_count - 1];
+
+		from_ns = l->windows[0].start_ns < from_ns ? l->windows[0].start_ns : from_ns;
+		to_ns = last->end_ns > to_ns ? last->end_ns : to_ns;
+		if (host_log_thread(w->s->log, w->thread))
+			return -1;
+	}
 	if (from_ns > to_ns)
 		return 0;
 	seek(w, from_ns);
@@ -434,6 +519,7 @@ int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t 
 		.sample_class = stack_class_empty,
 		.way_class = stack_class_empty,
 		.way_stack = UINT32_MAX,
+		.logs = s->log->window_count && s->log->process == process,
 	};
 	int rc = -1;
 

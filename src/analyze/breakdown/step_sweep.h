@@ -15,6 +15,7 @@
 #include "analyze/breakdown/timed_waits.h"
 #include "analyze/classes/stack_class.h"
 #include "analyze/figures/breakdown.h"
+#include "analyze/figures/host_log.h"
 #include "analyze/figures/track.h"
 #include "analyze/gpu/gpu_busy.h"
 #include "analyze/gpu/gpu_sections.h"
@@ -229,6 +230,7 @@ struct step_sweep {
 	struct idle_gaps *gaps;
 	struct time_places *places;
 	struct stack_classes *classes;
+	struct host_log *log; /* of the process that it names, in its windows */
 	bool crowded; /* waits for a CPU are the program's own doing: a class of their own */
 	struct kind_sum *kinds;
 	size_t kind_count, placed_count; /* the places of the first ones are counted */
@@ -240,6 +242,12 @@ struct step_sweep {
  */
 int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t last, bool own,
 		      struct err *err);
+
+/*
+ * Chooses the windows of a->host_log among the steps of the leading kind, in the process of the
+ * first one, and adds busy threads of that process to those that are swept.  -1: no memory.
+ */
+int log_windows_choose(struct analysis *a, const struct trace *t, bool *wanted);
 
 /*
  * Page faults as a part of steps, and as a cause of idle time.

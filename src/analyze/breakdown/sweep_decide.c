@@ -104,7 +104,7 @@ static void remember(struct sweep *w, uint32_t function, const struct piece *sam
 {
 	uint32_t at = (uint32_t)(sample - w->samples->items);
 
-	if (w->seen_last == at && w->seen_last_in == function)
+	if ((w->seen_last == at && w->seen_last_in == function) || (!w->open.count && !w->gap))
 		return;
 	w->seen_last = at;
 	w->seen_last_in = function;
@@ -175,14 +175,30 @@ uint32_t sweep_busy_stack(const struct sweep *w)
 	return stack ? stack : others_stack(w, w->runs);
 }
 
-static uint32_t gil_holder(const struct sweep *w)
+static bool of_process(const struct sweep *w, size_t thread)
 {
 	const struct trace *t = w->s->trace;
-	size_t thread = w->holder ? w->holder->more & BUSY_THREAD : 0;
 
-	if (!others_stack(w, w->holder) || thread >= trace_thread_count(t))
-		return 0;
-	return trace_thread(t, thread)->process == w->process ? w->holder->id : 0;
+	return thread < trace_thread_count(t) && trace_thread(t, thread)->process == w->process;
+}
+
+uint32_t sweep_waits_for(const struct sweep *w)
+{
+	const struct piece *p = others_stack(w, w->holder) ? w->holder
+				: others_stack(w, w->runs) ? w->runs
+							   : NULL;
+
+	if (!p || !time_class_is_wait(w->host.what) || w->host.what == TIME_SLEEP ||
+	    w->host.what == TIME_IO_WAIT)
+		return HOST_NONE;
+	return of_process(w, p->more & BUSY_THREAD) ? p->more & BUSY_THREAD : HOST_NONE;
+}
+
+static uint32_t gil_holder(const struct sweep *w)
+{
+	return others_stack(w, w->holder) && of_process(w, w->holder->more & BUSY_THREAD)
+		       ? w->holder->id
+		       : 0;
 }
 
 static size_t place_of(struct sweep *w, enum time_class what, uint32_t stack,
@@ -390,7 +406,7 @@ void sweep_decide(struct sweep *w)
 	if (w->on_device) {
 		w->gpu.what = (enum time_class)w->on_device->more;
 		w->gpu.place = place_of(w, w->gpu.what, w->on_device->id, &stack_class_empty, 0);
-		if (!w->gap)
+		if (!w->gap && !w->logging)
 			return;
 	}
 	decide_host(w);

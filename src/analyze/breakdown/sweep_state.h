@@ -70,9 +70,15 @@ struct sweep {
 
 	struct stack_class *frames; /* of the open calls, outermost first */
 	size_t depth, frame_cap;
-	uint32_t layers; /* that are open */
-	bool lost;       /* calls: it is in a gap of the recording */
-	bool throttled;  /* functions are: samples know more */
+	uint32_t layers;      /* that are open */
+	bool logs;            /* the log has its process */
+	bool logging;         /* ... and now is in one of its windows */
+	uint32_t *log_frames; /* of frames, as the log has them: of the first logged_depth */
+	size_t logged_depth, log_frame_cap;
+	uint32_t *layer_ids; /* of the open layers, outermost first */
+	size_t layer_cap;
+	bool lost;      /* calls: it is in a gap of the recording */
+	bool throttled; /* functions are: samples know more */
 
 	const struct step_item *next_step, *last_step;
 	struct open_steps open;
@@ -88,5 +94,8 @@ void sweep_decide(struct sweep *w);
 
 /* The stack of somebody else who is at work; 0: there is nobody. */
 uint32_t sweep_busy_stack(const struct sweep *w);
+
+/* The position of the thread of the same process that this one waits for; HOST_NONE: unknown. */
+uint32_t sweep_waits_for(const struct sweep *w);
 
 #endif
