@@ -138,7 +138,7 @@ struct analysis_step {
 	unsigned model_parts;
 	size_t count;     /* with begin and end, warm-up included */
 	size_t unended;   /* without an end: not in any figure */
-	size_t warmup;    /* the first ones, left out of the figures below */
+	size_t warmup;    /* the first ones, omitted from the figures below */
 	int64_t first_ns; /* the begin of the first one that ended, warm-up included */
 	int64_t begin_ns; /* of the first one that is not */
 	int64_t until_ns; /* the end of the last one */
@@ -215,7 +215,7 @@ struct analysis_mark {
 	uint64_t count;
 };
 
-/* The values of one name in one process; those that are no numbers are left out. */
+/* The values of one name in one process; those that are no numbers are omitted. */
 struct analysis_counter {
 	const char *name;
 	uint32_t pid;

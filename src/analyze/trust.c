@@ -382,7 +382,7 @@ static void note_memory(struct notes *n, const struct analysis *a)
 }
 
 /*
- * A look cannot tell a thread that waits for a CPU from one that has it: what its code takes is
+ * A sample cannot tell a thread that waits for a CPU from one that has it: what its code takes is
  * longer by that.  A fifth of it, and figures of a quiet machine are not to be compared with these.
  */
 static const char *who_had_the_cpus(const struct analysis *a)

@@ -8,7 +8,7 @@
  *
  * Names that merely contain such a word are kept with their values: --tokenizer, --max-tokens,
  * --eos-token, --password-file.  It is a filter against accidents and knows no credential that
- * neither its name nor its form gives away.  docs/WHAT_A_TRACE_CONTAINS.md says so.
+ * neither its name nor its form gives away.  docs/WHAT_A_TRACE_CONTAINS.md describes this.
  */
 #ifndef BASE_SECRETS_H
 #define BASE_SECRETS_H

@@ -36,7 +36,7 @@ static size_t line_at(const struct yaml_events *y, size_t offset)
 	return line;
 }
 
-/* YAML forbids tabs in indentation, and the parser's words for it do not say so. */
+/* YAML forbids tabs in indentation, and the parser's message does not mention them. */
 static bool tab_indents(const struct yaml_events *y, size_t line)
 {
 	const char *p = y->text, *end = y->text + y->len;

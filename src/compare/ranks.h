@@ -70,7 +70,7 @@ int ranks_add(struct ranks *r, const struct analysis *a, const char *name, uint3
 /* "rank3.json", "trace_rank-3_step5.json.gz"; false: the name of a file does not say. */
 bool rank_of_name(const char *name, uint32_t *number);
 
-/* Which rank a trace is of; false: neither it nor its name says so. */
+/* Which rank a trace is of; false: neither it nor its name gives it. */
 bool rank_of_trace(const struct trace *t, const char *name, uint32_t *number);
 
 /* Once all are there. */

@@ -49,7 +49,7 @@ size_t step_statistic_least(enum step_statistic what)
 	return (size_t)COARSE_LEAST * QUARTERS * statistics[what].steps;
 }
 
-/* Of a stretch of the series; `room` is for as many. */
+/* Of an interval of the series; `room` is for as many. */
 static double level_of(enum step_statistic what, const int64_t *ns, size_t n, int64_t *room)
 {
 	double value;
@@ -93,7 +93,7 @@ static double batch_variance(double *v, size_t n, double drawn_in)
 	return variance_of(v, n) * (double)(n - 1) / (double)(n - 2 * g - 1);
 }
 
-/* Of the level of `batches` equal stretches of the series. */
+/* Of the level of `batches` equal intervals of the series. */
 static double stretch_variance(const struct step_series *s, enum step_statistic what,
 			       size_t batches, int64_t *room)
 {
@@ -279,7 +279,7 @@ int step_change_test(struct step_change *out, const struct run_level *before, si
 		  queued_of(after, m) - queued_of(before, n));
 	free(levels);
 	*out = (struct step_change){
-		/* Runs with few steps are told apart by other runs alone. */
+		/* Runs with few steps are distinguished by further runs only. */
 		.known = known == n + m || (n > 1 && m > 1),
 		.ratio = expm1(test.difference),
 		.low = expm1(test.low),

@@ -8,8 +8,8 @@
  *
  * Model: the logarithm of a run's statistic (median, mean, percentile) is that of the program plus
  * an effect of the run plus chance within the run.
- *  - Chance within the run comes from means over batches: the series is cut into 8 stretches, so
- *    that correlation inside a stretch does no harm.  What these stretches differ by more than
+ *  - Chance within the run comes from means over batches: the series is cut into 8 intervals, so
+ *    that correlation inside an interval does no harm.  What these intervals differ by more than
  *    their quarters explain is slow noise.  It does not average out over a run, and noise slower
  *    than the run is taken to be as large: it counts twice, undivided.
  *  - The effect of the run is not visible in one run.  Its standard deviation has a prior value

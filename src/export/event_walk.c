@@ -191,7 +191,7 @@ static struct track *thread_track(struct running *r, enum track_kind kind, size_
 }
 
 /*
- * Those that one look found first begin together: each begins a nanosecond after the one around
+ * Those that one sample found first begin together: each begins a nanosecond after the one around
  * it, which is far less than is known, so that nobody takes the inner one for the outer.
  */
 static void visit_sampled(void *ctx, const struct sampled_span *s)

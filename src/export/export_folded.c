@@ -10,7 +10,7 @@
  * first seen, so the same trace gives the same file.
  *
  * Memory grows with the number of distinct stacks.  The text of each is as long
- * as it is deep, so frames beyond FOLDED_DEPTH, which no one can look at, count
+ * as it is deep, so frames beyond FOLDED_DEPTH, which are too deep to be read, count
  * for the last one shown.
  */
 #include <errno.h>

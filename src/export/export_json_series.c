@@ -1,6 +1,6 @@
 /*
  * What the recorder read from outside, as counters: of a value that stays the first and the last
- * point.  Series that this version or the trace does not know are left out.
+ * point.  Series that this version or the trace does not know are omitted.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static void write_interval(void *ctx, const struct thread_interval *i)
 	export_event_end(x);
 }
 
-/* Exact, in the order in which the kernel told. */
+/* Exact, in the order in which the kernel reported. */
 static void take_native(void *ctx, const struct native_sample_at *n)
 {
 	struct exported *x = ctx;

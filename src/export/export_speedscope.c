@@ -1,7 +1,7 @@
 /*
  * speedscope's JSON: a profile for each thread, in order of time.  By samples where the trace has
  * any, because they tell of every function, else by the calls: then functions whose entry is
- * missing are left out.
+ * missing are omitted.
  *
  * Frames: first what is no function, then the functions by their index.
  */
@@ -98,7 +98,7 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 		x->open[n++] = state;
 	if (!p->any)
 		*p = (struct thread_profile){ true, s->start_ns, s->start_ns };
-	if (s->start_ns > p->end_ns) /* it was not looked at meanwhile */
+	if (s->start_ns > p->end_ns) /* it was not sampled meanwhile */
 		add_sample(x, s->thread, NULL, 0, s->start_ns - p->end_ns);
 	if (s->end_ns > p->end_ns) {
 		int64_t from_ns = s->start_ns > p->end_ns ? s->start_ns : p->end_ns;

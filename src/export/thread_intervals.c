@@ -35,7 +35,7 @@ static void finish_interval(const struct intervals *all, struct newest *n)
 	n->any = false;
 }
 
-/* At most half the distance of two looks; what lies beyond a run's own ends may be unknown. */
+/* At most half the distance of two samples; what lies beyond a run's own ends may be unknown. */
 static int64_t error_ns(const struct sample *s, int64_t reach_ns)
 {
 	int64_t usual_ns = s->count > 1 ? (s->last_ns - s->first_ns) / (s->count - 1) / 2 : 0;

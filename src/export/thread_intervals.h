@@ -1,7 +1,7 @@
 /*
- * What threads did, by samples: looks in a row that found a thread doing the same
+ * What threads did, by samples: consecutive samples that found a thread doing the same
  * are one interval.  When it began and ended is known to within error_ns: half of
- * the time between the last look that found something else and the first.
+ * the time between the last sample that found something else and the first.
  */
 #ifndef EXPORT_THREAD_INTERVALS_H
 #define EXPORT_THREAD_INTERVALS_H

@@ -2,7 +2,7 @@
  * What one thread did, of all kinds, as slices that nest on one track.
  *
  * Functions and layers begin and end as the walk over the events says; scopes and CUDA calls are
- * stretches of time that are known beforehand.  All that is open lies in one stack, in the order
+ * intervals that are known beforehand.  All that is open lies in one stack, in the order
  * in which it began.  Where something ends while what began inside it goes on, the two overlap:
  * the one inside goes aside, except that a function whose end is not its own (a pause of the
  * recording, a repair) gives way itself.

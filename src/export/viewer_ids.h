@@ -1,5 +1,5 @@
 /*
- * Numbers of processes and threads that viewers can tell apart.
+ * Numbers of processes and threads that viewers can distinguish.
  *
  * In a trace a pid or tid may occur twice (exec, ended threads, pid namespaces), and tracks of
  * GPUs have none.  The first to have a number keeps it; others get one that no Linux gives.

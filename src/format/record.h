@@ -88,7 +88,7 @@ enum record_kind {
 
 	/*
 	 * For the budget's sake the function (id = code id) is not traced from here on in
-	 * this thread: what is open of it has no end.  0: nothing is left out any more; what
+	 * this thread: what is open of it has no end.  0: nothing is omitted any more; what
 	 * runs then of such functions has an end and no beginning.
 	 */
 	RECORD_LEFT_OUT = 25,

@@ -1,4 +1,4 @@
-/* Requests of servers, as the agent tells them: scopes of these names. */
+/* Requests of servers, as the agent records them: scopes of these names. */
 #ifndef FORMAT_REQUEST_SCOPES_H
 #define FORMAT_REQUEST_SCOPES_H
 

@@ -1,5 +1,5 @@
 /*
- * A look at a thread of the workload: its Python stack and what it was doing.
+ * A sample of a thread of the workload: its Python stack and what it was doing.
  * One numbering serves the sampler, the trace file and the analysis; numbers
  * are never reused.
  */
@@ -27,7 +27,7 @@ enum sample_flag {
 	SAMPLE_LEAF_UNSTABLE = 1u << 5,  /* the innermost frame, or who called it, is uncertain */
 	SAMPLE_CUT = 1u << 6,            /* only the innermost frames of a deeper stack */
 	SAMPLE_WAITS_FOR_LOCK = 1u << 7, /* `lock` and `holder` say more */
-	/* The kernel's look at a thread that ran: `stack` is the id of a DEF_NATIVE. */
+	/* The kernel's sample of a thread that ran: `stack` is the id of a DEF_NATIVE. */
 	SAMPLE_NATIVE = 1u << 8,
 	/*
 	 * With SAMPLE_NATIVE: it had no CPU from first_ns to last_ns, exactly, and `stack` is 0.
@@ -43,8 +43,8 @@ enum sample_flag {
 };
 
 /*
- * Looks in a row at one thread that found the same: how many, and when the first
- * and the last of them were.  In between the thread was looked at no less often
+ * Consecutive equal samples of one thread: how many, and when the first
+ * and the last of them were.  In between the thread was sampled no less often
  * than at other times.
  */
 struct sample {

@@ -1,5 +1,5 @@
 /*
- * Quantities that are looked at now and then, most of them from outside: what the memory,
+ * Quantities that are read now and then, most of them from outside: what the memory,
  * the kernel and the devices did.  A series is one quantity of one process, or of
  * the machine, with one instance (a node, a device).  One numbering serves the
  * collector, the trace file and the analysis; numbers are never reused.

@@ -1,4 +1,4 @@
-/* Names of the scopes that the agent tells of PyTorch by itself (RECORD_SCOPE_BEGIN). */
+/* Names of the scopes that the agent records of PyTorch by itself (RECORD_SCOPE_BEGIN). */
 #ifndef FORMAT_TORCH_SCOPES_H
 #define FORMAT_TORCH_SCOPES_H
 

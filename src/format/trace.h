@@ -112,7 +112,7 @@ int trace_open(struct trace **out, const char *path, struct err *err);
 
 /*
  * The same, as if the recorder had ended with the last block that begins in the first `bytes`:
- * for a reader that has no memory for more.  trace_damage() says so.
+ * for a reader that has no memory for more.  trace_damage() reports it.
  */
 int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err);
 
@@ -265,7 +265,7 @@ struct trace_arg {
 
 void trace_args_init(struct trace_args *a, const uint8_t *args, size_t bytes);
 
-/* False at the end, which is also where bytes begin that make no sense. */
+/* False at the end, which is also where bytes begin that are invalid. */
 bool trace_args_next(struct trace_args *a, struct trace_arg *out);
 
 #endif

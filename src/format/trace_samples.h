@@ -33,7 +33,7 @@ void sample_queue_release(struct sample_queue *q);
 /* Replaces the contents of `out` with the coded samples and empties the queue.  -1: no memory. */
 int sample_queue_encode(struct sample_queue *q, struct buf *out);
 
-/* The other way: exactly `count` samples.  -1: the payload makes no sense. */
+/* The other way: exactly `count` samples.  -1: the payload is invalid. */
 int samples_decode(struct sample *out, size_t count, const uint8_t *payload, size_t bytes);
 
 #endif

@@ -183,7 +183,7 @@ static bool take(struct column *c, uint64_t *value, uint64_t limit)
 	return c->p && *value < limit;
 }
 
-/* Returns how many series there are; 0: the table makes no sense. */
+/* Returns how many series there are; 0: the table is invalid. */
 static size_t decode_table(struct series_point *table, size_t room, struct column c)
 {
 	const uint64_t id_limit = (uint64_t)UINT32_MAX + 1;

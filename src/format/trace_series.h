@@ -50,7 +50,7 @@ uint32_t series_queue_encode(struct series_queue *q, struct buf *out);
 
 /*
  * The other way: exactly `count` points.  `scratch` has room for as many.  -1: the payload
- * makes no sense.
+ * is invalid.
  */
 int series_decode(struct series_point *out, struct series_point *scratch, size_t count,
 		  const uint8_t *payload, size_t bytes);

@@ -16,7 +16,7 @@
 #include "import/json_scan.h"
 #include "import/build/tables.h"
 
-#define CHROME_VALUES_MAX 8 /* series of one counter event; further ones are left out */
+#define CHROME_VALUES_MAX 8 /* series of one counter event; further ones are omitted */
 
 /* A pid, tid or id: a number, also where it was written as a string, or any other string. */
 struct chrome_key {

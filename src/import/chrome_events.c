@@ -253,7 +253,7 @@ static int add_end(struct chrome *c, const struct chrome_event *e)
 			e->ts_ns < begin.ts_ns ? begin.ts_ns : e->ts_ns);
 }
 
-/* Operations are told apart by category and id; those of b, n and e from those of S, T, F. */
+/* Operations are distinguished by category and id; those of b, n and e from those of S, T, F. */
 static uint64_t async_key(const struct chrome_event *e)
 {
 	return mix(key_bits(&e->id), (uint64_t)e->category << 8 | (e->phase >= 'a'));
@@ -383,7 +383,7 @@ static int add_metadata(struct chrome *c, const struct chrome_event *e)
 	return 0;
 }
 
-/* Times that cannot be are left out; a duration that goes backwards is none. */
+/* Times that cannot be are omitted; a duration that goes backwards is none. */
 static bool time_is_usable(struct chrome *c, struct chrome_event *e)
 {
 	if (e->phase == 'M')

@@ -93,7 +93,7 @@ static uint32_t number_in(const struct chrome *c, const struct chrome_key *key)
 	return u32(value);
 }
 
-/* Numbers above 32 bits are told apart by their lower half: they count up. */
+/* Numbers above 32 bits are distinguished by their lower half: they count up. */
 static uint32_t correlation_of(const struct chrome_args *a)
 {
 	return a->has_correlation ? (uint32_t)a->correlation : 0;

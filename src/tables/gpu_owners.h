@@ -1,5 +1,5 @@
 /*
- * Which layer of a model CUDA calls were made in, and what the calls of a stretch of a thread's
+ * Which layer of a model CUDA calls were made in, and what the calls of an interval of a thread's
  * time started.  As in report.json a graph's node belongs to the layer in which it was captured.
  */
 #ifndef TABLES_GPU_OWNERS_H

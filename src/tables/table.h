@@ -50,8 +50,7 @@ struct table {
 	const char *meaning; /* of a row */
 	const struct column *columns;
 	size_t column_count;
-	const char
-		*indexes; /* columns by which one looks for rows, with blanks between; "": none */
+	const char *indexes; /* columns to find rows by, separated by blanks; "": none */
 	size_t cursor_bytes; /* a struct that begins with struct table_cursor */
 	int (*open)(struct table_cursor *c, struct err *err);
 	int (*next)(struct table_cursor *c, struct err *err);

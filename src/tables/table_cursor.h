@@ -21,7 +21,7 @@ struct table_cursor {
 	const struct table *table;
 	struct table_source *source;
 	struct buf text; /* of the cell that was composed last */
-	bool failed;     /* a cell was left out: no memory */
+	bool failed;     /* a cell was omitted: no memory */
 };
 
 /* A table's columns are a list X(C, T) of C(T, name, TYPE, unit, meaning); T is its prefix. */

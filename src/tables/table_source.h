@@ -13,7 +13,7 @@
 #include "timeline/gpu.h"
 #include "timeline/timeline.h"
 
-/* All return NULL without memory; err says so. */
+/* All return NULL without memory; err reports it. */
 
 const struct trace *source_trace(const struct table_source *s);
 /* Walked: functions, scopes and counts of threads are known. */

@@ -6,7 +6,7 @@
  * unseen.  Such a frame notes where the gap began and how much of it was covered
  * by then.  Unless its own exit shows that it lived on, it is cut back to the gap,
  * and what ran on top of it since is handed to the frame below: a frame that is
- * long gone must not look like the hottest of all.
+ * long gone must not appear as the hottest of all.
  */
 #include "timeline/callstack.h"
 
@@ -16,9 +16,9 @@
 #include "base/array.h"
 
 /*
- * How far down an exit looks for its frame, and a function that is left out for its frames. Crafted
- * stacks must not make each of them slow, so looking is paid for: every entry allows some more
- * steps.  A real stack of N frames had N entries, and can always be searched as a whole.
+ * How far down the frame of an exit, or of a throttled function, is searched.
+ * Crafted stacks must not make each of them slow, so looking is paid for: every entry allows some
+ * more steps.  A real stack of N frames had N entries, and can always be searched as a whole.
  */
 #define SEARCH_MAX 4096
 #define DROPPED_MAX 16384
@@ -302,7 +302,7 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 		if (i + 1 < s->depth)
 			f->inside_at_gap_ns += s->last_ns - f[1].start_ns;
 	}
-	/* Whoever ran in the gap left the events that are lost: it is nobody's self time. */
+	/* Whoever ran in the gap left the events that are lost: it is in no self time. */
 	if (s->depth) {
 		s->frames[s->depth - 1].inside_ns += now_ns - s->last_ns;
 		s->totals->gap_ns += now_ns - s->last_ns;

@@ -38,7 +38,7 @@ struct callstack {
 	size_t open_cap;
 
 	/* For the budget's sake; what is missing then is no damage. */
-	bool entries_missing; /* of functions that were left out */
+	bool entries_missing; /* of functions that were omitted */
 	bool exits_missing;   /* by exceptions */
 
 	bool gc_paused; /* a collection was cut by a pause: its end is still to come */

@@ -268,7 +268,7 @@ uint64_t gpu_ambiguous_activities(const struct gpu_timeline *g);
 uint64_t
 gpu_unmatched_launches(const struct gpu_timeline *g); /* without anything started; not captured */
 uint64_t gpu_untimed_activities(const struct gpu_timeline *g);
-uint64_t gpu_malformed(const struct gpu_timeline *g);  /* records cut short: left out */
+uint64_t gpu_malformed(const struct gpu_timeline *g);  /* records cut short: omitted */
 uint64_t gpu_dropped(const struct gpu_timeline *g);    /* by CUPTI */
 int64_t gpu_overhead_ns(const struct gpu_timeline *g); /* CUPTI's own, as it says */
 

@@ -36,7 +36,7 @@
 
 #define WINDOW_CELL_NS 500000000 /* windows are two cells wide and move by one */
 #define WINDOW_CELLS_MAX 4096u
-#define FIT_ROUNDS 3        /* each looks for the tightest bounds along the line before */
+#define FIT_ROUNDS 3        /* each searches the tightest bounds along the line before */
 #define OUTLIER_SHARE 1000u /* one violation in so many pairs is a wrong pair, no wrong clock */
 #define PLAUSIBLE_NS 1e17   /* a correction beyond three years is none */
 #define APART_PPM 50        /* two quartzes, and not the drift that is known already */
@@ -393,7 +393,7 @@ static void errors_set(struct gpu_clock *c, const struct windows *w)
 	}
 }
 
-/* A drift too small to break causality still makes bounds of different times look close. */
+/* A drift too small to break causality still makes bounds of different times appear close. */
 static double remaining_slope(const struct merge *m, struct clock_cells *cells)
 {
 	const struct clock_line none = { 0, 0 };

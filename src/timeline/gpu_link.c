@@ -174,7 +174,7 @@ static int sort_activities(struct gpu_lists *lists)
 #define UNKNOWN UINT32_MAX
 #define AMBIGUOUS (UNKNOWN - 1)
 
-#define NEAR 8u /* calls that are looked at one by one before the search */
+#define NEAR 8u /* calls that are checked one by one before the search */
 
 /*
  * When the recording of a process paused.  CUPTI may number calls anew after that (13.0 was seen
@@ -229,7 +229,7 @@ static int pauses_init(struct pauses *p, const struct gpu_timeline *g)
 	return 0;
 }
 
-/* Of all processes up to this one: it serves to tell one stretch of a process from another. */
+/* Of all processes up to this one: it serves to tell one interval of a process from another. */
 static uint32_t pauses_before(const struct pauses *p, uint32_t process, int64_t time_ns)
 {
 	const struct pause key = { process, time_ns };

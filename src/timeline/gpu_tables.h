@@ -105,7 +105,7 @@ int gpu_stacks_resolve(struct gpu_timeline *g);
  * not grow with them.  Some may be wrong: the line passes between as many cells'
  * bounds as it can, and in the middle of those it passes, where it is farthest
  * from being wrong.  A plain offset is taken unless a drift leaves far more room:
- * what a drift hides would make the bounds look closer than they are.
+ * what a drift hides would make the bounds appear closer than they are.
  */
 
 #define CLOCK_CELLS 128u
@@ -123,7 +123,7 @@ struct clock_side {
 
 struct clock_cells {
 	double span_ns;
-	bool trusting; /* else the tightest bounds of a cell with many are left out of account */
+	bool trusting; /* else the tightest bounds of a cell with many are ignored */
 	struct clock_side below[CLOCK_CELLS], above[CLOCK_CELLS];
 };
 

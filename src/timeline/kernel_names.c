@@ -34,7 +34,7 @@ static void sink_add(const char *text, size_t n, void *ctx)
 			1); /* over frames of the demangler only: it holds no memory here */
 }
 
-/* False: not a mangled name.  What does not fit is left out. */
+/* False: not a mangled name.  What does not fit is omitted. */
 static bool demangle(struct sink *s, const char *mangled)
 {
 	if (strncmp(mangled, "_Z", 2) != 0)

@@ -1,7 +1,7 @@
 /*
  * The samples of a trace with the time that each stands for.
  *
- * A thread was in what a look found from halfway since the look before it to
+ * A thread was in what a sample found from halfway since the sample before it to
  * halfway to the next one: so the times of a thread's samples add up, whatever the
  * rate was.  Where it was not sampled for long it is unknown: a sample stands for
  * at most half of SAMPLE_GAP_NS to either side.

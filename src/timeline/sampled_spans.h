@@ -1,11 +1,11 @@
 /*
- * Functions by samples, where the trace does not have their calls: what was left out of it or
+ * Functions by samples, where the trace does not have their calls: what was omitted of it or
  * happened while it paused, so that what takes long is on the timeline.
  *
- * Looks in a row that found a function at the same depth of a thread's stack, called from the
+ * consecutive samples that found a function at the same depth of a thread's stack, called from the
  * same place, were one call of it, or several that followed each other from there.  When it began
- * and ended is known to within error_ns: half of the time between the look that found it first
- * (last) and the one before (after).  What was found once only is left out.  Memory is bounded by
+ * and ended is known to within error_ns: half of the time between the sample that found it first
+ * (last) and the one before (after).  What was found once only is omitted.  Memory is bounded by
  * the depth of the stacks and the number of functions.
  */
 #ifndef TIMELINE_SAMPLED_SPANS_H

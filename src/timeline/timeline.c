@@ -204,7 +204,7 @@ static int displaced_begin(struct walk *w, uint32_t by, int64_t now_ns)
 {
 	if (w->paused_ns != NEVER)
 		pause_end(w, now_ns);
-	if (w->displaced_ns != NEVER) /* by a third: it is one stretch */
+	if (w->displaced_ns != NEVER) /* by a third: it is one interval */
 		return 0;
 	w->displaced_ns = now_ns;
 	callstack_reach(&w->stack, now_ns);
@@ -232,7 +232,7 @@ static bool is_call_event(uint8_t kind)
 	return (kind >= RECORD_CALL && kind <= RECORD_UNWIND) || kind == RECORD_RUNNING;
 }
 
-/* A function that is left out from here on was called. */
+/* A function that is omitted from here on was called. */
 static bool is_move(uint8_t kind)
 {
 	return is_call_event(kind) || kind == RECORD_LAYER_BEGIN || kind == RECORD_LAYER_END ||

@@ -20,7 +20,7 @@
  *   a frame open at a pause of the     ends there: that is no damage
  *   recording (RECORD_PAUSED)
  *   a frame of a function that is      goes; its time is its caller's
- *   left out (RECORD_LEFT_OUT)
+ *   omitted (RECORD_LEFT_OUT)
  *   any other frame open at the end    ends with its thread
  */
 #ifndef TIMELINE_TIMELINE_H

@@ -32,7 +32,7 @@ void ring_init(struct ring *r, struct session *s, uint32_t thread)
 	r->defs.head = RING_CAPACITY;
 	r->order_size = s->header->blocks;
 	r->oldest_seq = 1;
-	r->name_at = 0; /* the first event of a call is looked at */
+	r->name_at = 0; /* the first event of a call is examined */
 }
 
 void ring_init_alone(struct ring *r, struct session *s, uint32_t thread)

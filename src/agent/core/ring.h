@@ -17,7 +17,7 @@
 
 #define FRAMES_MAX 128u /* the innermost; the rest of a deeper stack is cut */
 
-/* Where a thread's frames lay when they were last looked at: zeros at first. */
+/* Where a thread's frames lay when they were last read: zeros at first. */
 struct frames_path {
 	unsigned count;
 	const char *frames[FRAMES_MAX];
@@ -44,7 +44,7 @@ struct ring {
 	uint32_t thread;         /* index of our entry */
 	uint64_t produced;       /* event records so far, stored or not */
 	uint64_t name_at;        /* calls_prepare_thread() when produced gets here */
-	int32_t allowance;       /* events until the next look at the budget: budget.h */
+	int32_t allowance;       /* events until the next check at the budget: budget.h */
 	int32_t lot;             /* what it was at the last one */
 	uint32_t cuts;           /* of profile_throttle.h: those that this thread knows of */
 	bool in_step;            /* the trace knows which functions the thread is in */

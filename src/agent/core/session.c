@@ -25,7 +25,7 @@
 
 #define NO_PROCESS UINT32_MAX
 #define INSTANCES_AT_ONCE 1024u
-#define RETRY_EVENTS 256u /* to look through a full table costs too much to be done for each */
+#define RETRY_EVENTS 256u /* to search a full table costs too much to be done for each */
 
 HOT_DATA _Atomic(struct session *) session_current;
 HOT_DATA uint32_t session_epoch;

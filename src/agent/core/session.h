@@ -16,7 +16,7 @@
 
 struct session {
 	struct shm_header *header;
-	size_t bytes; /* mapped; the header says so, too, until the recorder empties it */
+	size_t bytes; /* mapped; the header shows it too, until the recorder empties it */
 	struct shm_process *processes;
 	struct shm_thread *threads;
 	struct shm_window *windows;

@@ -333,7 +333,7 @@ static int on_audit(const char *event, PyObject *args, void *data)
 	if (!attached || strcmp(event, "sys.setprofile") != 0 || !session_on())
 		return 0;
 	t = py.ThreadState_Get();
-	/* Where it cannot be asked, the next look for new threads will do. */
+	/* Where it cannot be asked, the next check for new threads will do. */
 	called = request_slot_check();
 	ours = *profile_slot(t) == on_event;
 	resting = !*profile_slot(t) && profile_throttle_bounded() && profile_throttle_paused();
@@ -380,7 +380,7 @@ static bool python_has_profile(void)
 	return has;
 }
 
-/* Lets the API set the slot of this thread and looks whether it landed where we think it is. */
+/* Lets the API set the slot of this thread and checks whether it landed where we think it is. */
 static bool thread_state_is_as_expected(void)
 {
 	char *t = py.ThreadState_Get();

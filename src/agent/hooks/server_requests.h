@@ -3,8 +3,8 @@
  *
  * The functions that a request, or a piece of work of a pool, begins and ends with are known by
  * file and name.  From 3.12 on their calls are watched (watched_functions.h) and the program has
- * nothing of ours in it.  Before, calls are recorded in bursts: there such functions are replaced,
- * once their module is imported, by ones that open a scope around them
+ * nothing of ours in it.  Before, calls are recorded only part of the time: there such functions
+ * are replaced, once their module is imported, by ones that open a scope around them
  * (python/inferscope/_served.py), as tracing libraries do it.
  */
 #ifndef AGENT_HOOKS_SERVER_REQUESTS_H

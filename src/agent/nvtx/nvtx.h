@@ -55,7 +55,7 @@ uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e, const char **about)
  * that are too short for what a pair of records costs.
  *
  * Now and then a thread looks at the budget.  Overdrawn, and its own events are to blame:
- * the next range is measured, and left out if less time was earned in it than it cost;
+ * the next range is measured, and omitted if less time was earned in it than it cost;
  * where that is not enough, longer ones follow.  Everything is recorded again
  * after 2, 4, 8 ... s.  Any thread, no lock.
  */
@@ -63,7 +63,7 @@ uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e, const char **about)
 #define NVTX_BUDGET_CHECK_EVENTS 128u
 #define NVTX_THROTTLE_SLOTS 1024u
 
-/* By id; two that share a place are never left out at the same time. */
+/* By id; two that share a place are never throttled at the same time. */
 extern _Atomic uint32_t nvtx_throttle_ids[NVTX_THROTTLE_SLOTS];
 
 static inline bool nvtx_is_throttled(uint32_t id)
@@ -78,7 +78,7 @@ void nvtx_throttle_start(void);
 
 /* What a thread knows of it; begins as 0. */
 struct nvtx_budget_check {
-	uint32_t events, recorded;  /* since the last look: in all, and recorded ones */
+	uint32_t events, recorded;  /* since the last check: in all, and recorded ones */
 	uint64_t sampled_ns_before; /* CLOCK_MONOTONIC */
 };
 

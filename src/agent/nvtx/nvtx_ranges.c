@@ -32,7 +32,7 @@ static const uint8_t about_key[] = { 'a', 'b', 'o', 'u', 't' };
 #define STARTED (1ull << 48)
 
 struct open_range {
-	uint64_t instance; /* 0: it is left out */
+	uint64_t instance; /* 0: it is omitted */
 	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it is not measured */
 	uint32_t id;       /* of its DEF_NVTX */
 	uint32_t domain, level;
@@ -291,7 +291,7 @@ static uint32_t take_number(void)
 	first_started();
 	do
 		number = atomic_fetch_add(&next_started, 1);
-	while (!number); /* says that the range is left out */
+	while (!number); /* says that the range is omitted */
 	return number;
 }
 

@@ -9,7 +9,7 @@
 #define COUNTING_MOST 16384u /* for programs whose events spread over thousands of functions */
 #define FIRST_SHARE 8u       /* first go the functions that have an eighth of the events */
 #define LEAST_EVENTS 4u      /* two calls */
-#define LONG_CALL_NS 5000000 /* functions that take so long are never left out */
+#define LONG_CALL_NS 5000000 /* functions that take so long are never throttled */
 /*
  * Likewise functions of the user's code, and what it calls: they are few, steps are found by them
  * (analyze/steps), and two events in this time cost less than a thousandth.

@@ -31,7 +31,7 @@ void function_throttle_start(void);
 
 /*
  * Examines an event, its kind and function (NULL: unknown), before it is recorded.
- * To be called when budget_due() says so.  May throttle the function: note->throttled.
+ * To be called when budget_due() returns true.  May throttle the function: note->throttled.
  */
 enum function_throttle_order function_throttle_evaluate(struct ring *r, struct code_note *note,
 							uint8_t kind);

@@ -13,7 +13,7 @@
 #include "format/py_layout.h"
 #include "format/stamp.h"
 
-#define RAN_NS 1000 /* CPU time of a thread while it is looked at: it runs */
+#define RAN_NS 1000 /* CPU time of a thread while it is examined: it runs */
 #define SERIES 6    /* looks at its instruction, as fast as the kernel copies: 0.3 us each */
 #define SAME 3      /* so many in a row find the same one: it is C code that runs */
 
@@ -23,7 +23,7 @@ enum link { FRAME_OF_THREAD, FRAME_OF_CFRAME, INSTRUCTION, LINKS };
 /* Where the thread is that has the GIL. */
 struct place {
 	clockid_t clock;     /* its CPU time, */
-	int64_t ran_ns;      /* before it was looked at */
+	int64_t ran_ns;      /* before it was examined */
 	uintptr_t at[LINKS]; /* 0: there is no such link */
 	uint64_t word[LINKS];
 };
@@ -56,7 +56,7 @@ void gil_activity_init(void)
 	atomic_store_explicit(&gil_activity.in_c, GIL_ACTIVITY_NOT_IN_C, memory_order_relaxed);
 }
 
-/* An address of 0 is left out. */
+/* An address of 0 is omitted. */
 static void batch_add(struct batch *b, uint64_t *to, uintptr_t from, size_t bytes)
 {
 	if (!from)

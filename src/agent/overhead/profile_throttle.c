@@ -9,7 +9,7 @@
 #include "agent/python/frames.h"
 
 #define LOT_PS 20000000                /* cost of events between two readings of the clocks */
-#define PROFILE_THROTTLE_ON_NS 4000000 /* credit that a burst is begun with */
+#define PROFILE_THROTTLE_ON_NS 4000000 /* credit that an interval of tracing is begun with */
 #define SWITCH_NS 30000u   /* what the program loses when the GIL worker takes the GIL, about */
 #define LONGEST_NS 500000u /* of our work at one time */
 #define SAMPLE_LEAST_NS 5000000 /* between two samples of the GIL worker */
@@ -107,7 +107,7 @@ static double dear_ns(double best_ns, double passed_ns)
 	return best_ns * (SPARSE_TIMES - (SPARSE_TIMES - DENSE_TIMES) * density);
 }
 
-/* Pays for what was traced since the last look; true: it was more than there is. */
+/* Pays for what was traced since the last check; true: it was more than there is. */
 static bool settle(uint64_t now_ns)
 {
 	struct ring *r = session_my_ring;
@@ -215,7 +215,7 @@ void profile_throttle_enter_slow(struct ring *r, int what)
 	pay_since(start_ns);
 }
 
-/* The time since the last look is taxed, by what a single look finds. */
+/* The time since the last check is taxed, by what a single sample finds. */
 static void sample_and_tax(uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - atomic_load_explicit(&taxed_ns, memory_order_relaxed);
@@ -230,7 +230,7 @@ static void sample_and_tax(uint64_t now_ns)
 	case GIL_ACTIVITY_UNKNOWN: /* whatever has run may have been Python's */
 		pay_tax(used_ns < passed_ns ? (double)used_ns / (double)passed_ns : 1);
 		break;
-	case GIL_ACTIVITY_UNDECIDED: /* the next look may find more */
+	case GIL_ACTIVITY_UNDECIDED: /* the next check may find more */
 		if (passed_ns > UNDECIDED_NS)
 			pay_tax(usual_share());
 		break;
@@ -299,7 +299,8 @@ static void work(void)
 
 	if (!session_on() || !profile_throttle_bounded())
 		return;
-	/* While we waited for the GIL, a thread may have ended the burst that we wanted to end. */
+	/* While we waited for the GIL, a thread may have ended the interval of tracing that we
+	 * wanted to end. */
 	if (profile_throttle_paused() && budget_credit_at(now_ns) >= PROFILE_THROTTLE_ON_NS)
 		resume(now_ns);
 	else if (!profile_throttle_paused() && settle(now_ns))
@@ -362,7 +363,8 @@ void profile_throttle_start(const struct profile_throttle_slots *profile_slots)
 	atomic_store_explicit(&seen_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&found_ns, 0, memory_order_relaxed);
 	if (bounded) {
-		frames_init(); /* where it fails, a burst begins with an empty stack */
+		frames_init(); /* where it fails, an interval of tracing begins with an empty stack
+				*/
 		if (py.version >= TAXED_SINCE)
 			gil_activity_init();
 		if (!fork_hooks_are_set)

@@ -30,7 +30,7 @@ static COLD void define_lines(struct ring *r, struct code_note *note)
 		table = bytes ? packed : NULL;
 		minor = LINE_PACK_MINOR;
 	}
-	/* A table that does not fit is left out: without it the function's first line is shown. */
+	/* A table that does not fit is omitted: without it the function's first line is shown. */
 	if (table && bytes < DEF_PAYLOAD_MAX &&
 	    !ring_define(r, DEF_LINES, note->id, &minor, 1, table, bytes))
 		atomic_store_explicit(&note->lines_epoch, 0, memory_order_relaxed); /* again */

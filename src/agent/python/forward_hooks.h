@@ -2,8 +2,8 @@
  * The functions that modules run (`forward`): a cheaper place to detect layers.
  *
  * All modules are called through one function of the framework, whose events are on or off for all
- * of them: a folded layer costs nearly as much as a recorded one.  The functions that modules run
- * differ by class, and each can be switched off by itself, at no cost.  But modules that run no
+ * of them: a throttled layer costs nearly as much as a recorded one.  The functions that modules
+ * run differ by class, and each can be switched off by itself, at no cost.  But modules that run no
  * Python function are missed there, and so is what the program's hooks do before and after: this
  * is the second choice.
  *

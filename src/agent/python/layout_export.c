@@ -147,7 +147,7 @@ static bool code_agrees(const struct py_layout *l)
 	       line_is(code, word_at(code, l->first_line)) && text_agrees(l);
 }
 
-/* We have the GIL, so it must say so. */
+/* We have the GIL, so it must report it. */
 static uint64_t find_gil(const struct py_layout *l, const PyObject *interpreter)
 {
 	uint64_t at = l->gil_is_global ? (py.Runtime ? address(py.Runtime) + l->gil : 0)

@@ -55,7 +55,8 @@ const struct adapter adapter_torch_profiler = {
  * In the thread that calls the function, with the GIL, while its frame is the newest.  The end
  * of a function that an exception leaves may not be reported: it is detected by its frame, which is
  * gone, at the latest when adapter_scopes_close_stale() is called.  Before 3.12, where
- * calls are recorded in bursts, ends would be missed for good: nothing is recorded there.
+ * calls are recorded only part of the time, ends would be missed for good: nothing is recorded
+ * there.
  */
 
 static void adapter_scopes_close_stale_slow(struct ring *r);

@@ -27,7 +27,7 @@ struct due_at {
 	struct ring *r;
 	const struct layer_kind *kind;
 	struct layer_note *root;
-	uint32_t left; /* modules that may still be looked at */
+	uint32_t left; /* modules that may still be examined */
 	char name[NAME_MAX_BYTES];
 };
 

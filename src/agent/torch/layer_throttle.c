@@ -7,7 +7,7 @@
 #include "agent/python/watched_functions.h"
 
 #define SHARE 2u      /* layers may use 1/SHARE of the budget */
-#define KEPT_PART 16u /* less than 1/KEPT_PART of all begins and ends is not worth folding */
+#define KEPT_PART 16u /* less than 1/KEPT_PART of all begins and ends is not worth throttling */
 /* Checks in a row that must find too much: a model's first calls are unlike the rest. */
 #define THROTTLE_PATIENCE 4u
 #define REST_PATIENCE 32u
@@ -15,7 +15,7 @@
 #define AGAIN_LAST_NS 64000000000ull
 #define AGAIN_CREDIT_NS 2000000 /* credit needed to enable all layers again */
 
-/* Ranks, in the order of folding: the shortest first, of equal length those with most calls. */
+/* Ranks, in the order of throttling: the shortest first, of equal length those with most calls. */
 #define LENGTHS 64u /* powers of two of ticks */
 #define COUNTS 32u  /* powers of two of calls */
 #define RANKS (LENGTHS * COUNTS)
@@ -72,15 +72,16 @@ void layer_throttle_measured(struct layer_note *note, uint64_t ticks)
 		add(&forward_hooks[note->forward].lengths, ticks);
 }
 
-/* Layers that share a forward function are folded together: the function is hooked or it is not. */
+/* Layers that share a forward function are throttled together: the function is hooked or it is not.
+ */
 static const struct layer_lengths *lengths_of(const struct layer_note *note)
 {
 	return note->forward ? &forward_hooks[note->forward].lengths : &note->lengths;
 }
 
 /*
- * Is its length known?  Ids that many modules share are not folded: these modules live for one
- * call.  With forward hooks a throttled function folds all its layers.
+ * Is its length known?  Ids that many modules share are not throttled: these modules live for one
+ * call.  With forward hooks a throttled function throttles all its layers.
  */
 static bool may_throttle(const struct layer_note *note)
 {
@@ -138,8 +139,8 @@ static void enable_later(uint64_t now_ns)
 }
 
 /*
- * Folds layers until `excess` begins and ends are saved, or no more than `few` are left: the model
- * itself is among those, and folding them would save next to nothing.
+ * Throttles layers until `excess` begins and ends are saved, or no more than `few` are left: the
+ * model itself is among those, and throttling them would save next to nothing.
  */
 static void throttle_shortest(double excess, double few, uint64_t now_ns)
 {

@@ -1,14 +1,14 @@
 /*
  * Throttles layers to stay within the overhead budget: the layers with the shortest calls are not
- * recorded, and their time counts for the layer around them ("folded").
+ * recorded, and their time counts for the layer around them ("throttled").
  *
  * Layers may use half of the budget.  When the budget is overdrawn and layers cost more than that:
- *   1. calls are timed, and the shortest layers are folded until the rest fits.  Layers with too
+ *   1. calls are timed, and the shortest layers are throttled until the rest fits.  Layers with too
  *      few calls to save anything, such as the model itself, stay;
- *   2. a folded layer still costs the hook's call.  If the hooks alone cost more than layers may
+ *   2. a throttled layer still costs the hook's call.  If the hooks alone cost more than layers may
  *      use, layers are detected by the functions that they run instead (forward_hooks.h);
  *   3. if there are no such functions and the hooks cost more than the whole budget, all layers
- *      are folded and the hook is disabled (`rests`).
+ *      are throttled and the hook is disabled (`rests`).
  * Some time later, when there is credit, everything is enabled again.  Each thread records these
  * decisions in its own ring.
  *
@@ -69,8 +69,8 @@ static inline bool layer_throttle_records(uint16_t forward)
 /* All events are enabled again, for whatever reason: resumes layers as well. */
 void layer_throttle_resume(void);
 
-/* The nth decision, which each thread records: the id of a folded layer; 0: none is folded any
- * more. */
+/* The nth decision, which each thread records: the id of a throttled layer; 0: none is throttled
+ * any more. */
 uint32_t layer_throttle_decision(uint32_t n);
 
 /* Counts a begin or an end, recorded or not. */

@@ -56,7 +56,7 @@ static struct layer_stack *stack_of(struct ring *r)
 	}
 	if (__builtin_expect(s->decisions_seen != layer_throttle.decision_count, 0))
 		push_decisions(r, s);
-	/* They were folded, and another call may be in the place of theirs. */
+	/* They were throttled, and another call may be in the place of theirs. */
 	if (__builtin_expect(s->at_forward_hooks != layer_throttle.at_forward_hooks, 0)) {
 		s->at_forward_hooks = layer_throttle.at_forward_hooks;
 		s->depth = 0;

@@ -29,7 +29,7 @@ typedef PyObject *(*call_function)(PyObject *self, PyObject *args, PyObject *key
 
 static call_function original; /* that the types of all modules have; NULL: none was seen */
 static __thread unsigned depth;
-static uint64_t found_ns; /* CLOCK_MONOTONIC: all types were looked through */
+static uint64_t found_ns; /* CLOCK_MONOTONIC: all types were searched */
 
 /* Names of scopes, by type; a type may be freed, and another one get its address. */
 static struct named_type {

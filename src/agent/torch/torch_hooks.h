@@ -3,7 +3,7 @@
  * ours that return None.
  *
  * Only without a budget: while any hook is installed PyTorch itself takes microseconds longer for
- * each module, whatever the hook does, so that folding would save nothing.
+ * each module, whatever the hook does, so that throttling would save nothing.
  *
  * They are installed when PyTorch has defined its modules and removed before torch.compile is
  * loaded, which would compile them into the program's graphs.  An audit hook detects the

@@ -11,11 +11,13 @@
 
 #define PERIOD_NS 1000000000u
 #define UNREADY_NS 50000000u /* to find out that there is nothing to ask takes next to nothing */
-#define REST_TIMES 5000u     /* so many times as long as a look took: two hundredths of a percent */
+#define REST_TIMES                                                                    \
+	5000u /* so many times as long as a reading took: two hundredths of a percent \
+	       */
 #define REST_MOST_NS 5000000000u /* what took longer than a millisecond was interrupted, likely */
-#define PASSES 16u               /* between two looks at the clock */
+#define PASSES 16u               /* between two readings of the clock */
 #define DEVICES_MAX 16
-#define UNUSED_EVERY 16u /* of the looks: a device that has no memory is asked again */
+#define UNUSED_EVERY 16u /* of the readings: a device that has no memory is asked again */
 #define BUILT_IN "builtin_function_or_method"
 
 /* Where the figures are in what PyTorch answers; "all" is its word for both of its pools. */

@@ -13,7 +13,7 @@
 #include "timeline/timeline.h"
 
 /*
- * Where the model is called in a process without a GPU: by the stacks of the looks at its steps,
+ * Where the model is called in a process without a GPU: by the stacks of the samples of its steps,
  * as step_gpu_usage.c has it by the stacks of CUDA calls.
  */
 
@@ -69,7 +69,7 @@ struct job {
 	const struct trace *trace;
 	struct step_items *items;
 	const struct batching_sleeps *sleeps;
-	double sample_ns; /* that a look stands for; 0: there are none */
+	double sample_ns; /* that a sample stands for; 0: there are none */
 	struct kind_sum kinds[KINDS];
 	size_t kind_count;
 	struct stack_classes classes;
@@ -326,7 +326,7 @@ static double queued_share(const struct job *j, size_t kind)
 	return all_ns > 0 ? queued_ns / all_ns : 0;
 }
 
-/* Where the kernel told each such time, the sweep has them already. */
+/* Where the kernel reported each such time, the sweep has them already. */
 static int move_queued(struct job *j)
 {
 	if (!j->analysis->crowd.own || j->samples.absences)

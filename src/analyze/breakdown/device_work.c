@@ -173,7 +173,7 @@ static int by_start(const void *x, const void *y, void *ctx)
 	return (s > t) - (s < t);
 }
 
-/* What the others hide is left out. */
+/* What the others hide is omitted. */
 static void sort_list(struct device_list *l, struct gpu_timeline *g)
 {
 	int64_t until_ns = INT64_MIN;

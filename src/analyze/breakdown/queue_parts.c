@@ -1,6 +1,6 @@
 #include "analyze/breakdown/step_sweep.h"
 
-/* In which a thread runs or, as samples cannot tell, is ready to. */
+/* In which a thread runs or, which samples do not distinguish, is ready to. */
 static bool runs(enum time_class what)
 {
 	switch (what) {

@@ -237,7 +237,7 @@ struct step_sweep {
 };
 
 /*
- * The items [first, last) are the thread's, perhaps none.  `own` leaves out what other threads
+ * The items [first, last) are the thread's, perhaps none.  `own` omits what other threads
  * launched.  -1: no memory.
  */
 int step_sweep_thread(struct step_sweep *s, size_t thread, size_t first, size_t last, bool own,

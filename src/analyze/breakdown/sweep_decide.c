@@ -254,7 +254,7 @@ static bool waits_for_own_threads(const struct sweep *w)
 	return !w->has_gpu && w->code_class.what == TIME_FRAMEWORK;
 }
 
-/* It waits, by the look at it; false: it does not. */
+/* It waits, according to its sample; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
 	const struct stack_class *in = &w->code_class;
@@ -310,7 +310,7 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 		return TIME_CPU_PREPROCESSING;
 	if (at->waits && runs) /* just before it waits, or after */
 		what = TIME_CPU_PREPROCESSING;
-	/* Layers that are folded are seen on the stack still, unless calls are left out as well. */
+	/* Layers that are folded are seen on the stack still, unless calls are omitted as well. */
 	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
 		what = TIME_FRAMEWORK;
 	if (w->way && at->users && at->user == w->way_class.user)
@@ -318,7 +318,7 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
 }
 
-/* The stack of the look, which knows the line, if it is one at the same function; else 0. */
+/* The stack of the sample, which knows the line, if it is one at the same function; else 0. */
 static uint32_t line_of_sample(const struct sweep *w, const struct stack_class *at)
 {
 	return w->code_sample && w->code_class.user != NO_FUNCTION &&

@@ -1,6 +1,6 @@
 /*
  * What is known about a thread's time but for its Python calls and the device (step_sweep.h):
- * the CUDA calls, the looks of the sampler, and who else was at work.
+ * the CUDA calls, the samples, and who else was at work.
  */
 #ifndef ANALYZE_BREAKDOWN_THREAD_TRACKS_H
 #define ANALYZE_BREAKDOWN_THREAD_TRACKS_H
@@ -65,7 +65,7 @@ int framework_track_fill(struct track *t, const struct timeline *tl, size_t thre
 #define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
 #define BUSY_GIL 0x80000000u    /* it had the GIL */
 
-/* From the first look to the last: what a sample stands for reaches beyond them. */
+/* From the first sample to the last: what a sample stands for reaches beyond them. */
 struct sample_times {
 	int64_t first_ns, last_ns;
 };
@@ -78,7 +78,7 @@ struct sample_times_list {
 struct sample_tracks {
 	struct track *threads;           /* by position; id: stack, more: enum sample_flag */
 	struct sample_times_list *times; /* likewise; one for each piece of the track */
-	/* By position: from the first to the last look in a row that found it waiting; more: the
+	/* By position: from the first to the last sample in a row that found it waiting; more: the
 	 * time between two of them, us. */
 	struct track *waiting;
 	/* By position: it was ready, and had no CPU for a millisecond or longer. */
@@ -90,7 +90,7 @@ struct sample_tracks {
 	struct fault_marks faults;
 };
 
-/* Looks are kept of wanted[] threads.  -1: no memory; release it nevertheless. */
+/* Samples are kept of wanted[] threads.  -1: no memory; release it nevertheless. */
 int sample_tracks_fill(struct sample_tracks *l, const struct trace *t, const bool *wanted,
 		       struct err *err);
 void sample_tracks_release(struct sample_tracks *l);

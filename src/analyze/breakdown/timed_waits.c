@@ -10,7 +10,7 @@
 
 /*
  * From a thread that notifies to the one that wakes up it takes some tens of microseconds; in
- * shorter waits nothing can be told apart.
+ * shorter waits they cannot be distinguished.
  */
 #define WAKE_NS 1000000
 #define LEAST_NS (2 * (int64_t)WAKE_NS)
@@ -244,7 +244,7 @@ static bool is_woken(const struct timed_waits_sources *from, const struct proces
 	return at < m->count && m->by_time[at].time_ns <= time_ns;
 }
 
-/* A look found it in a wait that another thread of the process can end. */
+/* A sample shows it in a wait that another thread of the process can end. */
 static bool is_wait(const struct timed_waits_sources *from, const struct piece *sample)
 {
 	const struct place *f;
@@ -363,7 +363,7 @@ static bool goes_to_sleep(const struct timed_waits_sources *from, uint32_t stack
 }
 
 /*
- * A look that found the coroutine on its way to sleep knows the line, best in sleep() itself.  A
+ * A sample that found the coroutine on its way to sleep knows the line, best in sleep() itself.  A
  * program has few of them, if any: it takes microseconds.
  */
 static uint32_t sleep_stack(const struct timed_waits_sources *from,

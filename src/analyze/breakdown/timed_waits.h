@@ -2,8 +2,8 @@
  * Waits that nobody ended: a thread let a time pass although its work was there.
  *
  * What waits for a condition of Python's (a queue, an event, a future) goes on when another
- * thread of its process says so, in Condition.notify(), or when its own time is over.  The
- * former leaves a call in the trace, unless such calls are left out of it: then nothing is known
+ * thread of its process reports it, in Condition.notify(), or when its own time is over.  The
+ * former leaves a call in the trace, unless such calls are throttled: then nothing is known
  * but of threads that wait themselves.  So where no other thread did anything just before, the time
  * was over; and if the thread then goes to work, instead of waiting again, what it works on had
  * been there: it gathered a batch, say.  One that polls an empty queue waits again.
@@ -41,7 +41,7 @@ struct timed_waits_sources {
 };
 
 /*
- * Of the threads whose looks are known.  Where calls were not recorded nothing is found.  -1: no
+ * Of the threads whose samples are known.  Where calls were not recorded nothing is found.  -1: no
  * memory; release it nevertheless.
  */
 int timed_waits_find(struct timed_waits *w, const struct timed_waits_sources *from,

@@ -74,7 +74,7 @@ struct stack_class stack_classes_push(struct stack_classes *c, const struct stac
 
 	s.inner = function;
 	if (function == NO_FUNCTION && s.whole && s.what == TIME_COMPILE)
-		return s; /* it made the objects that are looked through */
+		return s; /* it made the objects that are searched */
 	if (function == NO_FUNCTION) {
 		s.what = TIME_GC;
 		s.whole = true;

@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 
-/* A stretch of time in which a thread had the lock. */
+/* An interval in which a thread had the lock. */
 struct hold {
 	int64_t start_ns, end_ns;
 	uint32_t thread;
@@ -27,7 +27,7 @@ static int by_start(const void *a, const void *b)
 
 /*
  * In order of time and without overlaps: one thread has the lock at a time, though
- * the looks that say so reach a little beyond the moments at which they were taken.
+ * the samples that report it reach a little beyond the moments at which they were taken.
  */
 static int collect_holds(struct holds *h, const struct sample_window *w, const struct trace *t)
 {

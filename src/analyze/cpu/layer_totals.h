@@ -43,7 +43,7 @@ struct layer_totals {
 	struct layer_call calls[LAYER_DEPTH_MAX]; /* open, by depth */
 	uint32_t depth;
 	size_t thread;    /* whose they are */
-	size_t next_call; /* the first CUDA call that was not looked at */
+	size_t next_call; /* the first CUDA call that was not examined yet */
 	size_t next_capture;
 	int64_t *idle_ns; /* by activity: idle time before it, in its process; NULL: not needed */
 	struct layer_call outside;

@@ -7,7 +7,8 @@
 
 #include "timeline/timeline.h"
 
-/* A file may choose names: so many are looked at for the sake of one, and so deep is a tree. */
+/* A file may choose names: at most so many are compared for one of them, and a tree is at most so
+ * deep. */
 #define PROBES_MAX 64u
 #define PARTS_MAX 64u
 #define DEPTH_MAX 1000u

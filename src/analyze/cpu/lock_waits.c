@@ -6,12 +6,12 @@
 #include "base/array.h"
 
 /*
- * Finding out who had a lock takes the looks at all threads meanwhile.  Beyond so many, for
+ * Finding out who had a lock takes the samples of all threads meanwhile.  Beyond so many, for
  * one window, holders are unknown: no trace makes the analysis take long.
  */
 #define VISITS_MAX (4u << 20)
 
-/* When a waiting ended is known to within a look or two. */
+/* When a waiting ended is known to within a sample or two. */
 #define RELEASE_WITHIN_NS 3000000
 
 /* One thread waits for one lock, from beginning to end. */
@@ -29,7 +29,7 @@ struct state {
 	struct wait_pairs *out;
 	struct episode *episodes; /* in order of locks, then of beginnings */
 	size_t count, cap;
-	uint64_t visits; /* of looks */
+	uint64_t visits; /* of samples */
 };
 
 static bool has_no_holder(const struct trace *t, uint32_t code)
@@ -52,7 +52,7 @@ static int add_episode(struct state *s, const struct window_sample *l)
 	return 0;
 }
 
-/* A thread's looks, one after the other. */
+/* A thread's samples, one after the other. */
 static int find_episodes(struct state *s)
 {
 	bool open = false;
@@ -94,7 +94,7 @@ static int add_wait(struct state *s, const struct episode *e, uint32_t holder,
 	return wait_pairs_add(s->out, e->code, holder, evidence, ns);
 }
 
-/* How long in a stretch a thread could have had a lock: it was neither waiting nor idle. */
+/* How long in an interval a thread could have had a lock: it was neither waiting nor idle. */
 static bool can_hold(struct state *s, const struct window_thread *t, int64_t start_ns,
 		     int64_t end_ns)
 {
@@ -113,7 +113,7 @@ static bool can_hold(struct state *s, const struct window_thread *t, int64_t sta
 	return seen_ns > all_ns - all_ns / 10 && free_ns > all_ns / 2;
 }
 
-/* A stretch without its uncertain end, if there is more of it. */
+/* An interval without its uncertain end, if there is more of it. */
 static int64_t certain_end(int64_t start_ns, int64_t end_ns)
 {
 	int64_t certain_ns = end_ns - RELEASE_WITHIN_NS;
@@ -133,7 +133,7 @@ static bool lets_go(const struct state *s, const struct window_thread *t, int64_
 	return code && (!after || !window_sample_contains(s->trace, after, code));
 }
 
-/* NULL: nobody, or it cannot be told who. */
+/* NULL: nobody, or it is unknown who. */
 static const struct window_thread *guess_holder(struct state *s, const struct episode *e,
 						int64_t start_ns, int64_t end_ns, bool until_end)
 {
@@ -180,7 +180,7 @@ static int guess(struct state *s, const struct episode *e, int64_t start_ns, int
 	return add_wait(s, e, code, WAIT_HOLDER_LIKELY, end_ns - start_ns);
 }
 
-/* A stretch of an episode in which `owner`, that got the lock before, may still have it. */
+/* An interval of an episode in which `owner`, that got the lock before, may still have it. */
 static int blame(struct state *s, const struct episode *e, const struct episode *owner,
 		 int64_t start_ns, int64_t end_ns, bool until_end)
 {
@@ -260,7 +260,7 @@ static int collect_lock(struct state *s, const struct episode *first, size_t cou
 	for (size_t i = 0; i < count; i++) {
 		const struct episode *e = &first[i];
 
-		/* Of one without an address nothing can be told. */
+		/* Of one without an address nothing is known. */
 		if (e->lock ? blame_all(s, e, c)
 			    : add_wait(s, e, 0, WAIT_HOLDER_UNKNOWN, e->end_ns - e->start_ns))
 			return -1;

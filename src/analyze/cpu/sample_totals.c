@@ -83,7 +83,7 @@ static bool is_throttled(const struct sample_totals *c, uint32_t function)
 	return function < c->traced_count && c->traced[function].throttled;
 }
 
-/* In the trace the time of what is left out is in the innermost function that is not. */
+/* In the trace the time of what is omitted is in the innermost function that is not. */
 static void count_throttled(struct sample_totals *c, const struct trace_frame *frames, size_t count,
 			    const struct timed_sample *s)
 {
@@ -158,7 +158,7 @@ static void count_sample(struct sample_totals *c, const struct timed_sample *s)
 	}
 }
 
-/* The part of it that lies in the stretch, with as many of its looks. */
+/* The part of it that lies in the interval, with as many of its samples. */
 static void count_within(void *ctx, const struct timed_sample *s)
 {
 	struct sample_totals *c = ctx;

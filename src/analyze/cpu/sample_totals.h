@@ -17,10 +17,9 @@ struct sample_sums {
 	uint64_t self_samples; /* that found itself */
 	int64_t self_ns, total_ns;
 	int64_t waiting_ns;  /* of self_ns, asleep in the kernel, but not for the GIL */
-	int64_t doubtful_ns; /* of self_ns, by looks whose innermost function is uncertain */
-	uint64_t
-		folded; /* looks at what is left out of the trace: there it is in this one's time */
-	uint64_t met;   /* the last sample that it was counted for */
+	int64_t doubtful_ns; /* of self_ns, by samples whose innermost function is uncertain */
+	uint64_t folded;     /* samples of what is throttled: there it is in this one's time */
+	uint64_t met;        /* the last sample that it was counted for */
 };
 
 struct sample_line {
@@ -47,7 +46,7 @@ struct sample_totals {
 	uint64_t visited;                       /* so far */
 	uint64_t samples, unstable;             /* with a stack */
 	int64_t all_ns;                         /* that they stand for */
-	int64_t throttled_ns;                   /* of that, in functions left out of the trace */
+	int64_t throttled_ns;                   /* of that, in throttled functions */
 	const struct analysis_function *traced; /* by index; borrowed */
 	size_t traced_count;
 	struct sample_walk walk;
@@ -55,9 +54,9 @@ struct sample_totals {
 };
 
 /*
- * Counts those of a stretch of time, NULL: of the whole run.  After the walk over the events, of
- * which `traced` has the outcome, by the timeline's index of functions (NULL: nothing is left out
- * of the trace).  The trace and the timeline stay borrowed.  -1: no memory.
+ * Counts those of an interval, NULL: of the whole run.  After the walk over the events, of
+ * which `traced` has the outcome, by the timeline's index of functions (NULL: nothing is throttled
+ * ).  The trace and the timeline stay borrowed.  -1: no memory.
  */
 int sample_totals_take(struct sample_totals *c, const struct trace *t, struct timeline *tl,
 		       const struct sample_interval *within, const struct analysis_function *traced,
@@ -71,8 +70,8 @@ void sample_totals_release(struct sample_totals *c);
 bool sample_sums_wait(const struct sample_sums *s, const char *name, const char *file);
 
 /*
- * How far a time of n looks of N may be from the truth by chance: half the width of
- * the 95 % interval, and not less than one look.
+ * How far a time of n samples of N may be from the truth by chance: half the width of
+ * the 95 % interval, and not less than one sample.
  */
 int64_t sample_error_ns(const struct sample_totals *c, uint64_t samples);
 

@@ -75,7 +75,7 @@ const struct window_sample *sample_window_at(const struct sample_window *w,
 {
 	size_t at = t->first;
 
-	/* A thread's looks do not overlap: their ends are in order. */
+	/* A thread's samples do not overlap: their ends are in order. */
 	BISECT(at, t->first + t->count, w->items[at].end_ns <= time_ns);
 	return at < t->first + t->count ? &w->items[at] : NULL;
 }

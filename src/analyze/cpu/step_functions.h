@@ -2,8 +2,8 @@
  * The functions that took the time of the steps: what a program does to start, importing modules
  * first of all, often takes longer than all that it is recorded for, and would hide them.
  *
- * By samples, of all threads: calls are not recorded evenly (the budget), and to ask them for a
- * stretch of time would take another walk over all of them.
+ * By samples, of all threads: calls are not recorded evenly (the budget), and to ask them for an
+ * interval would take another walk over all of them.
  */
 #ifndef ANALYZE_CPU_STEP_FUNCTIONS_H
 #define ANALYZE_CPU_STEP_FUNCTIONS_H
@@ -15,13 +15,13 @@
 struct step_function {
 	const char *name, *file; /* borrowed from the trace */
 	uint32_t line;
-	uint64_t samples; /* looks that found it running itself */
+	uint64_t samples; /* samples that found it running itself */
 	int64_t self_ns, total_ns;
 	int64_t error_ns; /* of self_ns, by chance, either way (95 %) */
 };
 
 struct step_functions {
-	bool known; /* there are steps, and looks while they lasted */
+	bool known; /* there are steps, and samples while they lasted */
 	/* From the first of the first kind without warm-up to the end of its last. */
 	int64_t from_ns, until_ns;
 	uint64_t samples;

@@ -9,7 +9,7 @@
 #include "timeline/sample_walk.h"
 
 /*
- * Looks are kept until there are so many, of all processes, and then seen together.
+ * Samples are kept until there are so many, of all processes, and then seen together.
  * A wait that is cut in two by this has its holder found twice.
  */
 #define SAMPLES_KEPT (1u << 18)
@@ -136,7 +136,7 @@ static void take_sample(void *ctx, const struct timed_sample *s)
 	states->ns[state] = stats_add(states->ns[state], l.end_ns - l.start_ns);
 	if (l.flags & SAMPLE_HAS_GIL)
 		states->has_gil_ns = stats_add(states->has_gil_ns, l.end_ns - l.start_ns);
-	if (l.end_ns <= l.start_ns) /* a single look at a thread says nothing about time */
+	if (l.end_ns <= l.start_ns) /* a single sample of a thread says nothing about time */
 		return;
 	keep_another(c);
 	w = window_for(c, trace_thread(c->trace, s->thread)->process);

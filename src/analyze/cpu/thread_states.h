@@ -19,11 +19,11 @@
 int thread_states_collect(struct analysis *a, const struct trace *t, struct err *err);
 
 /*
- * The looks at the threads of one process over some stretch of time, so that what
+ * The samples of the threads of one process over some interval, so that what
  * several threads did at the same moment can be seen together.
  */
 
-/* Looks in a row at one thread that found the same, and the time they stand for. */
+/* Consecutive equal samples of one thread, and the time they stand for. */
 struct window_sample {
 	uint32_t thread; /* position, as in trace_thread() */
 	uint32_t stack;  /* id; 0: none */
@@ -32,7 +32,7 @@ struct window_sample {
 	int64_t start_ns, end_ns;
 };
 
-/* A thread's looks: from items[first] on, in order of time. */
+/* A thread's samples: from items[first] on, in order of time. */
 struct window_thread {
 	uint32_t thread; /* position in the trace */
 	size_t first, count;
@@ -50,13 +50,13 @@ void sample_window_release(struct sample_window *w);
 int sample_window_add(struct sample_window *w, const struct window_sample *l); /* -1: no memory */
 void sample_window_clear(struct sample_window *w); /* keeps the memory */
 
-/* Orders the looks by thread and time. */
+/* Orders the samples by thread and time. */
 int sample_window_sort(struct sample_window *w);
 
-/* NULL where it was not looked at. */
+/* NULL where it was not sampled. */
 const struct window_thread *sample_window_thread(const struct sample_window *w, uint32_t thread);
 
-/* The first look at the thread that ends behind this time; NULL: none. */
+/* The first sample of the thread that ends behind this time; NULL: none. */
 const struct window_sample *sample_window_at(const struct sample_window *w,
 					     const struct window_thread *t, int64_t time_ns);
 
@@ -65,7 +65,7 @@ const struct window_sample *sample_window_next(const struct sample_window *w,
 					       const struct window_thread *t,
 					       const struct window_sample *l);
 
-/* How much of [start, end) a look covers. */
+/* How much of [start, end) a sample covers. */
 static inline int64_t window_sample_overlap_ns(const struct window_sample *l, int64_t start_ns,
 					       int64_t end_ns)
 {
@@ -85,7 +85,7 @@ uint32_t window_sample_innermost(const struct trace *t, const struct window_samp
 
 /*
  * The innermost function that the thread was in all the time from start to end, as a code
- * id; 0: none, or it was not looked at.
+ * id; 0: none, or it was not sampled.
  */
 uint32_t sample_window_common(const struct sample_window *w, const struct trace *t,
 			      const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
@@ -133,7 +133,7 @@ int gil_waits_collect(struct wait_pairs *out, const struct sample_window *w, con
 /*
  * Who waits for a lock, and who has it meanwhile.
  *
- * A look knows the address of what a thread waits for, not who has it.  That is
+ * A sample knows the address of what a thread waits for, not who has it.  That is
  * worked out: a thread that waited for a lock and does so no more has got it, and
  * has it until the next one gets it, or at least as long as it is in the function
  * that wanted it: that function is the holder.  A lock that was taken without
@@ -143,7 +143,7 @@ int gil_waits_collect(struct wait_pairs *out, const struct sample_window *w, con
  * holder is unknown, and said to be.
  *
  * Waiting for a condition, an event, a queue or the end of a thread is waiting for
- * a lock too, down there, but nobody holds it: it is left out (code_kind.h).
+ * a lock too, down there, but nobody holds it: it is omitted (code_kind.h).
  */
 
 /* The window is sorted.  -1: no memory. */
@@ -176,10 +176,11 @@ int native_code_add(struct native_code *n, const struct native_sample_at *l,
 int native_code_finish(const struct native_code *n, const struct trace *t,
 		       struct analysis_native *out);
 
-/* Page faults by Python line: the kernel's samples of them, each with the look nearest in time. */
+/* Page faults by Python line: the kernel's samples of them, each with the sample nearest in time.
+ */
 
 struct fault_totals {
-	uint32_t stack; /* id; 0: no Python, or it was not looked at */
+	uint32_t stack; /* id; 0: no Python, or it was not sampled */
 	uint64_t minor, major;
 	int64_t last_ns;
 };

@@ -2,7 +2,7 @@
  * What PyTorch did besides the calls of modules: loading of data, compilation, and
  * compiled graphs at work.
  *
- * By the scopes that the agent tells (format/torch_scopes.h).  What has no recorded end is
+ * By the scopes that the agent records (format/torch_scopes.h).  What has no recorded end is
  * counted and in no time.
  */
 #ifndef ANALYZE_CPU_TORCH_FIGURES_H

@@ -126,7 +126,7 @@ void step_breakdown_release(struct step_breakdown *b);
 /*
  * Why the GPU of a process had nothing to do.
  *
- * Each gap between two stretches of work ends with an activity that some thread
+ * Each gap between two intervals of work ends with an activity that some thread
  * launched: what that thread did meanwhile is why the device waited.  Gaps, or parts
  * of them, in which the thread waited for work that nobody was at (an event loop
  * without events, an empty queue, a pause of its own outside of all marked steps) are
@@ -149,7 +149,7 @@ struct idle_cause {
 
 #define IDLE_NO_LOAD UINT32_MAX
 
-/* A stretch of idle time with one cause. */
+/* An interval of idle time with one cause. */
 struct idle_part {
 	int64_t start_ns;
 	uint32_t length_ns; /* longer ones are several parts */

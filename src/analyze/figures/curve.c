@@ -70,7 +70,7 @@ void curve_init(struct curve *c, int64_t start_ns, int64_t end_ns)
 	c->count = 0;
 }
 
-/* Which stretch a moment is in; the end belongs to the last one. */
+/* Which interval a moment is in; the end belongs to the last one. */
 static size_t bin_of(const struct curve *c, int64_t time_ns)
 {
 	double share = (double)(time_ns - c->start_ns) / (double)(c->end_ns - c->start_ns);

@@ -1,5 +1,5 @@
 /*
- * What reports draw over time, small enough for a page however long the run was: stretches of
+ * What reports draw over time, small enough for a page however long the run was: intervals of
  * equal length, of each the least and the greatest value in it, so that a spike stays one.
  */
 #ifndef ANALYZE_FIGURES_CURVE_H
@@ -28,7 +28,7 @@ struct curve {
 	struct curve_bin bins[CURVE_BINS];
 };
 
-/* An empty curve between two moments; then its points, of which those outside are left out. */
+/* An empty curve between two moments; then its points, of which those outside are omitted. */
 void curve_init(struct curve *c, int64_t start_ns, int64_t end_ns);
 void curve_add(struct curve *c, int64_t time_ns, double value); /* time never falls */
 

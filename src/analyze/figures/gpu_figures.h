@@ -99,9 +99,9 @@ struct gpu_section {
 
 	int64_t first_ns, last_ns; /* of all activity; equal: none */
 	int64_t busy_ns;           /* at least one stream had work */
-	int64_t idle_ns;   /* none had, between the first and the last activity; pauses left out */
+	int64_t idle_ns;   /* none had, between the first and the last activity; without pauses */
 	int64_t paused_ns; /* between them, when nothing was recorded */
-	size_t interval_count; /* stretches of work, with gaps between them */
+	size_t interval_count; /* intervals of work, with gaps between them */
 	struct gpu_busy *busy; /* private: gpu_busy.h */
 	size_t pause_count;
 	struct gpu_pause *pauses; /* in order of time */

@@ -12,14 +12,14 @@
 #include "analyze/figures/trend.h"
 #include "analyze/figures/wait_figures.h"
 
-/* A level that was looked at now and then. */
+/* A level that was read now and then. */
 struct memory_level {
 	bool known;
 	int64_t first, last, least, peak;
 	double mean; /* by time */
 };
 
-/* What a running total grew by between the first look and the last. */
+/* What a running total grew by between the first reading and the last. */
 struct memory_total {
 	bool known;
 	int64_t sum;
@@ -27,7 +27,7 @@ struct memory_total {
 };
 
 /*
- * In a step, on average.  Looks do not fall on the edges of steps: what happened between two of
+ * In a step, on average.  Readings do not fall on the edges of steps: what happened between two of
  * them is shared out evenly, and can have been `least` or `most`.
  */
 struct memory_per_step {
@@ -60,7 +60,7 @@ struct cuda_memory {
  * among all of them.
  */
 struct memory_step_figures {
-	size_t steps; /* between the first and the last look; 0: nothing is known */
+	size_t steps; /* between the first and the last reading; 0: nothing is known */
 	struct memory_per_step minor_faults, major_faults, read_bytes, written_bytes;
 	struct memory_per_step kernel_us; /* CPU time in the kernel */
 	bool cores_known;
@@ -152,7 +152,7 @@ struct memory_gpu {
 	struct memory_level used, total;
 	int64_t peak_bytes;      /* in use: what was seen, or more by PyTorch's own account */
 	struct trend used_trend; /* bytes for each second */
-	int64_t unseen_ns;       /* from the last look at `used` to the end of the recording */
+	int64_t unseen_ns;       /* from the last reading of `used` to the end of the recording */
 	struct memory_level busy_percent, memory_busy_percent;
 	struct memory_level sm_clock_mhz, sm_clock_max_mhz, memory_clock_mhz;
 	struct memory_level power_mw, power_limit_mw, temperature_c;
@@ -220,9 +220,9 @@ struct analysis_memory {
 	size_t missing_count;
 	const char **missing; /* sources that could not be read: "SOURCE: why" */
 	bool cost_known;
-	double cost_share;   /* of one core: what looking took the recorder */
+	double cost_share;   /* of one core: what reading took the recorder */
 	double gpu_start_ms; /* of its time: to load NVML and ask it a first time; 0: nobody did */
-	bool held_back;      /* it looked less often to keep that small */
+	bool held_back;      /* it read less often to keep that small */
 };
 
 #define MEMORY_COST_MOST 0.01 /* of one core: what the recorder holds itself to */

@@ -8,7 +8,7 @@
 #include "format/series.h"
 #include "timeline/pair_map.h"
 
-#define SLIVER 0.01 /* of the time between two looks: too short to hold all that was added */
+#define SLIVER 0.01 /* of the time between two readings: too short to hold all that was added */
 
 static int compare(const struct series *s, uint32_t process, uint32_t kind, uint32_t instance)
 {
@@ -50,7 +50,7 @@ static struct series *series_of(struct series_table *st, struct pair_map *at,
 	return &st->items[st->count++];
 }
 
-/* A point that comes too late for its time is left out: a file may hold anything. */
+/* A point that comes too late for its time is omitted: a file may hold anything. */
 static int add_point(struct series *s, const struct series_point *p)
 {
 	struct series_value *last = s->count ? &s->values[s->count - 1] : NULL, *grown;
@@ -219,7 +219,7 @@ size_t series_readings(const struct series *s, int64_t start_ns, int64_t end_ns)
 	return changes + (size_t)((double)staying_ns / ((double)changing_ns / (double)changes));
 }
 
-/* How much of [start_ns, end_ns] the stretches from *at on cover; *at moves to the last of them. */
+/* How much of [start_ns, end_ns] the intervals from *at on cover; *at moves to the last of them. */
 static int64_t covered(const struct series_span *spans, size_t n, size_t *at, int64_t start_ns,
 		       int64_t end_ns)
 {

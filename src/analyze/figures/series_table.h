@@ -52,8 +52,8 @@ int64_t series_first_ns(const struct series *s);
 int64_t series_last_ns(const struct series *s);
 
 /*
- * A level as it was last seen, before the first look as it was then; a total on the straight line
- * between two points.  A process that ends gives its memory back: on a line that would begin
+ * A level as it was last seen, before the first reading as it was then; a total on the straight
+ * line between two points.  A process that ends gives its memory back: on a line that would begin
  * before its end.
  */
 double series_at(const struct series *s, int64_t time_ns);
@@ -62,18 +62,18 @@ double series_at(const struct series *s, int64_t time_ns);
 double series_least(const struct series *s, int64_t start_ns, int64_t end_ns);
 
 /*
- * How often one has looked between two moments.  Where a value stays no points are written:
+ * How often it was read between two times.  Where a value stays no points are written:
  * there it is as often as where it does not.
  */
 size_t series_readings(const struct series *s, int64_t start_ns, int64_t end_ns);
 
-/* A stretch of time. */
+/* An interval. */
 struct series_span {
 	int64_t start_ns, end_ns;
 };
 
 /*
- * What a total grew by in stretches of time, which are in order and do not touch.  Between two
+ * What a total grew by in intervals, which are in order and do not touch.  Between two
  * points it is unknown when it grew: `sum` is as if it had done so evenly, `least` and `most`
  * are what it can have been, but for slivers of time in which barely anything can have happened.
  */

@@ -1,5 +1,5 @@
 /*
- * Does something grow, or does it only look so?
+ * Does something grow, or does it only seem to?
  *
  * A line through a few values: Theil and Sen's slope, the median of the slopes of all pairs,
  * which a quarter of values that are far off does not move, with the 95 % interval of Kendall's

@@ -12,7 +12,7 @@
 
 /* What a thread was seen to do. */
 struct analysis_states {
-	bool known;                /* it was looked at */
+	bool known;                /* it was read */
 	int64_t ns[SAMPLE_STATES]; /* by enum sample_state */
 	int64_t has_gil_ns;        /* of that, with the interpreter's lock */
 };

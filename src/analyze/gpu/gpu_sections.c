@@ -266,7 +266,7 @@ static int list_most_calls(struct gpu_section *s)
 	return 0;
 }
 
-/* Variants of a kernel that a reader cannot tell apart by their brief names. */
+/* Variants of a kernel that a reader cannot distinguish by their brief names. */
 static int group_kernels(struct gpu_section *s)
 {
 	struct pair_totals groups = { .bytes_each = sizeof(*s->kernels), .count = s->kernel_count };

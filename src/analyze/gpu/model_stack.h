@@ -1,5 +1,5 @@
 /*
- * A model in a stack, of what it started on the GPU or of a look at it: who calls it, and its own
+ * A model in a stack, of what it started on the GPU or of a sample of it: who calls it, and its own
  * forward().
  *
  * What is to be done about a model as a whole is done where it is called.  But where its

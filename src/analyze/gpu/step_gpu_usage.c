@@ -54,7 +54,8 @@ static const struct mark marks[] = {
 	{ "implicit_convolve_sgemm", MATH_PLAIN },
 	{ "gemmSN_", MATH_PLAIN },
 	{ "gemmk1_kernel", MATH_PLAIN },
-	/* PyTorch's torch.cat(), copy_() and contiguous(); those of other libraries say so too. */
+	/* PyTorch's torch.cat(), copy_() and contiguous(); names of other libraries show it too.
+	 */
 	{ "CatArrayBatchedCopy", MATH_NONE },
 	{ "direct_copy_kernel", MATH_NONE },
 	{ "transpose_readWrite", MATH_NONE },
@@ -100,7 +101,7 @@ double wait_lengths_longest(const struct wait_lengths *w, double n)
 /* Host and device may disagree by a few microseconds about when a wait was over. */
 #define WAIT_TOLERANCE_NS 10000
 
-/* A stretch that at least one step covers; before_ns: the length of all those before it. */
+/* An interval that at least one step covers; before_ns: the length of all those before it. */
 struct interval {
 	int64_t start_ns, end_ns, before_ns;
 };
@@ -111,12 +112,12 @@ struct user {
 	uint32_t process;
 	struct interval *intervals; /* in order of time */
 	size_t interval_count;
-	size_t recent; /* the stretch that was asked for last */
+	size_t recent; /* the interval that was asked for last */
 	struct gpu_top_lines tops;
 	enum kernel_math *math; /* by the number of a kernel's name */
 };
 
-/* The last stretch that does not begin after a time; NULL: none. */
+/* The last interval that does not begin after a time; NULL: none. */
 static const struct interval *interval_at(struct user *u, int64_t time_ns)
 {
 	const struct interval *recent = &u->intervals[u->recent];
@@ -357,7 +358,7 @@ struct run {
 	bool any;
 };
 
-/* Returns how much of a stretch that is over lies in steps. */
+/* Returns how much of an interval that is over lies in steps. */
 static int64_t run_on(struct user *u, struct run *r, const struct gpu_activity *a)
 {
 	int64_t ns = 0;

@@ -129,7 +129,7 @@ int step_gpu_usage_collect(struct analysis *a, const struct step_items *items);
 enum kernel_math {
 	MATH_OTHER,  /* no matrix kernel, or nothing is known: says neither */
 	MATH_TENSOR, /* on tensor cores */
-	MATH_PLAIN,  /* on the general units: a matrix kernel that says so */
+	MATH_PLAIN,  /* on the general units: a matrix kernel whose name shows it */
 	MATH_NONE,   /* it writes what it reads, elsewhere: concatenates, copies, transposes */
 };
 

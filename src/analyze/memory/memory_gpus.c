@@ -15,7 +15,7 @@ static int64_t torch_peak_of(const struct series_table *st, uint32_t process, ui
 	return mark.known && mark.peak > seen->peak ? mark.peak : seen->peak;
 }
 
-/* It counts since the program began, not since somebody looks. */
+/* It counts since the program began, not since the first reading. */
 static int64_t count_of(const struct series_table *st, uint32_t process, uint32_t kind,
 			uint32_t device)
 {
@@ -88,8 +88,8 @@ static void collect_throttles(struct memory_gpu *g, const struct series_table *s
 }
 
 /*
- * Looks are rare, and PyTorch's own mark misses nothing.  Which of several devices is its first one
- * NVML does not say.
+ * Readings are rare, and PyTorch's own mark misses nothing.  Which of several devices is its first
+ * one NVML does not say.
  */
 static int64_t peak_of(const struct memory_gpu *g, const struct analysis_memory *m)
 {

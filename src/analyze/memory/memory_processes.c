@@ -16,9 +16,9 @@ static int64_t peak_of(const struct memory_process *p, const struct series_table
 #define SEEN_LEAST 0.5 /* of the memory that it had at most */
 
 /*
- * Where threads ran is known for a moment, where pages are too: nodes count that had any.  To look
- * at all pages takes long, so it may have been done at the start only: what a process had before
- * it loaded its model says nothing.
+ * Where threads ran is known for a moment, where pages are too: nodes count that had any.  Reading
+ * the nodes of all pages takes long, so it may have been done at the start only: what a process had
+ * before it loaded its model says nothing.
  */
 static void find_remote(struct memory_process *p)
 {
@@ -128,7 +128,7 @@ static int largest_first(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/* One that was never looked at, and called nothing, has nothing to show. */
+/* One that was never read, and called nothing, has nothing to show. */
 static bool is_known(const struct memory_process *p)
 {
 	for (size_t i = 0; i < CUDA_MEMORY_CALLS; i++) {

@@ -113,7 +113,7 @@ void cuda_memory_calls_sum(const struct cuda_memory_calls *c, uint32_t process,
 #define SMALL_FAULT_BYTES (16 * 4096.0)
 #define HUGE_TIMES 2u
 
-/* The steps of a series: of each when it lasted, and room for as many stretches. */
+/* The steps of a series: of each when it lasted, and room for as many intervals. */
 struct spans {
 	struct series_span *steps; /* in order of their begin */
 	struct series_span *room;
@@ -147,7 +147,7 @@ static void spans_release(struct spans *s)
 	free(s->room);
 }
 
-/* Puts a step behind stretches that do not touch; returns how many they are then. */
+/* Puts a step behind intervals that do not touch; returns how many they are then. */
 static size_t join(struct series_span *intervals, size_t n, const struct series_span *step)
 {
 	struct series_span *last = n ? &intervals[n - 1] : NULL;
@@ -166,7 +166,7 @@ static bool seen(const struct series *s, const struct series_span *step)
 	return step->start_ns >= series_first_ns(s) && step->end_ns <= series_last_ns(s);
 }
 
-/* Between the first look and the last; what was before and is behind them is unknown. */
+/* Between the first reading and the last; what was before and is behind them is unknown. */
 static void measure_total(const struct series *s, const struct spans *spans,
 			  struct memory_per_step *out)
 {

@@ -28,7 +28,7 @@ struct cuda_memory_calls {
 int cuda_memory_calls_init(struct cuda_memory_calls *c, const struct gpu_timeline *g);
 void cuda_memory_calls_release(struct cuda_memory_calls *c);
 
-/* Adds up those of a process that began in stretches of time, which are in order. */
+/* Adds up those of a process that began in intervals, which are in order. */
 void cuda_memory_calls_sum(const struct cuda_memory_calls *c, uint32_t process,
 			   const struct series_span *spans, size_t n, struct cuda_memory *out);
 
@@ -46,7 +46,7 @@ struct memory_sources {
 int memory_steps_measure(const struct memory_sources *m, const struct step_scope *series, size_t n,
 			 size_t skip, struct memory_step_figures *out);
 
-/* Of a process that has no steps: what was looked at of a stretch of time is one. */
+/* Of a process that has no steps: what was read of an interval is one. */
 void memory_steps_measure_run(const struct memory_sources *m, uint32_t process, int64_t start_ns,
 			      int64_t end_ns, struct memory_step_figures *out);
 

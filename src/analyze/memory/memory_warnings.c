@@ -7,7 +7,7 @@
 #include "analyze/memory/memory_collect.h"
 
 #define LOST_TIME 0.01 /* of all time: as much as this collector may cost itself */
-#define STEP_TIME 0.05 /* of a step: what is worth a look */
+#define STEP_TIME 0.05 /* of a step: what is worth a check */
 #define SOME_TIME 0.10 /* of all time, of what slows down and does not stop */
 #define SCARCE 0.05    /* of what there is */
 #define A_LOT 0.10     /* likewise */

@@ -36,8 +36,9 @@ struct step_candidate {
 	enum step_generator by;
 	enum step_role role;
 	bool inside_leader; /* it repeats inside the leading steps */
-	bool bursts;        /* calls were recorded in bursts, in some thread of the run */
-	bool partial;       /* its calls were recorded in bursts: others of it are not known */
+	bool bursts;  /* calls were recorded only part of the time, in some thread of the run */
+	bool partial; /* its calls were recorded only part of the time: others of it are not known
+		       */
 };
 
 struct step_candidates {
@@ -46,12 +47,12 @@ struct step_candidates {
 	struct step_scope *scopes[STEP_GENERATORS]; /* that the candidates' are part of */
 	struct found_steps found[STEP_GENERATORS];  /* that those are of, where it has found them */
 	bool asked[STEP_GENERATORS];
-	bool bursts; /* calls were recorded in bursts in some thread */
+	bool bursts; /* calls were recorded only part of the time in some thread */
 	struct step_roles roles;
 	struct track *pauses; /* by thread: when its calls were not recorded; NULL: never */
 };
 
-/* Looks for pauses of the recording, if there are any.  -1: no memory. */
+/* Finds pauses of the recording, if there are any.  -1: no memory. */
 int step_candidates_find_pauses(struct step_candidates *c, struct timeline *tl,
 				const struct trace *t);
 void step_candidates_release(struct step_candidates *c);

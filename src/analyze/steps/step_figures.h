@@ -4,8 +4,8 @@
  * Warm-up: the leading steps that last more than three times the median, and behind them those
  * that last longer than all that follow, half as long again as the median and far out (three
  * interquartile ranges above the third quartile), in a
- * series of at least five of which no two overlap.  They are left out of the
- * figures.  Steps that overlap are concurrent requests: none of them is warm-up.
+ * series of at least five of which no two overlap.  They are omitted
+ * from the figures.  Steps that overlap are concurrent requests: none of them is warm-up.
  */
 #ifndef ANALYZE_STEPS_STEP_FIGURES_H
 #define ANALYZE_STEPS_STEP_FIGURES_H

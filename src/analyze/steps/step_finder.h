@@ -101,7 +101,7 @@ struct step_finder {
 	size_t call;          /* the unit of the latest call of CUDA's, UNIT_NONE */
 	uint32_t correlation; /* its */
 	uint32_t interval;    /* see step_unit */
-	bool missed;          /* of LEAD_RUNS: some are left out of the trace */
+	bool missed;          /* of LEAD_RUNS: some are throttled */
 	bool failed;          /* out of memory */
 };
 
@@ -151,7 +151,7 @@ void found_steps_release(struct found_steps *s);
  *
  * One in which models of several kinds are called, mostly, and that is called often enough to be a
  * series.  Modules of one class are of one kind; where a framework calls all models by one
- * function, they are told apart by the function of the pipeline that leads there.
+ * function, they are distinguished by the function of the pipeline that leads there.
  */
 
 /*

@@ -102,7 +102,7 @@ static bool is_known_librarys(const struct scope *s)
  * Ranges that a library opens inside of a call to it (CUB's in torch.nonzero(), NCCL's) are
  * parts of steps: native code begins and ends them, and no function runs meanwhile.  Those of a
  * program are around functions, or begin and end in those of NVTX's binding; one that is seen to
- * be so is enough, since short functions may be left out of the trace later.
+ * be so is enough, since short functions may be throttled later.
  */
 static bool is_librarys(const struct step_scope *scopes, size_t n)
 {
@@ -177,7 +177,7 @@ static bool lies_in_another(const struct timeline *tl, const struct scope *s, co
 	return false;
 }
 
-/* Processes that serve the same share one series, unless each has a GPU of its own to look at. */
+/* Processes that serve the same share one series, unless each has a GPU of its own. */
 static int add_served(struct collection *c, enum step_generator by, const char *start)
 {
 	size_t all = timeline_scope_count(c->timeline), n = 0;
@@ -312,8 +312,8 @@ static int measure_shown(struct collection *c, size_t shown, struct step_items *
 }
 
 /*
- * Found in bursts of calls, and like no other perhaps, while samples saw models at work for far
- * longer?  They are few, or all of them lie in one part of that time.
+ * Found in calls that were recorded only part of the time, while samples saw models at work
+ * for far longer?  They are few, or all of them lie in one part of that time.
  */
 static bool are_too_few(const struct analysis *a, const struct model_interval *interval)
 {

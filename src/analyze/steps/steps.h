@@ -36,10 +36,10 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 
 /*
  * When a program infers, by samples: for runs whose steps are not known, because calls were
- * recorded in bursts, or not at all.
+ * recorded only part of the time, or not at all.
  *
  * Samples do not tell one call from the next.  But they see a thread inside of models' calls
- * (CODE_MODULE), and the stretch of time from the first of those to the last is what the program
+ * (CODE_MODULE), and the interval from the first of those to the last is what the program
  * is there for: imports, weights that are loaded and what comes behind are no part of it.  Nor
  * are
  *  - a trial: what is called before a pause of a fifth of all this, if it is less than a tenth of
@@ -52,7 +52,7 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 
 struct model_interval {
 	/* 0: models were not seen often enough to say anything; else in so many of
-	 * INTERVAL_PARTS equal parts of the stretch. */
+	 * INTERVAL_PARTS equal parts of the interval. */
 	unsigned parts;
 	uint32_t thread; /* position: the one that was in models for the longest */
 	int64_t begin_ns, end_ns;

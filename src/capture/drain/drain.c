@@ -114,7 +114,7 @@ bool drain_give_back(struct drain *d, uint32_t block, uint64_t state)
 	return shm_block_phase(state) != SHM_BLOCK_FULL || drain_free_block(d, block, state);
 }
 
-/* The record at `at`, or NULL: it makes no sense. */
+/* The record at `at`, or NULL: it is invalid. */
 static const struct record *record_at(const struct copied *c, uint32_t at, uint32_t payload_max)
 {
 	const struct record *r = (const void *)((const char *)c->words + at);

@@ -2,7 +2,7 @@
  * From the shared memory to the trace file, while the workload runs.
  *
  * The memory is hostile input: indices are checked, records are parsed from a
- * private copy, and a block that makes no sense is counted as lost, not
+ * private copy, and a block that is invalid is counted as lost, not
  * believed.  One thread.
  */
 #ifndef CAPTURE_DRAIN_DRAIN_H

@@ -1,11 +1,11 @@
 /*
  * --ring: events stay in the shared memory until the recording ends.  What has
  * to give way for new ones is the oldest, whichever thread wrote it, so that
- * what is left is the same stretch of time of all threads.
+ * what is left is the same interval of all threads.
  *
  * Everything else is bounded as well, however long it takes: a thread that has
  * ended goes with the last of its events and leaves only a count.  In the trace
- * are the names, the processes and the threads of the kept stretch.
+ * are the names, the processes and the threads of the kept interval.
  */
 #include <stdlib.h>
 

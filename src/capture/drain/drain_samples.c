@@ -1,8 +1,8 @@
 /*
  * Samples on their way to the trace: threads get the ids that they have there.
  *
- * A thread is known by the ring that it writes to, or only because it was looked
- * at; and the one may follow the other.  It has one id all the same.
+ * A thread is known by the ring that it writes to, or only because it was
+ * sampled; and the one may follow the other.  It has one id all the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,7 +270,7 @@ static int write_entry(struct drain *d, struct sampled_thread *s, struct err *er
 	return trace_write_thread(d->writer, &s->entry, err);
 }
 
-/* A thread that is looked at for the first time.  NULL: err is set. */
+/* A thread that is sampled for the first time.  NULL: err is set. */
 static struct sampled_thread *introduce(struct drain *d, const struct sampler_sample *l,
 					struct err *err)
 {

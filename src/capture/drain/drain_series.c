@@ -82,7 +82,7 @@ static bool is_for_agents(uint64_t kind)
 	return kind >= SERIES_TORCH_ALLOCATED && kind <= SERIES_TORCH_OOMS;
 }
 
-/* What makes no sense is left out, as whatever follows it. */
+/* What is invalid is omitted, as whatever follows it. */
 int drain_series_received(struct drain *d, uint32_t slot, const struct record *r, struct err *err)
 {
 	const uint8_t *at = (const uint8_t *)(r + 1), *end = at + r->payload_bytes;

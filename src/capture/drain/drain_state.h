@@ -107,7 +107,7 @@ struct drain_costs {
 	bool virtual;             /* see cpus_virtual() */
 };
 
-/* A stretch of a block, copied out of the shared memory. */
+/* An interval of a block, copied out of the shared memory. */
 struct copied {
 	uint32_t block, thread;
 	uint32_t at, bytes;
@@ -209,8 +209,8 @@ uint64_t drain_produced(const struct drain *d, uint32_t slot);
 void drain_free_thread(struct drain *d, uint32_t slot);
 
 /*
- * Lists the blocks in use of one kind in d->list, each thread's in order and none left
- * out; returns how many.
+ * Lists the blocks in use of one kind in d->list, each thread's in order and none
+ * omitted; returns how many.
  */
 size_t drain_scan(struct drain *d, uint64_t defs);
 

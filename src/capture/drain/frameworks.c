@@ -70,7 +70,7 @@ void frameworks_release(struct frameworks *f)
 	memset(f, 0, sizeof(*f));
 }
 
-/* The file of a DEF_CODE; 0 bytes: there is none, or it makes no sense. */
+/* The file of a DEF_CODE; 0 bytes: there is none, or it is invalid. */
 static const char *file_of(const void *payload, size_t bytes, size_t *length)
 {
 	const uint8_t *end = (const uint8_t *)payload + bytes, *p;

@@ -89,7 +89,7 @@ void ticks_sync(struct ticks *t)
 	if (t->count == TICKS_POINTS_MAX)
 		thin_out(t);
 	t->points[t->count++] = p;
-	t->from = t->to = 0; /* the last stretch may have been open-ended */
+	t->from = t->to = 0; /* the last interval may have been open-ended */
 }
 
 void ticks_init(struct ticks *t, uint32_t clock, int64_t origin_ns)

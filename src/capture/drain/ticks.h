@@ -22,7 +22,7 @@ struct ticks {
 	int64_t origin_ns;
 	size_t count;
 	struct ticks_point points[TICKS_POINTS_MAX];
-	/* The stretch last used: [from, to) and its slope. */
+	/* The interval last used: [from, to) and its slope. */
 	uint64_t from, to;
 	int64_t from_ns;
 	double ns_per_tick;
@@ -45,7 +45,7 @@ void ticks_sync(struct ticks *t);
 
 int64_t ticks_now_ns(const struct ticks *t); /* since the start, from CLOCK_MONOTONIC */
 
-/* Finds the stretch for a stamp outside the one last used. */
+/* Finds the interval for a stamp outside the one last used. */
 void ticks_seek(struct ticks *t, uint64_t stamp);
 
 static inline int64_t ticks_ns(struct ticks *t, uint64_t stamp)

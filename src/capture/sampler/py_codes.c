@@ -11,7 +11,7 @@
 #define FILE_MAX_BYTES 4096u
 #define FIRST_SLOTS 1024u
 #define SLOTS_MAX (1u << 20)
-#define BELIEVE_NS 100000000 /* an address is looked at again after this long */
+#define BELIEVE_NS 100000000 /* an address is checked again after this long */
 
 struct py_code {
 	uint64_t address; /* 0: a free slot */
@@ -139,7 +139,7 @@ static size_t read_text(const struct py_process *p, uint64_t at, uint8_t *to, si
 	return n;
 }
 
-/* A table that does not fit is left out: without it the function's first line is shown. */
+/* A table that does not fit is omitted: without it the function's first line is shown. */
 static void define_lines(const struct py_process *p, uint64_t at, uint32_t id,
 			 const struct py_definitions *d)
 {

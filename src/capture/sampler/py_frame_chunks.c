@@ -69,7 +69,7 @@ static struct known_place *place_slot(const struct chunk_read *k, uint64_t instr
 	return &k->reader->places[(instruction >> 1 ^ instruction >> 13) % FRAME_PLACES];
 }
 
-/* The one before it is looked at where an instruction may be followed by a word of its own. */
+/* The one before it is also tried where an instruction may be followed by a word of its own. */
 static enum frame_place place_of(const struct py_layout *l, uint8_t before, uint8_t instruction)
 {
 	if (before && l->resumes_behind && memchr(l->resumes, before, sizeof(l->resumes)))

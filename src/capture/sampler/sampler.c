@@ -26,7 +26,7 @@
 #include "format/stamp.h"
 
 #define LATE_NS 1000000     /* a sample that takes longer cannot be given a time */
-#define TRIES 3             /* at a stack that makes no sense */
+#define TRIES 3             /* of reading a stack that is invalid */
 #define SETTLE_ROUNDS 20u   /* a process that cannot be read is tried again after as many */
 #define GIVE_UP_ROUNDS 100u /* likewise one that could not be many times: after this many */
 #define INSIDE_PART 5u      /* 1/INSIDE_PART of the budget is for sampling from inside */

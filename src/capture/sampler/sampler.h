@@ -1,11 +1,11 @@
 /*
- * Looks at the Python threads of all recorded processes, some thousand times a
+ * Samples the Python threads of all recorded processes, some thousand times a
  * second, from outside: a thread of the recorder that reads their memory.  Where the
  * kernel refuses that, it asks the agent in the process (remote.h), less often.
  *
  * It holds itself back: its own CPU time stays below a tenth of a core, and of a
  * core that the workload has to share with the recorder the whole recorder takes
- * a hundredth or so.  Looks become fewer then, and sampler_totals() says how many.
+ * a hundredth or so.  Samples become fewer then, and sampler_totals() says how many.
  *
  * All calls are for the recorder's main thread.
  */
@@ -65,7 +65,7 @@ struct sampler_taken {
 void sampler_take(struct sampler *s, struct sampler_taken *out);
 void sampler_taken_release(struct sampler_taken *t);
 
-/* The last one: nothing is looked at any more, and sampler_take() gets the rest. */
+/* The last one: nothing is sampled any more, and sampler_take() gets the rest. */
 void sampler_stop(struct sampler *s);
 
 struct sampler_totals {
@@ -78,7 +78,7 @@ struct sampler_totals {
 	int64_t cpu_ns;    /* that it took */
 	uint64_t hidden;   /* of threads whose system calls the kernel hides */
 	bool held_back;    /* fewer samples than asked for, for the workload's or machine's sake */
-	/* Of processes, how often and for how long they were looked at, either way. */
+	/* Of processes, how often and for how long they were sampled, either way. */
 	struct sampler_reach {
 		uint32_t processes;
 		uint64_t rounds;

@@ -36,7 +36,7 @@ struct recording {
 /* An event that is being written while the agents are switched off takes this long at most. */
 #define SETTLE_NS 2000000
 
-/* A limit that the workload has too leaves less for the buffer: a note says so. */
+/* A limit that the workload has too leaves less for the buffer: a note reports it. */
 static int note_limit(struct recording *r, uint64_t wanted, uint64_t bytes, const char *option,
 		      struct err *err)
 {

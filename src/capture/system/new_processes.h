@@ -1,9 +1,9 @@
 /*
  * Which processes have appeared since the last reading of /proc, with their parents.
  *
- * A look lists all processes, which takes half a microsecond for each, and reads those alone that
- * were not there before.  One that ended and whose number another one got between two looks hides
- * that one.
+ * A reading lists all processes, which takes half a microsecond for each, and reads those alone
+ * that were not there before.  One that ended and whose number another one got between two readings
+ * hides that one.
  */
 #ifndef CAPTURE_SYSTEM_NEW_PROCESSES_H
 #define CAPTURE_SYSTEM_NEW_PROCESSES_H
@@ -17,16 +17,16 @@ struct new_process {
 };
 
 struct new_processes {
-	struct new_process *items; /* of the last look */
+	struct new_process *items; /* of the last reading */
 	size_t count, cap;
 	pid_t *known; /* all of them, in ascending order */
 	size_t known_count, known_cap;
-	pid_t *before; /* the same before the last look */
+	pid_t *before; /* the same before the last reading */
 	size_t before_count, before_cap;
 };
 
 void new_processes_poll(struct new_processes *n, const char *root); /* root: "" but in tests */
-void new_processes_forget(struct new_processes *n); /* to the next look all are new */
+void new_processes_forget(struct new_processes *n); /* to the next reading all are new */
 void new_processes_release(struct new_processes *n);
 
 /* The beginning of /proc/PID/stat: "PID (NAME) STATE PARENT ...". */

@@ -74,7 +74,7 @@ static void read_number(const struct asking *a, const struct question *q);
  * between drivers: each is asked for its own share of the time, all together for 0.3 %.  Memory
  * matters most.  Whose the devices are is asked first.
  *
- * But a figure that was looked at once, when the program began, is worse than none: for as long as
+ * But a figure that was read once, when the program began, is worse than none: for as long as
  * CUDA is initialised all answers wait for it, ten milliseconds and more, and those after it do
  * not.  So none rests for longer than some seconds; if that takes too much, all periods grow.
  */

@@ -32,7 +32,7 @@ struct nvml {
 /* A process, by its id in the trace. */
 struct system_process;
 
-/* -1: there is none, and `why` says so. */
+/* -1: there is none, and `why` reports it. */
 int nvml_open(struct nvml *n, char *why, size_t bytes);
 void nvml_release(struct nvml *n); /* one that was never opened, too */
 

@@ -251,7 +251,7 @@ static void take_in(struct search *s, pid_t pid, pid_t parent)
 	memcpy(p->found.name, stat.name, sizeof(stat.name));
 }
 
-/* "PID PID ": a process of a great many children has some of them left out. */
+/* "PID PID ": a process of a great many children has some of them omitted. */
 static void take_list(struct search *s, const char *list, pid_t parent)
 {
 	char *end;
@@ -360,7 +360,8 @@ int64_t process_tree_poll(struct process_tree *t, struct system_files *f, double
 	all_are_new = t->by_parents && !t->new_processes.known_count;
 	search(t, f);
 	used_ns = (int64_t)stamp_thread_cpu() - used_ns;
-	/* A look at all of them says nothing about the next, which is at those that are new. */
+	/* A reading of all of them says nothing about the next, which reads only those that are
+	 * new. */
 	if (all_are_new ? !t->took_ns[true] : choose_way(t, used_ns))
 		used_ns = 0;
 	t->due_ns = system_files_due((int64_t)stamp_monotonic(), PROCESS_TREE_PERIOD_NS,

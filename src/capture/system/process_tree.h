@@ -1,6 +1,6 @@
 /*
  * The processes that no agent has joined: descendants of those that are watched, and the workload
- * itself where it is a native program.  They are found by a look at /proc now and then, and are
+ * itself where it is a native program.  They are found by a reading of /proc now and then, and are
  * watched less often than the others.
  *
  * Most children are not for us: they are gone at once, or an agent joins them a moment later.  One
@@ -52,14 +52,14 @@ struct process_tree {
 	uint32_t beyond;    /* that there was no room for, at the worst time */
 	bool without_lists; /* this kernel does not list the children of a thread */
 	bool by_parents;    /* they are found by their parents, not by lists of children */
-	int64_t took_ns[2]; /* a look of either kind; 0: not known */
+	int64_t took_ns[2]; /* a reading of either kind; 0: not known */
 	struct new_processes new_processes;
 	int64_t due_ns;
 	struct system_founds reported; /* the caller takes them out */
 };
 
 /*
- * Looks for processes if that is due, all periods `stretch` times as long; returns when it is
+ * Searches for processes if that is due, all periods `stretch` times as long; returns when it is
  * next, on CLOCK_MONOTONIC.
  */
 int64_t process_tree_poll(struct process_tree *t, struct system_files *f, double slowdown,
@@ -72,7 +72,7 @@ void process_tree_joined(struct process_tree *t, struct system_files *f, pid_t p
 void process_tree_ended(struct process_tree *t, struct system_files *f, pid_t pid,
 			const struct series_point *last, size_t count, struct system_points *out);
 
-/* No more looks: what is still on probation is sure, or forgotten. */
+/* No more readings: what is still on probation is sure, or forgotten. */
 void process_tree_finish(struct process_tree *t, struct system_files *f, struct system_points *out);
 
 /* Moves the points from one list to the other, but for those that are held back or forgotten. */

@@ -61,24 +61,24 @@ void system_files_open(struct system_files *f);
 void system_files_add(struct system_files *f, uint32_t process, pid_t pid);
 
 /*
- * One that no agent has joined: it is looked at a tenth as often, so that it takes nothing from
+ * One that no agent has joined: it is read a tenth as often, so that it takes nothing from
  * the others, and what cannot be read of it is not missing.
  */
 void system_files_add_found(struct system_files *f, uint32_t process, pid_t pid);
 void system_files_remove(struct system_files *f, uint32_t process);
 
-/* From here on devices are looked at, for the first time right now.  May be called again. */
+/* From here on devices are read, for the first time right now.  May be called again. */
 void system_files_use_gpu(struct system_files *f, struct system_points *out);
 
 /*
- * Looks at what is due, all periods `stretch` times as long; returns when the next one is, on
+ * Reads what is due, all periods `stretch` times as long; returns when the next one is, on
  * CLOCK_MONOTONIC.
  */
 int64_t system_files_poll(struct system_files *f, double slowdown, struct system_points *out);
 void system_files_read_all(struct system_files *f, struct system_points *out);
 
 /*
- * When something is to be looked at again, on a grid, so that one waking serves all that have the
+ * When something is to be read again, on a grid, so that one waking serves all that have the
  * same period.  took_ns: how long it took; see struct system_source for most_of_time.
  */
 int64_t system_files_due(int64_t now_ns, int64_t period_ns, double slowdown, int64_t took_ns,

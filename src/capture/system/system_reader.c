@@ -18,11 +18,11 @@
 #define SHARE_OF_CORE 0.004  /* promised is a hundredth */
 #define CROWDED_SHARE 0.0015 /* the workload loses twice that: being switched away from, too */
 #define MADE_UP_SHARE 0.008  /* of all time so far: what came once is made up for */
-#define SLOWDOWN_MAX 100.0   /* a look at stat each second */
+#define SLOWDOWN_MAX 100.0   /* a reading of stat each second */
 #define WORTH_TELLING 3
 
 /*
- * While something is made up for.  Looks then take a few hundredths of a percent: longer periods
+ * While something is made up for.  Readings then take a few hundredths of a percent: longer periods
  * would save next to nothing of what is owed, and show less.
  */
 #define PAYING_SLOWDOWN 5.0
@@ -122,7 +122,7 @@ struct system_reader {
 
 	pthread_t thread;
 	bool started, stopped; /* the main thread's */
-	_Atomic bool crowded;  /* the main thread says so */
+	_Atomic bool crowded;  /* the main thread reports it */
 
 	struct system_files files; /* the other thread's, from here on */
 	struct process_tree tree;
@@ -170,7 +170,7 @@ void system_reader_free(struct system_reader *w)
 
 static void carry_out(struct system_reader *w, struct order *o)
 {
-	/* What has ended does not change; we may have looked at it since. */
+	/* What has ended does not change; we may have read it since. */
 	for (size_t i = 0; i < o->last_count; i++)
 		o->last[i].time_ns = (int64_t)stamp_monotonic() - w->origin_ns;
 	switch (o->what) {

@@ -49,10 +49,11 @@ void system_reader_follow(struct system_reader *w, pid_t workload);
 /* A process that was not added has ended, and its parent has not waited for it. */
 void system_reader_ended(struct system_reader *w, pid_t pid);
 
-/* Whether what it takes is taken from the workload (no CPU is idle): it looks less often then. */
+/* Whether what it takes is taken from the workload (no CPU is idle): it reads less often then.
+ */
 void system_reader_crowded(struct system_reader *w, bool crowded);
 
-/* One of the processes uses a GPU: from now on devices are looked at, too. */
+/* One of the processes uses a GPU: from now on devices are read, too. */
 void system_reader_use_gpu(struct system_reader *w);
 
 /*
@@ -62,7 +63,7 @@ void system_reader_use_gpu(struct system_reader *w);
 void system_reader_take(struct system_reader *w, struct system_points *out,
 			struct system_founds *found);
 
-/* The last one: all is looked at once more, and system_reader_take() gets the rest. */
+/* The last one: all is read once more, and system_reader_take() gets the rest. */
 void system_reader_stop(struct system_reader *w);
 
 struct system_reader_totals {
@@ -86,14 +87,14 @@ const char *system_reader_missing(const struct system_reader *w, size_t i);
  * (crowded): there the workload has to do without what we take.
  *
  * What comes but once, the start of NVML, takes as much in an instant as all else in many seconds.
- * It is in the account, and says nothing about the next look: all periods are longer until it is
- * made up for.  A recording that ends before has taken more than it should, and says so.
+ * It is in the account, and says nothing about the next reading: all periods are longer until it is
+ * made up for.  A recording that ends before has taken more than it should, and reports it.
  *
  * Times are CLOCK_MONOTONIC and the CPU time of the thread that reads, as it is at that time.
  */
 
 struct system_pace {
-	double slowdown; /* at least 1: by what looking took of late */
+	double slowdown; /* at least 1: by what reading took of late */
 	bool paying;     /* what came once is not made up for yet */
 	int64_t began_ns, cpu_began_ns;
 	int64_t window_ns, window_cpu_ns; /* when the present window began */
@@ -104,7 +105,7 @@ struct system_pace {
 
 void system_pace_begin(struct system_pace *p, int64_t now_ns, int64_t cpu_ns, bool crowded);
 
-/* What it is now; looks at the cost where a window is over. */
+/* What it is now; checks the cost when a window is over. */
 double system_pace_slowdown(struct system_pace *p, int64_t now_ns, int64_t cpu_ns, bool crowded);
 
 /* Of the CPU time so far `once_ns` were spent just now, and will not be again. */

@@ -1,7 +1,7 @@
 /*
  * What a source of figures about memory, kernel and devices is: a file of the kernel that is read
  * now and then, and how points are made of its text.  The text is the kernel's, but it may be
- * cut or of a later version: what is not understood is left out.
+ * cut or of a later version: what is not understood is omitted.
  */
 #ifndef CAPTURE_SYSTEM_SYSTEM_SOURCE_H
 #define CAPTURE_SYSTEM_SYSTEM_SOURCE_H
@@ -21,7 +21,7 @@ struct system_points {
 void system_points_put(struct system_points *all, const struct series_point *p);
 void system_points_release(struct system_points *all);
 
-/* A look at a source: at what, when, and where to put what is found. */
+/* A reading of a source: at what, when, and where to put what is found. */
 struct reading {
 	struct system_points *points;
 	int64_t time_ns;

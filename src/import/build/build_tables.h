@@ -52,7 +52,7 @@ struct build_device_entry {
 	uint32_t name;
 };
 
-#define BUILD_DEVICES_MAX 256u /* further ones are left out */
+#define BUILD_DEVICES_MAX 256u /* further ones are omitted */
 
 struct build {
 	struct names names;

@@ -13,7 +13,7 @@
 #include "import/build/build_order.h"
 
 #define MONOTONIC_NS 1000000000 /* time 0 on the clock of device times, which has no 0 */
-#define DEPTH_MAX 2048u         /* deeper spans are left out, and counted */
+#define DEPTH_MAX 2048u         /* deeper spans are omitted, and counted */
 #define CUT_SHOWN_NS 1000       /* clocks of a microsecond's resolution overlap by as much */
 
 static int fail_memory(struct build_writer *v)

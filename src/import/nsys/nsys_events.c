@@ -171,7 +171,7 @@ enum {
 	"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", \
 		"graphId", "graphNodeId"
 
-/* 1: it is to be added; 0: it is left out; -1: no memory. */
+/* 1: it is to be added; 0: it is omitted; -1: no memory. */
 static int read_work(const struct nsys_row *r, uint8_t kind, struct build_activity *a)
 {
 	memset(a, 0, sizeof(*a));

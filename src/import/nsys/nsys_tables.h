@@ -74,7 +74,7 @@ int nsys_name(const struct nsys_row *r, int column, uint32_t *name);
 /* false: no time that a trace can hold; counted. */
 bool nsys_time(const struct nsys_row *r, int column, int64_t *ns);
 
-/* nsys_events.c: into the build, what no table has is left out.  -1: err set. */
+/* nsys_events.c: into the build, what no table has is omitted.  -1: err set. */
 int nsys_read_calls(struct nsys *n);
 int nsys_read_work(struct nsys *n);
 int nsys_read_nvtx(struct nsys *n);

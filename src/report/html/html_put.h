@@ -132,7 +132,7 @@ struct svg_axes {
 	size_t mark_count;
 };
 
-/* Heights over time: from the least to the greatest in each stretch. */
+/* Heights over time: from the least to the greatest in each interval. */
 void svg_curve(struct buf *out, const struct svg_axes *axes, const struct curve *c);
 
 /* Nothing where all last the same. */

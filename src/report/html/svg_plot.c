@@ -13,7 +13,7 @@
 #define TOP 12.0
 #define BOTTOM (HEIGHT - 24)
 #define TICKS 4
-#define DOTS_MAX 150u       /* as many points can be told apart */
+#define DOTS_MAX 150u       /* as many points can be distinguished */
 #define LABEL_SHARE_MIN 0.1 /* of a bar: its name has room */
 
 static void begin(struct buf *out, double width, const char *label)

@@ -1,4 +1,4 @@
-/* What is not known is left out: most machines lack most of the sources. */
+/* What is not known is omitted: most machines lack most of the sources. */
 #include "report/json/report_json_sections.h"
 
 #include "report/json/json_put.h"

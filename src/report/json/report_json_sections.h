@@ -53,7 +53,7 @@ void json_short_render(struct buf *out, const struct analysis *a);
 
 void json_put_torch(struct json *j, const struct analysis_torch *t, enum report_detail detail);
 
-/* The parts of report.json that come from looks at threads. */
+/* The parts of report.json that come from samples of threads. */
 
 /* "states" of a thread. */
 void json_put_states(struct json *j, const struct analysis_states *s);

@@ -335,7 +335,7 @@ static void put_layers(struct brief *b)
 	free(order);
 }
 
-/* What the program starts with is left out where it can be told from the steps. */
+/* What the program starts with is omitted where it can be told from the steps. */
 static void put_in_steps(struct brief *b)
 {
 	const struct step_functions *s = &b->a->in_steps;

@@ -114,7 +114,7 @@ static size_t bin_at(const struct curve *c, int64_t time_ns)
 	return share <= 0 ? 0 : share >= 1 ? CURVE_BINS - 1 : (size_t)(share * CURVE_BINS);
 }
 
-/* Work that was launched and has not ended, at the end of each of the curve's stretches. */
+/* Work that was launched and has not ended, at the end of each of the curve's intervals. */
 static int add_queue(struct view *v, const struct gpu_section *s)
 {
 	const struct gpu_timeline *g = v->a->gpu.timeline;

@@ -17,7 +17,7 @@
 #include "timeline/gpu.h"
 #include "timeline/pair_map.h"
 
-/* Beyond, items share one label that says so: a page is for people. */
+/* Beyond, items share one label that reports it: a page is for people. */
 #define VIEW_LABELS_MAX 200000u
 #define VIEW_STACK_FRAMES 48u
 

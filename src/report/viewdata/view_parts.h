@@ -9,7 +9,7 @@
 #include "report/viewdata/view_rows.h"
 #include "timeline/timeline.h"
 
-/* Values over time, least and greatest of each stretch. */
+/* Values over time, least and greatest of each interval. */
 struct view_counter {
 	uint32_t name, unit; /* strings */
 	uint32_t process;    /* position + 1; 0: the machine */

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "timeline/pair_map.h"
 
-/* The smallest stretches of time that levels of detail are made of: 4^8 of them. */
+/* The smallest intervals that levels of detail are made of: 4^8 of them. */
 #define VIEW_LEVELS 8u
 #define VIEW_BINS (1u << 2 * VIEW_LEVELS)
 #define VIEW_ROW_NONE UINT32_MAX

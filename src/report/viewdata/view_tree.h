@@ -1,15 +1,15 @@
 /*
- * Levels of detail: what a browser needs to draw any stretch of time quickly, and no more than a
+ * Levels of detail: what a browser needs to draw any interval quickly, and no more than a
  * page has room for.
  *
- * The time of the run is the root; where many items begin in a stretch it is divided into four,
+ * The time of the run is the root; where many items begin in an interval it is divided into four,
  * and so on.  A leaf has its items one by one.  Any other node has a summary: of 1/2048 of its time
  * (its grain) the shorter items of a row are merged, the longer ones stand by themselves.  An item
  * is in the nodes that it begins in, but not in those that are no longer than it is.  So each item
  * is drawn from exactly one node: the deepest one that is there and longer than it.
  *
  * Nodes that are no leaves have totals as well: by row and label how many items begin in them, and
- * their time.  Statistics of long stretches are exact without the leaves.
+ * their time.  Statistics of long intervals are exact without the leaves.
  *
  * A node's bytes (all numbers are varints), ended by 0:
  *   1, row, items, start less the node's,
