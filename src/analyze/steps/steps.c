@@ -379,7 +379,7 @@ int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *f
 	    measure_shown(&c, shown, items))
 		goto out;
 	rc = 0;
-	first = &c.candidates.items[0];
+	first = c.candidates.items;
 	if (!a->step_count)
 		rc = judge_run(a, NULL, tl, from, t, items, err);
 	else if (!asked && first->role == ROLE_LOADS && first->by != BY_MARKS)
