@@ -114,11 +114,12 @@ class Data {
 		}
 	}
 
-	// Labels of all items, by the root, which is unpacked.
-	labelsInUse() {
-		const used = new Set();
-		for (const entries of this.root.totals.values()) for (const entry of entries) used.add(entry[0]);
-		for (const p of this.root.leaf ? this.root.rows.values() : []) for (const label of p.label) used.add(label);
+	// Time of all items by label, by the root, which is unpacked.
+	timeOfLabels() {
+		const used = new Map(), add = (label, ns) => used.set(label, (used.get(label) || 0) + ns);
+		for (const entries of this.root.totals.values()) for (const [label, , ns] of entries) add(label, ns);
+		for (const p of this.root.leaf ? this.root.rows.values() : [])
+			for (let i = 0; i < p.count; i++) add(p.label[i], p.end[i] - p.start[i]);
 		return used;
 	}
 
@@ -257,6 +258,13 @@ class Data {
 				if (first < end) f(p, first, end, node);
 			}
 		}
+	}
+
+	// Does the page have the items at a moment one by one?
+	isInFull(time) {
+		let node = this.root;
+		while (node && node.there && !node.leaf) node = node.children.find(child => time >= child.start && time < child.start + child.length);
+		return !!node && node.there;
 	}
 
 	item(row, p, i) {

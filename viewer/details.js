@@ -10,6 +10,11 @@ class Details {
 		return place.name + (place.file ? " \u2014 " + place.file + (place.line ? ":" + place.line : "") : "");
 	}
 
+	lineOf(item) {
+		const place = this.t.data.place(this.t.data.labels[item.label].place);
+		return place && place.file ? " \u2014 " + place.file + ":" + place.line : "";
+	}
+
 	row(name, value) {
 		return value ? [element("dt", {}, name), element("dd", {}, value)] : [];
 	}
@@ -31,7 +36,7 @@ class Details {
 		const name = item.merged ? plural(item.merged, "item") + ", longest " + labelName(label) : labelName(label);
 		const list = element("dl", {});
 		const add = (what, value) => list.append(...this.row(what, value));
-		add("Kind", KIND_NAMES[label.kind] + (label.kind === KIND.KERNEL && label.what ? ", in a CUDA graph" : "") +
+		add("Kind", kindName(label) + (label.kind === KIND.KERNEL && label.what ? ", in a CUDA graph" : "") +
 			(label.kind === KIND.STEP && label.what === 1 ? ", one of the slowest" : ""));
 		add("On", line ? line.title + (line.detail ? ", " + line.detail : "") : "");
 		add("Start", moment(item.start, 1000));
@@ -65,25 +70,39 @@ class Details {
 		const link = item.linkRow >= 0 ? await data.itemFrom(item.linkRow, item.linkStart) : null;
 		const go = (what, to) => element("li", {}, element("span", {}, what),
 			button(labelName(data.labels[to.label]), "Go to it", () => t.select(to, true), { class: "tl-link" }),
-			" " + duration(to.end - to.start) + (what === "Launch" ? ", " + duration(item.start - to.start) + " before" : ""));
+			" " + duration(to.end - to.start) + (what === "In the call" ? this.lineOf(to) : "") + (what === "Launch" ? ", " + duration(item.start - to.start) + " before" : ""));
 		if (link && !isCall) steps.append(go("Launch", link));
 		if (label.kind !== KIND.STEP && label.kind !== KIND.BUSY)
-			steps.append(element("li", {}, element("span", {}, isCall ? "Launch" : KIND_NAMES[label.kind]),
+			steps.append(element("li", {}, element("span", {}, isCall ? "Launch" : kindName(label)),
 				element("strong", {}, labelName(label))));
 		if (link && isCall) steps.append(go("Starts", link));
 		const next = label.kind === KIND.IDLE ? await this.after(item) : null;
 		if (next) steps.append(go("Then runs", next));
 		if (label.layer) steps.append(element("li", {}, element("span", {}, "Layer"), label.layer));
-		const place = data.place(label.place);
+		const place = data.place(label.place), call = place ? null : await this.callAround(item);
+		if (call) steps.append(go("In the call", call));
 		if (place) steps.append(element("li", {}, element("span", {}, "Python"), element("code", {}, this.placeText(place))));
 		out.push(steps);
-		const source = place && this.source(place);
+		const at = place || (call && data.place(data.labels[call.label].place)), source = at && this.source(at);
 		if (source) out.push(source);
 		if (label.stack) out.push(this.stack(label.stack));
 		const finding = this.t.findings.of(place);
 		if (finding) out.push(element("p", {}, "Finding: ",
 			button(finding.title, "Show this finding", () => t.findings.show(finding, 0), { class: "tl-link" })));
 		return out;
+	}
+
+	// The innermost Python call of the same thread that surrounds an item without a place of its own.
+	async callAround(item) {
+		const t = this.t, track = t.model.trackOfRow(item.row), lanes = [LANE.WAITS, LANE.GC, LANE.COMPILE, LANE.SYNC, LANE.SCOPES];
+		if (!lanes.includes(t.data.rows[item.row].lane)) return null;
+		const cover = await t.data.covered(item.start, item.start + 1, 0);
+		const calls = track.lanes.find(l => l.lane === LANE.FRAMES);
+		for (const row of calls ? [...calls.rows].reverse() : []) {
+			const call = t.data.itemAt(row, item.start, 0, cover);
+			if (call && !call.merged && t.data.labels[call.label].kind === KIND.FRAME && call.end >= item.end) return call;
+		}
+		return null;
 	}
 
 	// What ended an idle time: the work of that process which begins when it is over.

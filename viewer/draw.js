@@ -118,6 +118,11 @@ class Painter {
 			if (y > this.height || y + track.height < this.top) continue;
 			c.fillStyle = t.theme.page;
 			c.fillRect(t.gutter, y, this.width - t.gutter, HEAD - 3);
+			if (t.model.firsts.has(track)) {
+				c.fillStyle = t.theme.soft;
+				c.textAlign = "left";
+				c.fillText(track.detail, t.gutter + 4, y + HEAD / 2 - 1);
+			}
 			if (track.type === TRACK.COUNTER && !track.collapsed) this.drawCounter(track, track.bodyY + offset);
 		}
 		for (const line of t.model.lines) {
@@ -204,7 +209,18 @@ class Painter {
 			c.strokeRect(x - 0.5, y - 0.5, Math.max(right - x, 2) + 1, line.height + 1);
 		};
 		if (t.selected && t.selected.row === line.row) frame(t.selected, t.theme.ink, 2);
-		for (const gap of t.gaps) if (gap.row === line.row) frame(gap, t.theme.mark, 3);
+		// Gaps with nothing to see between them have one frame.
+		let united = null;
+		for (const gap of t.gaps) {
+			if (gap.row !== line.row) continue;
+			if (united && this.x(gap.start) - this.x(united.end) < 8) {
+				united.end = gap.end;
+				continue;
+			}
+			if (united) frame(united, t.theme.mark, 3);
+			united = { start: gap.start, end: gap.end };
+		}
+		if (united) frame(united, t.theme.mark, 3);
 		if (t.hovered && t.hovered.row === line.row) frame(t.hovered, t.theme.soft, 1);
 	}
 
@@ -243,7 +259,7 @@ class Painter {
 		const c = this.context, t = this.t, points = track.counter.points;
 		let high = 0;
 		for (let i = 0; i < points.length; i += 3) high = Math.max(high, points[i + 2]);
-		const scale = high > 0 ? (COUNTER_HEIGHT - 6) / high : 0, bottom = y + COUNTER_HEIGHT - 2;
+		const scale = high > 0 ? (COUNTER_HEIGHT - 14) / high : 0, bottom = y + COUNTER_HEIGHT - 2;
 		c.beginPath();
 		c.moveTo(this.x(points[0]), bottom);
 		for (let i = 0; i < points.length; i += 3) {
@@ -261,7 +277,7 @@ class Painter {
 		c.stroke();
 		c.fillStyle = t.theme.soft;
 		c.textAlign = "right";
-		c.fillText(quantity(high, t.data.string(track.counter.unit)), this.width - 4, y + 6);
+		c.fillText(quantity(high, t.data.string(track.counter.unit)), this.width - 4, y + 5);
 	}
 
 	// Where a row is on the canvas; null: out of sight.

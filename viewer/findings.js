@@ -44,9 +44,11 @@ class Findings {
 		return (n < finding.seen ? "the longest " : "") + n;
 	}
 
-	// The occurrence of median length: an example, not the extreme.
+	// The occurrence of median length, an example and not the extreme, of those whose surroundings the
+	// page has in full.
 	typical(finding) {
-		const order = Array.from({ length: this.count(finding) }, (_, i) => i);
+		const all = Array.from({ length: this.count(finding) }, (_, i) => i);
+		const full = all.filter(i => this.t.data.isInFull(finding.at[3 * i])), order = full.length ? full : all;
 		order.sort((a, b) => finding.at[3 * a + 1] - finding.at[3 * a] - finding.at[3 * b + 1] + finding.at[3 * b]);
 		return order[order.length >> 1];
 	}

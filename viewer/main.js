@@ -57,11 +57,14 @@ class Timeline {
 	}
 
 	legend() {
-		this.legendList.replaceChildren(...legendEntries(this.data, this.theme).map(([colour, text, className]) => {
+		const entry = ([colour, text, className]) => {
 			const mark = element("i", { class: className || null, "aria-hidden": "true" });
 			if (colour) mark.style.background = colour;
 			return element("li", {}, mark, text);
-		}));
+		};
+		this.legendList.replaceChildren(...legendGroups(this.data, this.theme).map(([name, entries]) =>
+			element("ul", { "aria-label": name || "Items" }, name ? element("li", { class: "tl-group" }, name + ":") : null,
+				...entries.map(entry))));
 	}
 
 	build() {
@@ -83,11 +86,11 @@ class Timeline {
 			"Timeline of " + plural(meta.items, "event") + " on " + plural(this.model.tracks.length, "track") +
 			". Keys: W and S zoom, A and D move, F fits, question mark lists all keys." });
 		this.heads = element("div", { class: "tl-heads" });
-		this.corner = element("div", { class: "tl-corner" }, "Steps");
+		this.corner = element("div", { class: "tl-corner" });
 		this.spacer = element("div", { class: "tl-spacer" }, this.heads);
 		this.wrapper = element("div", { class: "tl-view" }, this.canvas, this.corner, this.spacer);
 		this.overviewElement = element("div", { class: "tl-overview", "aria-hidden": "true" });
-		this.legendList = element("ul", {});
+		this.legendList = element("div", {});
 		this.legendElement = element("details", { class: "tl-legend", open: innerWidth > 640 ? "" : null },
 			element("summary", {}, "Colours"), this.legendList);
 		this.tip = element("div", { class: "tl-tip", hidden: "" });
@@ -118,6 +121,7 @@ class Timeline {
 		if (before) before.after(link);
 		else if (document.querySelector("nav")) document.querySelector("nav").prepend(link);
 		this.showTab("details");
+		this.makeCorner();
 		this.makeHeads();
 	}
 
@@ -176,6 +180,19 @@ class Timeline {
 			heads.push(head);
 		}
 		this.heads.replaceChildren(...heads);
+	}
+
+	// Beside the ruler: what the steps of each row are.
+	makeCorner() {
+		const names = this.model.stepLines.map(line => {
+			const p = this.data.root.rows.get(line.row);
+			return p && p.count ? this.data.labels[p.label[0]].name : "";
+		});
+		this.corner.replaceChildren(...names.map((name, i) => {
+			const e = element("span", { title: name }, i && names[i - 1] === name ? "" : name || "Steps");
+			e.style.top = AXIS + i * ROW + "px";
+			return e;
+		}));
 	}
 
 	layoutChanged() {
@@ -402,7 +419,7 @@ class Timeline {
 		if (!item) return;
 		const label = this.data.labels[item.label], place = this.data.place(label.place);
 		const lines = [(item.merged ? item.merged.toLocaleString("en") + " items, longest " : "") + labelName(label),
-			duration(item.end - item.start) + " \u00b7 " + KIND_NAMES[label.kind]];
+			duration(item.end - item.start) + " \u00b7 " + kindName(label)];
 		if (place) lines.push(place.name + " \u2014 " + place.file + ":" + place.line);
 		if (label.layer) lines.push(label.layer);
 		this.showTip(lines, e);

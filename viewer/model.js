@@ -10,9 +10,10 @@ const TRACK = { STEPS: 0, GPU: 1, STREAM: 2, THREAD: 3, COUNTER: 4 };
 const KIND_NAMES = ["Step", "Scope", "Python call", "Python frame (sampled)", "Layer", "CUDA call", "Kernel", "Copy",
 	"Memset", "CUDA graph", "GPU busy", "GPU idle", "Wait", "CUDA call that waits", "Garbage collection",
 	"Compilation", "Not recorded"];
-const WAITS = { 2: ["Waits for the GIL", "gil_wait"], 3: ["Waits for a lock", "lock_wait"],
-	4: ["Waits for I/O", "io_wait"], 5: ["Waits", "idle"], 6: ["Sleeps", "sleep"],
-	100: ["Waits for the GPU", "sync_wait"] };
+// What an item is called, its colour, what the legend calls it.
+const WAITS = { 2: ["Waits for the GIL", "gil_wait", "GIL"], 3: ["Waits for a lock", "lock_wait", "lock"],
+	4: ["Waits for I/O", "io_wait", "I/O"], 5: ["Waits", "idle", "other"], 6: ["Sleeps", "sleep", "sleep"],
+	100: ["Waits for the GPU", "sync_wait", "GPU"] };
 // By enum cuda_call.
 const CALL_CLASSES = ["framework", "launch", "launch", "h2d", "launch", "sync_wait", "sync_wait", "sync_wait",
 	"allocation", "allocation", "allocation", "allocation", "launch", "compile", "compile", "compile"];
@@ -32,6 +33,10 @@ const LANES = [
 ];
 const THREADS_OPEN = 12;
 const ROW = 17, THIN = 5, COUNTER_HEIGHT = 38, TRACK_GAP = 5, HEAD = 18;
+
+function kindName(label) {
+	return label.kind === KIND.COMPILE && label.class !== "compile" ? "Wait" : KIND_NAMES[label.kind];
+}
 
 function labelName(label) {
 	if (label.kind === KIND.WAIT) return (WAITS[label.what] || WAITS[5])[0];
@@ -121,6 +126,9 @@ class Model {
 			words.every(w => (t.title + " " + t.detail).toLowerCase().includes(w)));
 		let y = 0;
 		this.shown = shown.filter(t => t.pinned).concat(shown.filter(t => !t.pinned));
+		// Where a process begins, if there are several.
+		const processes = new Set(this.tracks.filter(t => t.process).map(t => t.process));
+		this.firsts = new Set(processes.size < 2 ? [] : this.shown.filter((t, i) => t.process && (!i || this.shown[i - 1].process !== t.process)));
 		this.lines = []; // rows that are drawn: { row, y, height }
 		for (const track of this.shown) {
 			track.y = y;

@@ -96,32 +96,45 @@ function inkOn(colour) {
 	return light > 0.179 ? "#000" : "#fff";
 }
 
-// What the colours mean, as far as they are on the timeline: [colour, text, class of the mark].
-function legendEntries(data, theme) {
-	const found = new Map(), add = (rank, colour, text, mark) => {
-		if (!found.has(text)) found.set(text, [rank, colour, text, mark]);
+const IDLE_SHOWN = 0.005; // of the idle time: what is less is a speck
+
+// What the colours mean, as far as they are on the timeline: groups of [colour, text, class of the mark].
+function legendGroups(data, theme) {
+	const groups = new Map([["", []], ["GPU idle", []], ["Waits", []]]), times = data.timeOfLabels();
+	const add = (group, rank, colour, text, mark) => {
+		if (!groups.get(group).some(entry => entry[1] === text)) groups.get(group).push([colour, text, mark, rank]);
 	};
-	for (const index of data.labelsInUse()) {
+	const kinds = KIND_NAMES.map(() => 0), idle = new Map();
+	for (const [index, ns] of times) {
 		const label = data.labels[index];
-		const colour = () => theme.of(label)[0];
+		kinds[label.kind] += ns;
+		if (label.kind === KIND.IDLE) idle.set(label.class, (idle.get(label.class) || 0) + ns);
+	}
+	for (const index of times.keys()) {
+		const label = data.labels[index], colour = theme.of(label)[0];
 		switch (label.kind) {
-		case KIND.STEP: add(label.what === 1 ? 1 : 0, colour(), label.what === 1 ? "Slow step" : "Step"); break;
-		case KIND.BUSY: add(2, colour(), "GPU busy"); break;
-		case KIND.IDLE: add(3, colour(), "GPU idle: " + (label.class === "launch" ? "launches" : lowerFirst(label.name.replace("Idle, ", "")))); break;
-		case KIND.KERNEL: add(4, theme.ofClass("gpu_compute"), "Kernel"); break;
-		case KIND.GRAPH: add(4, colour(), "CUDA graph"); break;
-		case KIND.COPY: add(5, colour(), { 1: "Copy to the GPU", 2: "Copy to the host" }[label.what] || "Other copy"); break;
-		case KIND.MEMSET: add(5, colour(), "Memset"); break;
-		case KIND.WAIT: add(6, colour(), labelName(label)); break;
-		case KIND.SYNC: add(6, colour(), "Waits for the GPU"); break;
-		case KIND.GC: add(7, colour(), "Garbage collection"); break;
-		case KIND.COMPILE: add(7, colour(), labelName(label)); break;
-		case KIND.SAMPLED: add(8, null, "Pale: by samples", "tl-pale"); break;
-		case KIND.PAUSE: add(9, null, "Hatched: not recorded", "tl-hatched"); break;
+		case KIND.STEP: add("", label.what === 1 ? 1 : 0, colour, label.what === 1 ? "Slow step" : "Step"); break;
+		case KIND.BUSY: add("", 2, colour, "GPU busy"); break;
+		case KIND.KERNEL: add("", 3, theme.ofClass("gpu_compute"), "Kernel"); break;
+		case KIND.GRAPH: add("", 4, colour, "CUDA graph"); break;
+		case KIND.COPY: add("", 5, colour, { 1: "Copy to the GPU", 2: "Copy to the host" }[label.what] || "Other copy"); break;
+		case KIND.MEMSET: add("", 6, colour, "Memset"); break;
+		case KIND.GC: add("", 7, colour, "Garbage collection"); break;
+		case KIND.COMPILE: add("", 8, colour, labelName(label)); break;
+		case KIND.SAMPLED: add("", 9, null, "Pale: from samples", "tl-pale"); break;
+		case KIND.PAUSE: add("", 10, null, "Hatched: not recorded", "tl-hatched"); break;
+		case KIND.IDLE:
+			if (idle.get(label.class) >= IDLE_SHOWN * kinds[KIND.IDLE])
+				add("GPU idle", -idle.get(label.class), colour, label.class === "launch" ? "launches"
+					: lowerFirst(label.name.replace("Idle, ", "")));
+			break;
+		case KIND.WAIT: add("Waits", label.what, colour, (WAITS[label.what] || WAITS[5])[2]); break;
+		case KIND.SYNC: add("Waits", 100, colour, "GPU"); break;
 		default:
 		}
 	}
-	return [...found.values()].sort((a, b) => a[0] - b[0]).map(entry => entry.slice(1));
+	return [...groups].filter(([, entries]) => entries.length)
+		.map(([name, entries]) => [name, entries.sort((a, b) => a[3] - b[3])]);
 }
 
 function lowerFirst(text) {

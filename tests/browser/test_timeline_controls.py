@@ -6,6 +6,7 @@ Screenshots are left beside the pages; `--basetemp DIR` decides where.
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -62,13 +63,15 @@ def test_the_strip_shows_what_is_in_sight_and_moves_it(example, browser):
 
 def test_the_legend_names_the_colours_that_are_drawn_and_no_others(example, browser):
     example("two_streams")
-    names = browser.value("[...document.querySelectorAll('.tl-legend li')].map(e => e.textContent)")
-    assert "Kernel" in names and "Step" in names
-    assert len(names) == len(set(names))
-    kinds = set(browser.value("[...inferscopeTimeline.data.labelsInUse()]"
+    groups = browser.value("""[...document.querySelectorAll('.tl-legend ul')]
+        .map(u => [u.getAttribute('aria-label'), ...[...u.children].map(e => e.textContent)])""")
+    named = {group[0]: group[1:] for group in groups}
+    assert {"Kernel", "Step"} <= set(named["Items"])
+    assert "launches" in named["GPU idle"]
+    kinds = set(browser.value("[...inferscopeTimeline.data.timeOfLabels().keys()]"
                               ".map(i => inferscopeTimeline.data.labels[i].kind)"))
-    assert ("Hatched: not recorded" in names) == (16 in kinds)
-    assert ("Pale: by samples" in names) == (3 in kinds)
+    assert ("Hatched: not recorded" in named["Items"]) == (16 in kinds)
+    assert ("Pale: from samples" in named["Items"]) == (3 in kinds)
 
 
 def test_a_counter_tells_its_value_and_a_range_its_extremes(example, browser):
@@ -106,6 +109,26 @@ def test_calls_around_everything_do_not_hide_what_they_call(story, browser):
     rows = browser.value("""inferscopeTimeline.model.lines.filter(l => l.lane.lane === 9)
         .map(l => [inferscopeTimeline.data.rows[l.row].depth, !!l.thin])""")
     assert rows == [[depth, False] for depth in range(14)]
+
+
+def test_what_a_small_page_has_in_full_can_be_reached(show, binary, browser, work):
+    tool = os.path.join(os.path.dirname(binary), "../../bench_analysis")
+    if not os.path.exists(tool):
+        pytest.skip("bench_analysis is not built")
+    subprocess.run([tool, "600000", "service", str(work / "big.isc")], check=True)
+    show("big.isc", "--timeline-mb", "1")
+    leaves, there, lost = browser.value("""(() => { const d = inferscopeTimeline.data,
+        leaves = d.nodes.filter(n => n.leaf && n.items), there = leaves.filter(n => n.there);
+        return [leaves.length, there.length,
+                there.filter(n => !d.isInFull(n.start)).length]; })()""")
+    assert 0 < there < leaves and lost == 0
+    finding = "inferscopeTimeline.findings.items.find(f => f.at.length)"
+    if browser.value("!!" + finding):
+        browser.value("((all, f) => all.show(f, all.typical(f)))(inferscopeTimeline.findings, %s)"
+                      % finding, wait=True)
+        assert browser.value("inferscopeTimeline.selected.merged") == 0
+        assert browser.value("inferscopeTimeline.painter.cover.every(c => c.node.rows)")
+    assert browser.errors == []
 
 
 def test_the_flame_graph_is_reached_with_keys(story, browser):

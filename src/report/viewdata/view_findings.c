@@ -289,6 +289,30 @@ static void keep_best(struct view_finding *of)
 	qsort(of->items, n, sizeof(*of->items), by_time);
 }
 
+/* Examples are what is typical: from the median on to both ends. */
+static void order_examples(struct view_finding *of)
+{
+	uint8_t by_length[VIEW_OCCURRENCES];
+	size_t low = of->count / 2, high = low, n = 0;
+
+	for (size_t i = 0; i < of->count; i++) {
+		size_t at = i;
+
+		for (; at &&
+		       of->items[by_length[at - 1]].end_ns - of->items[by_length[at - 1]].start_ns >
+			       of->items[i].end_ns - of->items[i].start_ns;
+		     at--)
+			by_length[at] = by_length[at - 1];
+		by_length[at] = (uint8_t)i;
+	}
+	while (n < of->count) {
+		if (high < of->count)
+			of->examples[n++] = by_length[high++];
+		if (low > 0 && n < of->count)
+			of->examples[n++] = by_length[--low];
+	}
+}
+
 void view_findings_finish(struct view_findings *f, uint32_t steps_row)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -300,4 +324,6 @@ void view_findings_finish(struct view_findings *f, uint32_t steps_row)
 	}
 	for (size_t i = 0; i < f->count; i++)
 		keep_best(&f->items[i]);
+	for (size_t i = 0; i < f->count; i++)
+		order_examples(&f->items[i]);
 }

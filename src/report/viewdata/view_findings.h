@@ -27,6 +27,7 @@ struct view_finding {
 	size_t seen_of[VIEW_RANKS];
 	size_t count;
 	struct view_occurrence items[VIEW_OCCURRENCES]; /* at the end by time */
+	uint8_t examples[VIEW_OCCURRENCES];             /* items, the one of median length first */
 };
 
 struct view_findings {

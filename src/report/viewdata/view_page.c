@@ -202,17 +202,22 @@ static int put_page(struct view *v, const struct view_tree *tree, struct buf *ou
 	return rc;
 }
 
-/* What people look at first is there in full: findings, slow steps, a few others. */
+/*
+ * What people look at first is there in full: an example of each finding, then further ones, slow
+ * steps, a few others.
+ */
 static size_t choose_wanted(const struct view *v, struct view_interval *wanted)
 {
 	const struct step_items *steps = &v->a->step_items;
 	size_t n = 0;
 
-	for (size_t i = 0; i < v->findings.count; i++)
-		for (size_t k = 0; k < v->findings.items[i].count && n < WANTED_MAX / 2; k++) {
-			const struct view_occurrence *o = &v->findings.items[i].items[k];
+	for (size_t k = 0; k < VIEW_OCCURRENCES; k++)
+		for (size_t i = 0; i < v->findings.count && n < WANTED_MAX / 2; i++) {
+			const struct view_finding *f = &v->findings.items[i];
+			const struct view_occurrence *o = &f->items[f->examples[k]];
 
-			wanted[n++] = (struct view_interval){ o->start_ns, o->end_ns };
+			if (k < f->count)
+				wanted[n++] = (struct view_interval){ o->start_ns, o->end_ns };
 		}
 	for (size_t i = 0; i < steps->count && n < WANTED_MAX; i++)
 		if (steps->items[i].group == STEPS_SLOW || i < STEPS_IN_FULL ||

@@ -8,6 +8,8 @@
 
 #define LEAF_ITEMS 16384u
 #define GRAINS 2048
+/* So many nodes without room, and the page counts as full: packing takes most of the time. */
+#define MISSES_MAX 4u
 
 struct builder {
 	struct view_rows *rows;
@@ -24,6 +26,7 @@ struct builder {
 	int64_t leaf_end_ns;
 	uint32_t row;
 	bool calls, links, failed; /* of the row: what it has */
+	unsigned misses;           /* nodes in a pass that were packed and found no room */
 };
 
 static uint64_t items_in(const struct builder *b, unsigned level, size_t index)
@@ -209,15 +212,12 @@ static void add_row(struct builder *b, uint32_t at)
 	buf_release(&row->items);
 }
 
-static bool is_wanted(const struct builder *b, const struct view_node *n,
-		      const struct view_interval *wanted, size_t count)
+static bool overlaps(const struct builder *b, const struct view_node *n,
+		     const struct view_interval *wanted)
 {
 	int64_t length_ns = b->length_ns[n->level], start_ns = (int64_t)n->index * length_ns;
 
-	for (size_t i = 0; i < count; i++)
-		if (wanted[i].start_ns < start_ns + length_ns && wanted[i].end_ns >= start_ns)
-			return true;
-	return false;
+	return wanted->start_ns < start_ns + length_ns && wanted->end_ns >= start_ns;
 }
 
 /* As base64, in its element. */
@@ -251,13 +251,33 @@ static int keep(struct builder *b, struct view_node *n, size_t *left, size_t lim
 		return 0;
 	if (!n->packed && pack(n, limit_bytes))
 		return -1;
-	if (n->kept || !n->data.len || page_bytes(n->data.len) > *left)
+	if (n->kept || !n->data.len)
 		return 0;
+	if (page_bytes(n->data.len) > *left) {
+		b->misses++;
+		return 0;
+	}
 	n->kept = true;
 	*left -= page_bytes(n->data.len);
 	if (n->leaf)
 		b->tree->whole_count += n->items;
 	return 0;
+}
+
+/* With the summaries that it is reached through: the page goes down from the root. */
+static int keep_leaf(struct builder *b, size_t leaf, size_t *left, size_t limit_bytes)
+{
+	struct view_node *n = &b->tree->nodes[leaf];
+
+	for (unsigned level = 0; level < n->level && !n->kept; level++) {
+		size_t at = find_node(b, level, n->index >> 2 * (n->level - level));
+
+		if (keep(b, &b->tree->nodes[at], left, limit_bytes))
+			return -1;
+		if (!b->tree->nodes[at].kept)
+			return 0;
+	}
+	return keep(b, n, left, limit_bytes);
 }
 
 struct leaf {
@@ -281,26 +301,30 @@ static int choose(struct builder *b, const struct view_interval *wanted, size_t 
 	struct leaf *leaves = calloc(t->node_count, sizeof(*leaves));
 	int rc = leaves ? 0 : -1;
 
+	b->misses = 0;
 	for (size_t i = 0; i < t->node_count && !rc; i++) {
 		const struct view_node *n = &t->nodes[i];
 
 		if (n->leaf)
 			leaves[count++] =
 				(struct leaf){ (int64_t)n->index * b->length_ns[n->level], i };
-		else
+		else if (b->misses < MISSES_MAX)
 			rc = keep(b, &t->nodes[i], &half, limit_bytes);
 	}
 	left -= limit_bytes / 2 - half;
 	half = left / 2; /* the newest have a part in any case */
 	left -= half;
-	for (size_t i = 0; i < t->node_count && !rc; i++)
-		if (t->nodes[i].leaf && is_wanted(b, &t->nodes[i], wanted, wanted_count))
-			rc = keep(b, &t->nodes[i], &half, limit_bytes);
+	b->misses = 0;
+	for (size_t i = 0; i < wanted_count && b->misses < MISSES_MAX; i++)
+		for (size_t k = 0; k < count && !rc; k++)
+			if (overlaps(b, &t->nodes[leaves[k].node], &wanted[i]))
+				rc = keep_leaf(b, leaves[k].node, &half, limit_bytes);
 	left += half;
 	if (count)
 		qsort(leaves, count, sizeof(*leaves), newest_first);
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = keep(b, &t->nodes[leaves[i].node], &left, limit_bytes);
+	b->misses = 0;
+	for (size_t i = 0; i < count && !rc && b->misses < MISSES_MAX; i++)
+		rc = keep_leaf(b, leaves[i].node, &left, limit_bytes);
 	for (size_t i = 0; i < t->node_count; i++)
 		if (!t->nodes[i].kept)
 			buf_release(&t->nodes[i].data);

@@ -50,7 +50,8 @@ struct view_tree {
 
 /*
  * Of all rows, whose labels are those of `names`, at most `limit_bytes` long as they stand in the
- * page.  First the summaries, the coarse ones first; then what overlaps `wanted`, then the newest.
+ * page.  First the summaries, the coarse ones first; then what overlaps `wanted`, the first
+ * of them first and with the summaries above it, then the newest.
  * The rows' items are given back. -1: no memory; release it nevertheless.
  */
 int view_tree_make(struct view_tree *tree, struct view_rows *rows, const struct view_names *names,
