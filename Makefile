@@ -136,9 +136,9 @@ bench-cpu: venv packages ## what profilers cost, every version and tool: hours, 
 TRACES ?= build-gpu/examples
 
 .PHONY: accuracy
-accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES, which are not in the repository
+accuracy: build venv ## docs/ACCURACY.md from the recordings in TRACES and UNSEEN, which are not in the repository
 	.venv/bin/python scripts/accuracy.py --bin build/stage/bin/inferscope \
-		--traces $(TRACES) $(if $(UNSEEN),--unseen $(UNSEEN)) $(if $(UNSEEN_CPU),--unseen-cpu $(UNSEEN_CPU)) --write docs/ACCURACY.md
+		--traces $(TRACES) $(UNSEEN:%=--unseen %) $(if $(UNSEEN_CPU),--unseen-cpu $(UNSEEN_CPU)) --write docs/ACCURACY.md
 
 .PHONY: programs
 programs: build venv ## record real programs from the package registry (PROGRAMS="NAME..."), judge, write docs/ACCURACY.md

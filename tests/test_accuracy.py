@@ -101,9 +101,36 @@ def test_what_is_true_besides_is_no_mistake_and_what_the_fix_saved_is_told():
 def test_recordings_of_all_sets_are_found_by_their_names(tmp_path):
     for name in ("rerank", "hashed_features_slow", "hashed_features_fixed", "rag_batches_slow"):
         (tmp_path / (name + ".isc")).write_bytes(b"")
-    found = [[program.name for program, _, _ in accuracy.recorded_unseen(str(tmp_path), name)]
+    found = [[program.name for program, _, _ in accuracy.recorded_unseen([str(tmp_path)], name)]
              for name in accuracy.UNSEEN_SETS]
-    assert found == [["rerank"], ["hashed_features"], ["rag_batches"]]
+    assert found == [["rerank"], ["hashed_features"], ["rag_batches"], [], []]
+
+
+def saved(low, likely, high, actual):
+    return accuracy.savings.Saved("p", "io-wait", low, likely, high, actual, True)
+
+
+def test_savings_are_compared_as_shares_of_what_was_saved():
+    each = saved(0.3, 0.4, 0.6, 0.5)
+    assert accuracy.savings.error(each) == pytest.approx(0.2)
+    assert accuracy.savings.half_width(each) == pytest.approx(0.375)
+    assert accuracy.savings.contains(each)
+    assert not accuracy.savings.contains(saved(0.3, 0.4, 0.45, 0.5))
+    assert accuracy.savings.error(saved(0, 0.1, 0.2, -0.1)) is None
+    text = accuracy.savings.chapter([("a", [each, None]), ("b", [saved(0.4, 0.5, 0.61, 0.5)])])
+    assert "| `a` | 1 | 20 % | 0 % | 100 % | ± 37 % | 0 % |" in text
+    assert "| all | 2 | 10 % | 50 % | 100 % | ± 29 % | 50 % |" in text
+    assert "| p | `io-wait` | 40 % (30–60 %) | 50 % | 20 % | ± 37 % | yes |" in text
+
+
+def test_the_planted_finding_counts_wherever_it_stands():
+    program = PROGRAMS["empty_cache"]
+    report = {"findings": [finding("gpu-idle"), finding("alloc-churn")]}
+    each = accuracy.savings.planted(program, report, 0.5)
+    assert each.id == "alloc-churn" and not each.first
+    assert each.likely == pytest.approx(0.2)
+    assert accuracy.savings.planted(program, report, None) is None
+    assert accuracy.savings.planted(program, {"findings": [finding("gpu-idle")]}, 0.5) is None
 
 
 def test_without_recordings_it_says_where_they_come_from(tmp_path):

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/figure_text.h"
+#include "rules/saving.h"
 #include "timeline/code_owner.h"
 
 /*
@@ -184,18 +185,33 @@ static double within(double value, double low, double high)
 	return !(value > low) ? low : value > high ? high : value; /* NAN: low */
 }
 
-void finding_saving(struct finding_builder *d, double ms, double low_ms, double high_ms)
+static double whole_step_ms(const struct finding_builder *d)
+{
+	return isnan(d->m->total_time) ? 0 : d->m->total_time;
+}
+
+static void set_saving(struct finding_builder *d, const struct saving_interval *s)
 {
 	struct analysis_finding *f = &d->finding;
-	double most_ms = isnan(d->m->total_time) ? 0 : d->m->total_time;
 
-	high_ms = within(high_ms, 0, most_ms);
-	ms = within(ms, 0, high_ms);
-	low_ms = within(low_ms, 0, ms);
-	f->saving_ns = ms * 1e6;
-	f->saving_low_ns = low_ms * 1e6;
-	f->saving_high_ns = high_ms * 1e6;
-	f->saving_share = most_ms > 0 ? ms / most_ms : 0;
+	f->saving_ns = s->ms * 1e6;
+	f->saving_low_ns = s->low_ms * 1e6;
+	f->saving_high_ns = s->high_ms * 1e6;
+	f->saving_share = whole_step_ms(d) > 0 ? s->ms / whole_step_ms(d) : 0;
+}
+
+/* As long as it may change no interval is drawn. */
+static void set_bounds(struct finding_builder *d, double least_ms, double most_ms)
+{
+	d->most_ms = within(most_ms, 0, whole_step_ms(d));
+	d->least_ms = within(least_ms, 0, d->most_ms);
+	set_saving(d, &(struct saving_interval){ (d->least_ms + d->most_ms) / 2, d->least_ms,
+						 d->most_ms });
+}
+
+void finding_saving(struct finding_builder *d, double least_ms, double most_ms)
+{
+	set_bounds(d, least_ms, most_ms);
 }
 
 void finding_claim(struct finding_builder *d, enum time_class what, double ms)
@@ -218,22 +234,14 @@ void finding_claim_hosts(struct finding_builder *d, double ms)
 
 void finding_shrink(struct finding_builder *d, double share)
 {
-	struct analysis_finding *f = &d->finding;
-
 	for (size_t i = 0; i < EVIDENCE_KINDS; i++)
 		d->strengths[i] *= share;
-	f->saving_ns *= share;
-	f->saving_low_ns *= share;
-	f->saving_high_ns *= share;
-	f->saving_share *= share;
+	set_bounds(d, share * d->least_ms, share * d->most_ms);
 }
 
 void finding_widen(struct finding_builder *d, double ms, double most_ms)
 {
-	struct analysis_finding *f = &d->finding;
-
-	f->saving_high_ns = fmax(f->saving_high_ns, ms * 1e6);
-	f->saving_high_ns = fmax(fmin(f->saving_high_ns, most_ms * 1e6), f->saving_ns);
+	set_bounds(d, d->least_ms, fmax(d->most_ms, fmin(ms, most_ms)));
 }
 
 double finding_strength(double value, double bound)
@@ -500,10 +508,22 @@ static double worth(const struct finding_builder *d)
 	return FINDING_LIKELY + (1 - FINDING_LIKELY) * share;
 }
 
+static void draw_interval(struct finding_builder *d)
+{
+	struct saving_basis basis = { .least_ms = d->least_ms, .most_ms = d->most_ms };
+	struct saving_interval s;
+
+	memcpy(basis.claims_ms, d->claims, sizeof(basis.claims_ms));
+	s = saving_interval(d->parts, &basis);
+	s.high_ms = within(s.high_ms, s.ms, whole_step_ms(d));
+	set_saving(d, &s);
+}
+
 int finding_finish(struct finding_builder *d)
 {
 	struct analysis_finding *f = &d->finding;
 
+	draw_interval(d);
 	f->confidence = worth(d) * finding_confidence(d, 1);
 	f->severity = severity(f);
 	f->evidence = keep(d, d->evidence, f->evidence_count);

@@ -52,6 +52,7 @@ struct finding_builder {
 	struct analysis_finding finding;
 	double strengths[EVIDENCE_KINDS];
 	double claims[TIME_CLASSES]; /* ms of a step: judge.c */
+	double least_ms, most_ms;    /* of the saving: finding_saving() */
 	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
 	bool settled, dropped;       /* likewise */
 	bool in_library;             /* its place is one that the user cannot change */
@@ -85,8 +86,11 @@ bool place_same_function(const struct place *a, const struct place *b);
 /* False: only its function is known, the line is that function's first. */
 bool finding_line_known(const struct finding_builder *d, const struct place *p);
 
-/* Milliseconds of a step; kept within 0 and the step. */
-void finding_saving(struct finding_builder *d, double ms, double low_ms, double high_ms);
+/*
+ * Milliseconds of a step; kept within 0 and the step.  Between these lies what the fix brings, as
+ * far as it is unknown what goes with the cause; that it is measured is another matter (saving.h).
+ */
+void finding_saving(struct finding_builder *d, double least_ms, double most_ms);
 
 /*
  * The time that the cause takes of a step: it is saved once, whoever else sees it (judge.c).  A
@@ -101,7 +105,7 @@ void finding_claim_hosts(struct finding_builder *d, double ms);
 
 /*
  * For judge.c: only a share of it all is left; the most that may be saved is at least so much,
- * and no more than there is.
+ * and no more than there is.  finding_finish() makes the saving and its interval of that.
  */
 void finding_shrink(struct finding_builder *d, double share);
 void finding_widen(struct finding_builder *d, double ms, double most_ms);

@@ -21,10 +21,10 @@
  * their saving, and their evidence with it, as far as nothing else is left to them.
  *
  * What a cause takes is not all that goes with it: caches are cold after it, threads have gone
- * to sleep, clocks have fallen.  A cause that has nearly all of the time that is not the GPU's
+ * to sleep, clocks have fallen.  A cause that has nearly all of the time that is not the model's
  * own work is behind the rest of it as well; one that has little of it leaves the rest as it
- * is.  So the most that a finding may save is what it claims, and of the rest the share that it
- * has of the whole.
+ * is.  So the most that a finding may save is what it claims, and of the rest that no finding
+ * claims the share that it has of the whole.
  */
 
 /* As in rule.h: less of a step is not worth a person's time. */
@@ -34,12 +34,14 @@
 
 struct pool {
 	double left_ms[TIME_CLASSES];
-	double whole_ms; /* all but the GPU's own work and what nobody asked for */
+	double whole_ms; /* all but the model's own work and what nobody asked for */
+	bool gpu;
 };
 
-static bool is_hosts(enum time_class what)
+/* The model's own work is the GPU's, or, without one, that of its operators. */
+static bool is_hosts(const struct pool *p, enum time_class what)
 {
-	return what != TIME_GPU_COMPUTE && what != TIME_IDLE;
+	return what != (p->gpu ? TIME_GPU_COMPUTE : TIME_CPU_COMPUTE) && what != TIME_IDLE;
 }
 
 static double pool_ms(const struct pool *p)
@@ -47,7 +49,7 @@ static double pool_ms(const struct pool *p)
 	double ms = 0;
 
 	for (enum time_class i = 0; i < TIME_CLASSES; i++)
-		if (is_hosts(i))
+		if (is_hosts(p, i))
 			ms += p->left_ms[i];
 	return ms;
 }
@@ -56,6 +58,7 @@ static void pool_init(struct pool *p, const struct finding_builder *d)
 {
 	for (enum time_class i = 0; i < TIME_CLASSES; i++)
 		p->left_ms[i] = finding_part(d, i);
+	p->gpu = d->use->gpu;
 	p->whole_ms = pool_ms(p);
 }
 
@@ -93,7 +96,7 @@ static bool is_better(const struct pool *p, const struct finding_builder *a,
 
 static void grant(struct pool *p, struct finding_builder *d)
 {
-	double share = free_share(p, d), rest_ms = pool_ms(p), taken_ms = 0;
+	double share = free_share(p, d), taken_ms = 0;
 
 	d->settled = true;
 	d->dropped = share < 1 && finding_share(d, share * claimed_ms(d)) <= WORTH_SHARE;
@@ -109,11 +112,20 @@ static void grant(struct pool *p, struct finding_builder *d)
 		double ms = fmin(d->claims[i], p->left_ms[i]);
 
 		p->left_ms[i] -= ms;
-		taken_ms += is_hosts(i) ? ms : 0;
+		d->claims[i] = ms;
+		taken_ms += is_hosts(p, i) ? ms : 0;
 	}
 	d->hosts_ms = taken_ms;
-	if (!d->rule->of_device && p->whole_ms > 0)
-		finding_widen(d, taken_ms + (rest_ms - taken_ms) * taken_ms / p->whole_ms, rest_ms);
+}
+
+/* With a cause goes, at most, its share of what nobody claims. */
+static void add_rest(const struct pool *p, struct finding_builder *d)
+{
+	double rest_ms = pool_ms(p);
+
+	if (!d->dropped && !d->rule->of_device && p->whole_ms > 0)
+		finding_widen(d, d->hosts_ms + rest_ms * d->hosts_ms / p->whole_ms,
+			      d->hosts_ms + rest_ms);
 }
 
 /*
@@ -136,6 +148,8 @@ static void claims_settle(struct finding_builder *builders, size_t count)
 		if (best)
 			grant(&p, best);
 	}
+	for (size_t i = 0; i < count; i++)
+		add_rest(&p, &builders[i]);
 }
 
 /* What is less likely than that is not worth a reader's time. */

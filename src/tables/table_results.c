@@ -93,8 +93,8 @@ const struct table table_functions = {
 	C(T, severity, TEXT, "", "`high`, `medium` or `low`")                            \
 	C(T, confidence, REAL, "", "confidence, 0 to 1")                                 \
 	C(T, saving_ms, REAL, "ms", "expected reduction of a step")                      \
-	C(T, saving_low_ms, REAL, "ms", "lower end of that estimate")                    \
-	C(T, saving_high_ms, REAL, "ms", "upper end of that estimate")                   \
+	C(T, saving_low_ms, REAL, "ms", "lower end of its 80 % interval")                \
+	C(T, saving_high_ms, REAL, "ms", "upper end of its 80 % interval")               \
 	C(T, saving_share, REAL, "", "saving as a share of the step")                    \
 	C(T, step, TEXT, "", "name of the kind of step")                                 \
 	C(T, function, TEXT, "", "the function to change")                               \

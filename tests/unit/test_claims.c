@@ -1,5 +1,6 @@
 /* links: is_rules */
 /* Time that two findings see is saved once. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,14 +97,19 @@ static void what_goes_with_a_cause_is_in_the_range(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct made *m = make(true);
-		double high_ns;
+		const struct analysis_finding *f;
 
 		story_of_gc(m, cases[i].cause_ms);
 		take(m, TIME_UNATTRIBUTED, cases[i].rest_ms);
 		judge_it(m);
-		high_ns = found(m, "gc-pause")->saving_high_ns;
-		assert_true(high_ns > cases[i].most_ms * 1e6 - 1e3 &&
-			    high_ns < cases[i].most_ms * 1e6 + 1e3);
+		f = found(m, "gc-pause");
+		assert_true(fabs(f->saving_ns - (cases[i].cause_ms + cases[i].most_ms) / 2 * 1e6) <
+			    1e3);
+		assert_true(f->saving_low_ns >= cases[i].cause_ms * 1e6 - 1e3);
+		assert_true(f->saving_high_ns <= cases[i].most_ms * 1e6 + 1e3);
+		/* Each of it is as likely: the interval takes four fifths of it. */
+		assert_true(fabs(f->saving_high_ns - f->saving_low_ns -
+				 0.8e6 * (cases[i].most_ms - cases[i].cause_ms)) < 1.2e6);
 		forget(m);
 	}
 }

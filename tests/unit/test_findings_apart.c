@@ -239,7 +239,7 @@ static void memory_on_another_node(void **state)
 			char share[64];
 
 			/* Remote memory is about half as fast, and no program does nothing else. */
-			assert_true(f->saving_low_ns == 0);
+			assert_true(f->saving_low_ns < 0.25 * f->saving_ns);
 			assert_true(fabs(f->saving_ns - cases[i].share * 0.4 * host_ms * 1e6) < 1);
 			assert_null(f->where.name);
 			snprintf(share, sizeof(share), "%.0f %%", 100 * cases[i].share);

@@ -366,7 +366,7 @@ static int64_t error_of(const struct job *j, int64_t sampled_ns, int64_t all_ns)
 	return (int64_t)((error > 1 ? error : 1) * j->sample_ns);
 }
 
-static void finish_parts(const struct job *j, struct analysis_step *s, const struct kind_sum *kind)
+static void finish_parts(const struct job *j, struct analysis_step *s, struct kind_sum *kind)
 {
 	struct step_breakdown *b = &s->breakdown;
 	int64_t sampled_ns = 0;
@@ -374,6 +374,8 @@ static void finish_parts(const struct job *j, struct analysis_step *s, const str
 	b->steps = s->item_count;
 	memcpy(b->parts, kind->parts, sizeof(b->parts));
 	b->alone_ns = kind->alone_ns;
+	b->samples = kind->samples;
+	kind->samples = (struct step_samples){ 0 };
 	for (size_t i = 0; i < TIME_CLASSES; i++) {
 		b->total_ns = stats_add(b->total_ns, b->parts[i].ns);
 		sampled_ns = stats_add(sampled_ns, b->parts[i].sampled_ns);
@@ -566,8 +568,10 @@ int breakdown_collect(struct analysis *a, struct timeline *tl, struct step_items
 		err_set(err, "out of memory");
 		rc = finish(&j);
 	}
-	for (size_t k = 0; k < KINDS; k++)
+	for (size_t k = 0; k < KINDS; k++) {
 		free(j.kinds[k].places);
+		free(j.kinds[k].samples.items);
+	}
 	free(j.wanted);
 	free(j.alone);
 	sample_tracks_release(&j.samples);

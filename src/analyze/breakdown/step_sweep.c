@@ -176,12 +176,16 @@ static void end_step(struct sweep *w)
 	const struct open_step *o = open_steps_first(&w->open);
 	struct kind_sum *kind = &w->s->kinds[o->item->kind];
 	struct time_part *parts = kind->parts;
+	struct step_sample sample;
 
 	for (size_t i = 0; i < TIME_CLASSES; i++) {
-		parts[i].ns = stats_add(parts[i].ns, w->sums.ns[i] - o->sums.ns[i]);
+		sample.ns[i] = w->sums.ns[i] - o->sums.ns[i];
+		parts[i].ns = stats_add(parts[i].ns, sample.ns[i]);
 		parts[i].sampled_ns = stats_add(parts[i].sampled_ns,
 						w->sums.sampled_ns[i] - o->sums.sampled_ns[i]);
 	}
+	if (o->item->kind == 0 && step_samples_add(&kind->samples, &sample))
+		w->failed = true;
 	kind->alone_ns = stats_add(kind->alone_ns, w->sums.alone_ns - o->sums.alone_ns);
 	count_open(w, o->item, (size_t)-1);
 	open_steps_pop(&w->open);

@@ -217,6 +217,7 @@ struct kind_sum {
 	struct place_sum *places; /* by number */
 	size_t place_cap;
 	uint64_t faults[FAULT_KINDS]; /* of the process, that were seen while they lasted */
+	struct step_samples samples;  /* of the first kind */
 };
 
 struct step_sweep {

@@ -79,8 +79,33 @@ bool time_cause_is_mostly_inner(const struct time_cause *c)
 	return c->inner.name && c->inner_ns > c->ns - c->inner_ns;
 }
 
+int step_samples_add(struct step_samples *s, const struct step_sample *one)
+{
+	if (s->count == STEP_SAMPLES_MOST) {
+		for (size_t i = 0; 2 * i < s->count; i++)
+			s->items[i] = s->items[2 * i];
+		s->count /= 2;
+		s->every *= 2;
+	}
+	if (!s->every)
+		s->every = 1;
+	if (s->seen++ % s->every)
+		return 0;
+	if (s->count == s->cap) {
+		struct step_sample *grown =
+			array_grow(s->items, &s->cap, s->count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		s->items = grown;
+	}
+	s->items[s->count++] = *one;
+	return 0;
+}
+
 void step_breakdown_release(struct step_breakdown *b)
 {
+	free(b->samples.items);
 	free(b->causes);
 	free(b->slow.causes);
 	memset(b, 0, sizeof(*b));

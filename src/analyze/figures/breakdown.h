@@ -101,6 +101,25 @@ struct slow_steps {
 	struct slow_cause *causes; /* most first */
 };
 
+/*
+ * Single steps, class by class: in the order of threads and time, evenly thinned out where there
+ * are more.  What is moved between classes afterwards (fault_parts.c, queue_parts.c) is still
+ * where the sweep found it.
+ */
+#define STEP_SAMPLES_MOST 1024u
+
+struct step_sample {
+	int64_t ns[TIME_CLASSES];
+};
+
+struct step_samples {
+	struct step_sample *items;
+	size_t count, cap;
+	size_t every, seen; /* one of so many is kept, of those that were added */
+};
+
+int step_samples_add(struct step_samples *s, const struct step_sample *one); /* -1: no memory */
+
 struct step_breakdown {
 	/*
 	 * Without warm-up and those of which nothing is known: the GPU was not recorded, or the
@@ -119,6 +138,7 @@ struct step_breakdown {
 	size_t cause_count;
 	struct time_cause *causes; /* most time first; of the steps of the first kinds only */
 	struct slow_steps slow;
+	struct step_samples samples; /* of the first kind only */
 };
 
 void step_breakdown_release(struct step_breakdown *b);

@@ -23,7 +23,8 @@ static bool evaluate(struct finding_builder *d)
 			 finding_ms(d, ms), finding_percent(d, ms));
 	finding_evidence_idle(d);
 	finding_claim(d, TIME_ALLOCATION, ms);
-	finding_saving(d, ms, ms / 2, fmax(ms, d->m->alloc_call_time));
+	/* Those of other threads, or beside the GPU's work, may hold up steps as well. */
+	finding_saving(d, ms, fmax(ms, d->m->alloc_call_time));
 	finding_suggest(d,
 			"Remove torch.cuda.empty_cache() from %s: after it the next allocation "
 			"goes to the driver again, and freeing waits for the GPU",

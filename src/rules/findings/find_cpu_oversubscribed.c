@@ -99,7 +99,7 @@ static bool evaluate(struct finding_builder *d)
 			"runtime, whose threads wait for each other by spinning",
 			100 * spins);
 	finding_claim(d, TIME_CPU_WAIT, ms);
-	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Lower the number of threads: set %s so that processes x threads is at "
 			"most the %.3g CPUs%s",

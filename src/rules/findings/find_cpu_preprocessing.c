@@ -31,14 +31,14 @@ static bool evaluate(struct finding_builder *d)
 			 finding_meanwhile(d), finding_ms(d, top_ms), name);
 	d->doubtful = !has_a_model(d);
 	if (d->doubtful)
-		finding_evidence(
-			d, FROM_TIMES, 0,
-			"no model was seen at work there: this may be the program's "
-			"very purpose, not preparation");
+		finding_evidence(d, FROM_TIMES, 0,
+				 "no model was seen at work there: this may be the program's "
+				 "very purpose, not preparation");
 	finding_evidence_idle(d);
 	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_CODE);
-	finding_saving(d, fmax(fmin(ms, d->m->total_time - ms), ms / 2), ms / 3, ms);
+	/* The function that is named, or all such code. */
+	finding_saving(d, fmin(ms, host_function_ms(d, HOST_CODE, &c->where)), ms);
 	finding_suggest(d,
 			"Prepare the next batch in another process or thread while the model "
 			"computes the current one: %s takes %s %s",

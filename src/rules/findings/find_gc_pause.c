@@ -61,7 +61,7 @@ static bool evaluate(struct finding_builder *d)
 			 name);
 	finding_evidence_idle(d);
 	finding_claim(d, TIME_GC, ms);
-	finding_saving(d, ms, ms / 2, ms);
+	finding_saving(d, ms, ms);
 	if (are_asked_for(gc))
 		finding_suggest(d,
 				"Remove gc.collect() from %s: there are more full collections than "

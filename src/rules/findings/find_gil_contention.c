@@ -22,7 +22,7 @@ static bool evaluate(struct finding_builder *d)
 	finding_evidence_idle(d);
 	finding_evidence_off_cpu(d, ms);
 	finding_claim(d, TIME_GIL_WAIT, ms);
-	finding_saving(d, ms, ms / 2, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Run %s in a separate process: only one thread of a Python process "
 			"holds the GIL at a time",

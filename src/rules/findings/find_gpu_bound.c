@@ -33,7 +33,7 @@ static void explain_moves(struct finding_builder *d, const char *name)
 		"copies), mostly from %s",
 		finding_ms(d, ms), 100 * finding_share(d, ms), name);
 	finding_claim(d, TIME_GPU_COMPUTE, ms);
-	finding_saving(d, 0.8 * ms, ms / 2, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Write into a preallocated tensor (new_empty() once, then slices of it) "
 			"instead of creating a larger one in %s each time",
@@ -71,7 +71,7 @@ static void explain_sorting(struct finding_builder *d, const char *name, double 
 {
 	finding_evidence(d, FROM_ACTIVITIES, 0, "%.0f %% of kernel time is in kernels that sort",
 			 100 * share);
-	finding_saving(d, 0, 0, share * d->m->gpu_compute_time);
+	finding_saving(d, 0, 0);
 	finding_suggest(d,
 			"Select instead of sorting where %s needs only the largest or smallest "
 			"elements (torch.topk(), cupy.argpartition())",
@@ -89,7 +89,7 @@ static void explain_sorting(struct finding_builder *d, const char *name, double 
 
 static void explain_work(struct finding_builder *d, const char *name)
 {
-	finding_saving(d, 0, 0, d->m->gpu_compute_time / 2);
+	finding_saving(d, 0, 0);
 	finding_suggest(d, "Use lower precision (bfloat16, float16, fp8) for what %s launches",
 			name);
 	finding_suggest(d,

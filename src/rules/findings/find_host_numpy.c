@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "rules/findings/host_code.h"
 
 /* Its results are new arrays: what mapping them takes goes where the work goes. */
@@ -26,7 +28,8 @@ static bool evaluate(struct finding_builder *d)
 	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_NUMPY);
 	finding_claim(d, TIME_PAGE_FAULTS, faults_ms);
-	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	/* The function that is named with its faults, or all such code. */
+	finding_saving(d, fmin(ms, host_function_ms(d, HOST_NUMPY, &c->where)), ms);
 	finding_suggest(d,
 			d->use->gpu
 				? "Copy the raw data to the GPU and do the work of %s there with "

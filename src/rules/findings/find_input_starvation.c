@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "rules/findings/host_code.h"
@@ -66,6 +67,17 @@ static void suggest_less_patience(struct finding_builder *d, const char *waits, 
 			waits);
 }
 
+/*
+ * However many workers there are, their work needs the CPUs: a step cannot take less than what all
+ * processes run in one, shared out among all CPUs.
+ */
+static double without_cpus_limit_ms(const struct finding_builder *d)
+{
+	double least_ms = d->m->step_cores_used / d->m->cpus * d->m->total_time;
+
+	return isnan(least_ms) ? d->m->total_time : fmax(0, d->m->total_time - least_ms);
+}
+
 /* Sums of all kinds: a loader's workers are processes, a queue's are threads. */
 static bool evaluate(struct finding_builder *d)
 {
@@ -101,7 +113,8 @@ static bool evaluate(struct finding_builder *d)
 	finding_claim(d, TIME_LOCK_WAIT, wait_ms(d, TIME_LOCK_WAIT, true));
 	finding_claim(d, TIME_IO_WAIT, wait_ms(d, TIME_IO_WAIT, true));
 	finding_claim(d, TIME_SLEEP, patience_ms);
-	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	ms = fmin(ms, without_cpus_limit_ms(d));
+	finding_saving(d, ms, ms);
 	if (c->what == TIME_SLEEP)
 		suggest_less_patience(d, waits, patience_ms);
 	else

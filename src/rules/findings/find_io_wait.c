@@ -30,7 +30,7 @@ static bool evaluate(struct finding_builder *d)
 	finding_claim(d, TIME_IO_WAIT, wait_ms(d, TIME_IO_WAIT, false));
 	finding_claim(d, TIME_SLEEP, sleeps_ms);
 	host_claim(d, HOST_IO);
-	finding_saving(d, 0.8 * ms, ms / 3, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Read ahead: start the reads of %s in a thread before the step needs "
 			"the data",

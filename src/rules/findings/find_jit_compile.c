@@ -91,7 +91,7 @@ static bool evaluate(struct finding_builder *d)
 				 "slow steps take %s longer than typical ones",
 				 finding_ms(d, d->m->slow_excess_time));
 	finding_claim(d, TIME_COMPILE, ms);
-	finding_saving(d, ms, 0.7 * ms, ms);
+	finding_saving(d, ms, ms);
 	compilers[compiler_of(c)].suggest(d, name);
 	finding_suggest(d,
 			"Pad the inputs of %s to a few sizes and run each of them once before "

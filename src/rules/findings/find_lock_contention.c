@@ -62,7 +62,7 @@ static bool evaluate(struct finding_builder *d)
 	finding_evidence_idle(d);
 	finding_evidence_off_cpu(d, ms);
 	finding_claim(d, TIME_LOCK_WAIT, ms);
-	finding_saving(d, ms, ms / 2, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d, "Do the slow part of %s before acquiring the lock or after releasing it",
 			who);
 	finding_suggest(d,

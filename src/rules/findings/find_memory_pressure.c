@@ -18,7 +18,7 @@ static bool evaluate(struct finding_builder *d)
 	if (d->m->swap_bytes > 0)
 		finding_evidence(d, FROM_KERNEL_TIMES, 0.6, "%s are swapped out",
 				 finding_bytes(d, d->m->swap_bytes));
-	finding_saving(d, ms, ms / 3, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(
 		d,
 		"Give the program more memory than its peak of %s, or raise the limit of its "

@@ -30,7 +30,7 @@ static bool evaluate(struct finding_builder *d)
 		"from overlapping with kernels",
 		name);
 	finding_claim(d, TIME_H2D, ms);
-	finding_saving(d, 0.8 * ms, 0.4 * ms, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Copy the next input in %s on a separate stream while the current one is "
 			"computed (torch.cuda.Stream, then wait_stream)",

@@ -1,6 +1,27 @@
 #include <math.h>
 
+#include "analyze/gpu/device_limits.h"
 #include "rules/finding_builder.h"
+
+/*
+ * How many times as fast tensor cores are as the general units with float32: with TF32 where there
+ * is such a thing, and with half precision.  Of a device that is not listed: at least twice, on
+ * paper up to 16 times.
+ */
+struct ratios {
+	double least, most;
+};
+
+static void ratios_find(struct ratios *r, uint32_t capability)
+{
+	const struct multiprocessor_limits *l = device_limits(capability);
+
+	*r = (struct ratios){ 2, 16 };
+	if (!l || !l->tensor_half)
+		return;
+	r->most = (double)l->tensor_half / l->float32;
+	r->least = l->tensor_tf32 ? (double)l->tensor_tf32 / l->float32 : r->most;
+}
 
 /* Matrix kernels take three tenths of the kernels' time before their speed is the point. */
 static bool evaluate(struct finding_builder *d)
@@ -10,7 +31,7 @@ static bool evaluate(struct finding_builder *d)
 	/* Kernels may overlap: no more than what the step shows of the GPU. */
 	double ms = fmin(plain_ms, d->m->gpu_compute_time);
 	const char *name = finding_place_name(d, &u->plain_top.where);
-	double most;
+	struct ratios faster;
 
 	/* Volta was the first to have them. */
 	if (u->capability && u->capability < 70)
@@ -30,14 +51,13 @@ static bool evaluate(struct finding_builder *d)
 	finding_evidence(d, FROM_CUDA_CALLS, u->plain_top.where.name ? 0.5 : 0,
 			 "most are launched by %s", name);
 	finding_claim(d, TIME_GPU_COMPUTE, ms);
+	ratios_find(&faster, u->capability);
 	/*
-	 * float32 on the general units against TF32 or bfloat16: at least twice as fast, on paper
-	 * 8 times on Volta and Turing and 16 times from Ampere on.  In half the bytes other
-	 * kernels take half as long.
+	 * From the matrices alone in TF32 to all of it in half the bytes, in which other kernels
+	 * take half as long.
 	 */
-	most = u->capability && u->capability < 80 ? 8 : 16;
-	finding_saving(d, 0.7 * ms, 0.4 * ms,
-		       (1 - 1 / most) * ms + (d->m->gpu_compute_time - ms) / 2);
+	finding_saving(d, (1 - 1 / faster.least) * ms,
+		       (1 - 1 / faster.most) * ms + (d->m->gpu_compute_time - ms) / 2);
 	finding_suggest(d,
 			"Allow TF32: torch.set_float32_matmul_precision(\"high\"), for the "
 			"matrices of %s",

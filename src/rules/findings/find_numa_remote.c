@@ -22,7 +22,7 @@ static bool evaluate(struct finding_builder *d)
 			 "%.0f %% of the program's pages are on other NUMA nodes than its threads, "
 			 "while host code takes %s per step (%s)",
 			 100 * share, finding_ms(d, host_ms), finding_percent(d, host_ms));
-	finding_saving(d, ms, 0, 2 * ms);
+	finding_saving(d, 0, 2 * ms);
 	finding_suggest(d, "Bind the program to the node of its GPU: numactl --cpunodebind=N "
 			   "--membind=N (nvidia-smi topo -m names it)");
 	finding_suggest(d, "Start one process per node instead of threads on all nodes");

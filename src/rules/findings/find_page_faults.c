@@ -65,7 +65,7 @@ static bool evaluate(struct finding_builder *d)
 				 "the host is mostly in %s during this time", name);
 	finding_evidence_idle(d);
 	finding_claim(d, TIME_PAGE_FAULTS, ms);
-	finding_saving(d, ms, ms / 2, ms);
+	finding_saving(d, ms, ms);
 	if (!is_of_operators(c))
 		suggest_buffers(d, name);
 	suggest_allocator(d, name, minor + major, ms);

@@ -19,7 +19,8 @@ static bool evaluate(struct finding_builder *d)
 			 "the link supports %.1f GB/s", d->m->link_gb_per_s);
 	finding_claim(d, TIME_H2D, d->m->h2d_time);
 	finding_claim(d, TIME_D2H, d->m->d2h_time);
-	finding_saving(d, ms / 2, ms / 4, ms);
+	/* Types of half the size, or none of it. */
+	finding_saving(d, ms / 2, ms);
 	finding_suggest(d,
 			"Copy less in %s, now %s per step: use smaller types, or keep data on the "
 			"GPU",

@@ -22,7 +22,7 @@ static bool evaluate(struct finding_builder *d)
 		"the host waits for these copies: %s per step in copying and synchronising calls",
 		finding_ms(d, ((double)down->call_ns + (double)d->use->waits.ns) / 1e6 / n));
 	finding_claim(d, TIME_D2H, ms);
-	finding_saving(d, 0.8 * ms, 0.4 * ms, ms);
+	finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Reduce on the GPU before %s copies (argmax, topk, the last row): %s per "
 			"step is copied back now",

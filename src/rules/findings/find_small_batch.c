@@ -33,7 +33,7 @@ static bool evaluate_without_gpu(struct finding_builder *d)
 		finding_percent(d, o.dispatch_ms));
 	finding_claim(d, TIME_CPU_COMPUTE, ms);
 	/* At best one call takes no longer than each of them did: weights are read once. */
-	finding_saving(d, ms, ms / 2, o.ms * (1 - 1 / calls));
+	finding_saving(d, ms, o.ms * (1 - 1 / calls));
 	finding_suggest(d,
 			"Combine the inputs of %s into one batch: one call of the model instead of "
 			"%s",
@@ -93,7 +93,7 @@ static bool evaluate(struct finding_builder *d)
 		finding_claim_hosts(d, host_ms * (1 - 1 / calls));
 	/* At best the GPU takes no longer for all of them than for one: it reads the weights once.
 	 */
-	finding_saving(d, ms, ms / 2,
+	finding_saving(d, ms,
 		       in_turn ? fmin(few_ms + host_ms + gaps_ms, d->m->total_time) *
 					 (1 - 1 / calls)
 			       : few_ms * (1 - fill));

@@ -32,7 +32,7 @@ static bool evaluate(struct finding_builder *d)
 	const struct step_gpu_usage *u = d->use;
 	const struct gpu_usage_gaps *gaps = &u->after_wait;
 	double ms = d->m->sync_avoidable_time, gap_ms = d->m->sync_gap_time;
-	double count = d->m->sync_count_per_step, asks_ms = asking_ms(d);
+	double count = d->m->sync_count_per_step;
 	const char *name = finding_place_name(d, &gaps->top.where);
 
 	finding_where(d, &gaps->top.where);
@@ -46,8 +46,8 @@ static bool evaluate(struct finding_builder *d)
 			 "of %s",
 			 finding_number(d, count), finding_ms(d, d->m->sync_call_time), name);
 	claim(d, ms);
-	finding_saving(d, ms, ms / 2,
-		       fmax(fmax(ms, gap_ms), finding_part(d, TIME_SYNC_WAIT) + asks_ms));
+	/* The idle time behind the waits, and what is avoidable of them: two sides of the same. */
+	finding_saving(d, fmin(ms, gap_ms), fmax(ms, gap_ms));
 	finding_suggest(d,
 			"Remove the wait in %s: .item(), .cpu(), bool(tensor), print(tensor) and "
 			"torch.cuda.synchronize() all wait for the GPU",

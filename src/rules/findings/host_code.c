@@ -198,6 +198,22 @@ static int64_t function_ns(const struct finding_builder *d, const struct place *
 	return ns;
 }
 
+double host_function_ms(const struct finding_builder *d, enum host_kind kind,
+			const struct place *function)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (place_same_function(&c->where, function) &&
+		    (is_host(d, c) || (kind == HOST_NUMPY && c->what == TIME_PAGE_FAULTS)) &&
+		    kind_of(d, c) == kind)
+			ms += finding_cause_ms(d, c);
+	}
+	return ms;
+}
+
 const struct time_cause *host_top(const struct finding_builder *d, enum host_kind kind)
 {
 	const struct time_cause *best = NULL;

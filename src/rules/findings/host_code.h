@@ -22,7 +22,10 @@ enum host_kind {
 /* Per step, in ms; and the page faults of the same code. */
 double host_ms(const struct finding_builder *d, enum host_kind kind);
 double host_faults_ms(const struct finding_builder *d, enum host_kind kind);
-/* Claims the former, of the classes that it is in. */
+/* Of one function, both together. */
+double host_function_ms(const struct finding_builder *d, enum host_kind kind,
+			const struct place *function);
+/* Claims the first, of the classes that it is in. */
 void host_claim(struct finding_builder *d, enum host_kind kind);
 
 /* Time of a class on lines that also wait, for at least half as long. */

@@ -1,0 +1,36 @@
+/*
+ * What a step would be shorter by, and how far that may be off.
+ *
+ * Of what a fix brings four things are unknown, and nothing else goes into the interval:
+ *
+ * - Which steps were recorded.  The mean of the cause's time is taken again and again over steps
+ *   that are drawn, with repetition, from those there are, in blocks that follow each other,
+ *   because neighbours are alike (moving-block bootstrap).
+ * - What samples stand for, where the time of a class is by samples: their own statistical error.
+ * - What else differs between two runs.  The fixed program is another one: what is left of its steps
+ *   differs from this run's as the means of tenths of this run differ from each other.
+ * - How much of what the cause holds up goes with it.  A rule says between what that lies; any of
+ *   it is as likely.
+ */
+#ifndef RULES_SAVING_H
+#define RULES_SAVING_H
+
+#include "analyze/figures/breakdown.h"
+
+#define SAVING_LEVEL 0.80 /* of the intervals */
+
+/* What is known of a saving, in ms of a step. */
+struct saving_basis {
+	double least_ms, most_ms;
+	double claims_ms[TIME_CLASSES]; /* what of each class it is made of */
+};
+
+struct saving_interval {
+	double ms, low_ms, high_ms;
+};
+
+/* The same for the same steps, always. */
+struct saving_interval saving_interval(const struct step_breakdown *b,
+				       const struct saving_basis *basis);
+
+#endif
