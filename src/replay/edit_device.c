@@ -96,6 +96,8 @@ void edit_pin(struct plan *p, const struct replay_edit *e)
 			n->deps[DEP_WAIT] = NODE_NONE;
 			if (n->own_ns > p->graph->costs.call_ns)
 				n->own_ns = p->graph->costs.call_ns;
+		} else if (n->waits && n->lag_ns[DEP_WAIT] > p->graph->costs.return_ns) {
+			n->lag_ns[DEP_WAIT] = p->graph->costs.return_ns;
 		}
 	}
 }
@@ -103,6 +105,7 @@ void edit_pin(struct plan *p, const struct replay_edit *e)
 struct copies {
 	uint32_t *main;   /* by node: it, or the last one before it that stays in its stream */
 	uint32_t *moved;  /* by node: the last copy to the device that has left its stream */
+	uint32_t *step;   /* by node of the host */
 	uint32_t last[2]; /* of each direction */
 };
 
@@ -118,6 +121,10 @@ static void move_copy(struct plan *p, struct copies *c, uint32_t at, bool to_hos
 	if (to_host) {
 		n->deps[DEP_EDIT] = c->main[at];
 		n->lag_ns[DEP_EDIT] = n->gap_ns;
+	} else if (n->deps[DEP_LAUNCH] != NODE_NONE) {
+		uint32_t since = plan_step_before(p, c->step[n->deps[DEP_LAUNCH]]);
+
+		n->deps[DEP_LAUNCH] = since == NODE_NONE ? n->deps[DEP_LAUNCH] : since;
 	}
 	n->gap_ns = p->graph->costs.gap_ns;
 	*last = at;
@@ -147,6 +154,7 @@ void edit_async_copy(struct plan *p, const struct replay_edit *e)
 	struct copies c = {
 		.main = malloc(count * sizeof(*c.main)),
 		.moved = malloc(count * sizeof(*c.moved)),
+		.step = plan_steps(p, true),
 		.last = { NODE_NONE, NODE_NONE },
 	};
 	uint32_t window = 0;
@@ -170,4 +178,5 @@ void edit_async_copy(struct plan *p, const struct replay_edit *e)
 	}
 	free(c.main);
 	free(c.moved);
+	free(c.step);
 }

@@ -31,31 +31,11 @@ struct overlap {
 	uint32_t *other; /* by node: the last one of its thread that has moved; NODE_NONE */
 };
 
-static void mark_steps(struct overlap *o)
-{
-	const struct graph *g = o->p->graph;
-
-	for (size_t i = 0; i < g->node_count; i++)
-		o->step[i] = NODE_NONE;
-	for (uint32_t k = 0; k < g->step_count; k++)
-		for (uint32_t at = g->steps[k].end; at != NODE_NONE && at != g->steps[k].begin;
-		     at = g->nodes[at].prev)
-			o->step[at] = k;
-}
-
-/* It may run since the step before took its input: that is a step's time ahead, and no more. */
-static uint32_t earliest(const struct overlap *o, uint32_t step)
-{
-	const struct graph *g = o->p->graph;
-
-	return step && g->steps[step - 1].window == g->steps[step].window ? g->steps[step - 1].begin
-									  : NODE_NONE;
-}
-
 static void move_node(struct overlap *o, uint32_t at, uint32_t before)
 {
 	struct node *n = &o->p->nodes[at];
-	uint32_t since = earliest(o, o->step[at]);
+	/* A step's time ahead, and no more. */
+	uint32_t since = plan_step_before(o->p, o->step[at]);
 
 	o->main[at] = o->main[before];
 	n->prev = o->other[before];
@@ -106,7 +86,6 @@ static void overlap_nodes(struct overlap *o)
 {
 	const struct graph *g = o->p->graph;
 
-	mark_steps(o);
 	for (uint32_t i = 0; i < g->node_count; i++) {
 		uint32_t before = g->nodes[i].prev;
 
@@ -128,7 +107,7 @@ void edit_overlap(struct plan *p, const struct replay_edit *e)
 	size_t count = p->graph->node_count + 1;
 	struct overlap o = {
 		.p = p,
-		.step = malloc(count * sizeof(*o.step)),
+		.step = plan_steps(p, false),
 		.main = malloc(count * sizeof(*o.main)),
 		.other = malloc(count * sizeof(*o.other)),
 	};

@@ -68,7 +68,7 @@ void graph_activities(const struct graph *g, int64_t start_ns, int64_t end_ns, s
 	BISECT(*last, end, gpu_activity(g->gpu, *last)->start_ns < end_ns);
 }
 
-enum { LAUNCH, GAP, RETURN, CALL, GRAPH, H2D, D2H, KINDS };
+enum { LAUNCH, GRAPH_START, GAP, RETURN, CALL, GRAPH, H2D, D2H, KINDS };
 
 /* An activity after the one before it in time: of the same stream its launch, or its place. */
 static void add_activity(struct samples *s, const struct graph *g, const struct gpu_activity *a,
@@ -78,7 +78,9 @@ static void add_activity(struct samples *s, const struct graph *g, const struct 
 	const struct gpu_call *c = a->linked ? gpu_call(g->gpu, a->link) : NULL;
 
 	if (c && before && before->end_ns < c->start_ns)
-		add(&s[LAUNCH], a->start_ns - c->start_ns);
+		add(&s[gpu_call_api(g->gpu, c)->what == CUDA_CALL_GRAPH_LAUNCH ? GRAPH_START
+									       : LAUNCH],
+		    a->start_ns - c->start_ns);
 	if (c && before && before->end_ns > c->end_ns + LAUNCH_NS &&
 	    gpu_activity_work(g->gpu, before)->stream == w->stream)
 		add(&s[GAP], a->start_ns - before->end_ns);
@@ -156,6 +158,7 @@ int graph_costs_measure(struct graph_costs *c, const struct graph *g)
 		.return_ns = median(&s[RETURN], RETURN_NS),
 		.call_ns = median(&s[CALL], CALL_NS),
 		.graph_ns = median(&s[GRAPH], GRAPH_NS),
+		.graph_start_ns = median(&s[GRAPH_START], GRAPH_NS),
 		.h2d_ns_b = s[H2D].count ? (double)median(&s[H2D], s[H2D].items[0]) / 1e3 : 0,
 		.d2h_ns_b = s[D2H].count ? (double)median(&s[D2H], s[D2H].items[0]) / 1e3 : 0,
 	};

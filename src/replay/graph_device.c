@@ -103,34 +103,52 @@ static int64_t usual(int64_t ns, int64_t median_ns)
 		     UNUSUAL * median_ns > UNEXPLAINED_NS ? UNUSUAL * median_ns : UNEXPLAINED_NS);
 }
 
+/* A copy from pageable memory begins when some of it has been put into a buffer: that is work. */
+static bool is_staged(const struct gpu_work *w)
+{
+	return w->kind == GPU_COPY && w->source == GPU_MEMORY_PAGEABLE;
+}
+
+static int64_t launch_latency(const struct graph *g, const struct node *n)
+{
+	return n->call != GPU_NONE && gpu_call_api(g->gpu, gpu_call(g->gpu, n->call))->what ==
+					      CUDA_CALL_GRAPH_LAUNCH
+		       ? g->costs.graph_start_ns
+		       : g->costs.launch_ns;
+}
+
 /* The latencies of a node whose dependencies in its stream and thread are known. */
 static void set_latencies(const struct window_build *b, const struct stream_nodes *own,
-			  struct node *n)
+			  const struct gpu_work *w, struct node *n)
 {
-	const struct graph_costs *costs = &b->graph->costs;
 	const struct node *nodes = b->graph->nodes;
+	const int64_t usual_gap_ns = b->graph->costs.gap_ns;
+	const int64_t usual_launch_ns = launch_latency(b->graph, n);
 	bool launched = n->deps[DEP_LAUNCH] != NODE_NONE, follows = n->prev != NODE_NONE;
 	int64_t launch_ns = launched ? nodes[n->deps[DEP_LAUNCH]].end_ns : INT64_MIN / 2;
 	int64_t before_ns = follows ? nodes[n->prev].end_ns : INT64_MIN / 2;
-	int64_t by_launch = launch_ns + costs->launch_ns, by_stream = before_ns + costs->gap_ns;
+	int64_t by_launch = launch_ns + usual_launch_ns, by_stream = before_ns + usual_gap_ns;
 	int64_t ready_ns = by_launch > by_stream ? by_launch : by_stream;
 	uint32_t cause = NODE_NONE;
 
 	if (!launched && !follows)
 		return;
-	if (n->start_ns - ready_ns > UNEXPLAINED_NS)
+	if (n->start_ns - ready_ns > UNEXPLAINED_NS && !is_staged(w))
 		cause = find_cause(b, own, n, ready_ns);
 	if (cause != NODE_NONE) {
 		n->deps[DEP_ORDER] = cause;
 		n->lag_ns[DEP_ORDER] = n->start_ns - nodes[cause].end_ns;
 	}
-	n->lag_ns[DEP_LAUNCH] = usual(n->start_ns - launch_ns, costs->launch_ns);
-	n->gap_ns =
-		launched ? usual(n->start_ns - before_ns, costs->gap_ns) : n->start_ns - before_ns;
+	n->lag_ns[DEP_LAUNCH] = n->start_ns - launch_ns;
+	n->gap_ns = n->start_ns - before_ns;
+	if (launched && !is_staged(w)) {
+		n->lag_ns[DEP_LAUNCH] = usual(n->lag_ns[DEP_LAUNCH], usual_launch_ns);
+		n->gap_ns = usual(n->gap_ns, usual_gap_ns);
+	}
 	if (cause != NODE_NONE || by_launch < by_stream)
-		n->lag_ns[DEP_LAUNCH] = least(n->lag_ns[DEP_LAUNCH], costs->launch_ns);
+		n->lag_ns[DEP_LAUNCH] = least(n->lag_ns[DEP_LAUNCH], usual_launch_ns);
 	if (cause != NODE_NONE || by_launch >= by_stream)
-		n->gap_ns = least(n->gap_ns, costs->gap_ns);
+		n->gap_ns = least(n->gap_ns, usual_gap_ns);
 }
 
 static void set_engine(struct device_walk *d, const struct gpu_work *w, uint32_t at)
@@ -176,7 +194,7 @@ static int add_activity(struct device_walk *d, size_t activity)
 	n->prev = s->count ? s->items[s->count - 1] : NODE_NONE;
 	if (inside != NODE_NONE)
 		n->place = g->nodes[inside].place;
-	set_latencies(b, s, n);
+	set_latencies(b, s, w, n);
 	set_engine(d, w, at);
 	s->items[s->count++] = at;
 	return 0;

@@ -82,7 +82,9 @@ static void set_wait(struct window_build *b, const struct thread_nodes *t, size_
 	last->lag_ns[DEP_WAIT] = c->end_ns - end_ns;
 	if (end_ns > c->start_ns) {
 		set_own(g, t, call, SYNC_CALL_NS);
-		if (last->lag_ns[DEP_WAIT] > UNUSUAL * g->costs.return_ns)
+		/* A copy to pageable memory goes on from a buffer when the device has done. */
+		if (last->lag_ns[DEP_WAIT] > UNUSUAL * g->costs.return_ns &&
+		    gpu_call_api(g->gpu, c)->what != CUDA_CALL_COPY)
 			last->lag_ns[DEP_WAIT] = UNUSUAL * g->costs.return_ns;
 	} else if (last->lag_ns[DEP_WAIT] > g->costs.return_ns) {
 		last->lag_ns[DEP_WAIT] = g->costs.return_ns;

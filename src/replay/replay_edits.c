@@ -24,8 +24,11 @@ static const struct {
 			 "copies to the host still wait for their data",
 			 edit_pin },
 	[REPLAY_ASYNC_COPY] = { "async-copy",
-				"copies have a stream of their own; memory is pinned, and there is "
-				"room for two inputs",
+				"memory is pinned; copies to the device are made one step ahead, "
+				"on a "
+				"stream of their own: the next input is known, and there is room "
+				"for "
+				"two",
 				edit_async_copy },
 	[REPLAY_GRAPH] = { "graph",
 			   "shapes do not change; launches between two waits become one, without "
@@ -180,4 +183,34 @@ uint32_t *plan_chain(struct plan *p, const struct graph_step *s, size_t *count)
 	for (uint32_t at = s->end; chain && n; at = nodes[at].prev)
 		chain[--n] = at;
 	return chain;
+}
+
+uint32_t *plan_steps(struct plan *p, bool between)
+{
+	const struct graph *g = p->graph;
+	uint32_t *steps = malloc((g->node_count + 1) * sizeof(*steps));
+
+	if (!steps) {
+		p->failed = true;
+		return NULL;
+	}
+	for (size_t i = 0; i < g->node_count; i++)
+		steps[i] = NODE_NONE;
+	for (uint32_t k = 0; k < g->step_count; k++) {
+		uint32_t at = g->steps[k].end;
+
+		for (; at != NODE_NONE && at != g->steps[k].begin; at = g->nodes[at].prev)
+			steps[at] = k;
+		for (; between && at != NODE_NONE && steps[at] == NODE_NONE; at = g->nodes[at].prev)
+			steps[at] = k;
+	}
+	return steps;
+}
+
+uint32_t plan_step_before(const struct plan *p, uint32_t step)
+{
+	const struct graph_step *s = p->graph->steps;
+
+	return step != NODE_NONE && step && s[step - 1].window == s[step].window ? s[step - 1].begin
+										 : NODE_NONE;
 }

@@ -66,7 +66,8 @@ struct graph_costs {
 	int64_t gap_ns;            /* between two activities that wait in one stream */
 	int64_t return_ns;         /* from the end of work until the call that waits for it ends */
 	int64_t call_ns;           /* a call that launches and does not wait */
-	int64_t graph_ns;          /* a call that launches a graph */
+	int64_t graph_ns;          /* a call that launches a graph, */
+	int64_t graph_start_ns;    /* and from its begin until an idle stream begins that */
 	double h2d_ns_b, d2h_ns_b; /* pinned memory, ns for a byte; 0: none was seen */
 };
 
@@ -182,6 +183,14 @@ void edit_apply(struct plan *p, const struct replay_edit *e);
 
 /* The nodes of a step's thread, from its begin to its end: the caller's to free. */
 uint32_t *plan_chain(struct plan *p, const struct graph_step *s, size_t *count);
+
+/*
+ * By node of the host: the step that it is in, or with `between` the one behind it; NODE_NONE.
+ * The caller's to free.
+ */
+uint32_t *plan_steps(struct plan *p, bool between);
+/* The node that ends with the begin of the step before one in its window; NODE_NONE. */
+uint32_t plan_step_before(const struct plan *p, uint32_t step);
 
 void graph_names(const struct graph *g, enum replay_edit_kind kind,
 		 void (*tell)(void *ctx, const char *name), void *ctx);
