@@ -156,7 +156,7 @@ static void add_waiting(struct totals *s, const struct span *span, uint32_t proc
 	b = pair_totals_at(&s->busy, process, 0);
 	s->failed |= !b;
 	if (b && ns < all_ns)
-		b->ns += all_ns - ns;
+		b->ns = stats_add(b->ns, all_ns - ns);
 }
 
 static void visit_function(void *ctx, const struct span *span)
