@@ -258,7 +258,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 	struct timeline_visitor visitor;
 	struct sample_totals samples = { 0 };
 	struct gpu_steps gpu_steps = { 0 };
-	struct step_items items = { 0 }; /* in the order and number that the breakdown wants */
+	struct step_items items = { 0 }; /* in the order and number that the breakdown needs */
 	struct series_table series = { 0 };
 	struct cuda_memory_calls calls = { 0 };
 	struct memory_sources memory = { &series, &calls, NULL };

@@ -1,10 +1,10 @@
 /*
- * What a trace says, ready to be written down: a pure function of the trace.
- * Reports read this and nothing else, so that all formats tell the same story.
+ * The result of an analysis: a pure function of the trace.  Reports read this and nothing else, so
+ * all formats agree.
  *
- * Strings are borrowed from the trace unless said otherwise; the trace must
- * outlive the analysis.  Lists are in the order in which they are to be shown,
- * which does not depend on anything but their content.
+ * Strings are borrowed from the trace unless stated otherwise; the trace must outlive the
+ * analysis.  Lists are in the order in which they are shown, which depends on nothing but their
+ * content.
  */
 #ifndef ANALYZE_ANALYSIS_H
 #define ANALYZE_ANALYSIS_H
@@ -41,7 +41,7 @@ struct analysis_run {
 	size_t command_count;
 	const char **command; /* argv */
 	const char *cwd;      /* NULL: not recorded, as for all of these */
-	char *root;           /* that paths are told from: analysis.h; owned */
+	char *root;           /* that paths are relative to: analysis.h; owned */
 	const char *python;   /* of the first Python process where the recorder did not say */
 	const char *started;  /* RFC 3339, UTC */
 	const char *clock;
@@ -95,7 +95,7 @@ struct analysis_function {
 	 */
 	bool sampled;
 	int64_t self_error_ns;
-	uint64_t samples; /* looks that found it running itself */
+	uint64_t samples; /* samples in which it was innermost and running */
 	const struct analysis_line *lines;
 	size_t line_count;
 };
@@ -255,8 +255,8 @@ struct analysis_trust {
 	uint64_t unwound; /* spans whose end by an exception was not recorded, likewise */
 	uint64_t pauses;  /* of the recording of a thread's calls, for the budget's sake */
 	double calls_recorded_share; /* of the threads' time: without those pauses */
-	uint64_t samples;            /* looks at a thread that runs Python */
-	double sample_hz;            /* looks a second at a thread, on average; 0: none */
+	uint64_t samples;            /* samples of threads that run Python */
+	double sample_hz;            /* samples per second and thread, on average; 0: none */
 	double unstable_share;       /* of the samples: the innermost function is uncertain */
 	uint64_t repaired, open_start, open_end; /* spans, see timeline.h */
 	uint64_t backwards;
@@ -304,8 +304,8 @@ struct analysis {
 	struct analysis_step *steps;
 	/* The single steps that the figures are made of: kind by kind, in order of time. */
 	struct step_items step_items;
-	struct host_log host_log;      /* what a replay of the leading steps is made from */
-	struct arena step_names; /* of steps that nobody named */
+	struct host_log host_log; /* what a replay of the leading steps is made from */
+	struct arena step_names;  /* of steps that were detected, not marked */
 	size_t candidate_count;
 	struct analysis_candidate *candidates; /* the one that leads first, shown ones, others */
 	const char *steps_are; /* what the first kind of step is; NULL: none was found */
@@ -342,7 +342,7 @@ int analysis_new_with(struct analysis **out, const struct trace *t,
 		      const struct analysis_options *options, struct err *err);
 void analysis_free(struct analysis *a); /* NULL is a no-op */
 
-/* The folder that the paths of a program's own files are told from. */
+/* The folder that the paths of a program's own files are relative to. */
 
 /*
  * The working directory (may be NULL); where the script lies elsewhere, the script's folder, for

@@ -382,8 +382,9 @@ static void note_memory(struct notes *n, const struct analysis *a)
 }
 
 /*
- * A sample cannot tell a thread that waits for a CPU from one that has it: what its code takes is
- * longer by that.  A fifth of it, and figures of a quiet machine are not to be compared with these.
+ * A sample cannot distinguish a thread that waits for a CPU from one that has it, so measured
+ * times of code include the wait.  Above a fifth, figures cannot be compared with those of a quiet
+ * machine.
  */
 static const char *who_had_the_cpus(const struct analysis *a)
 {

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define ATTEMPTS 8 /* at a name for the draft: a second one is needed once in 2^64 */
+#define ATTEMPTS 8 /* at a name for the temporary file: a second one is needed once in 2^64 */
 
 static int fail_path(const char *path, struct err *err)
 {

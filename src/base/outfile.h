@@ -29,7 +29,10 @@ struct outfile {
 
 int outfile_open(struct outfile *o, const char *path, struct err *err);
 
-/* Closes and puts the file in its place.  -1: nothing has changed, the draft is gone. */
+/*
+ * Closes the file and moves it to its place.  -1: nothing has changed, the temporary file is
+ * removed.
+ */
 int outfile_commit(struct outfile *o, struct err *err);
 void outfile_discard(struct outfile *o);
 

@@ -168,8 +168,8 @@ static char *name_of_side(const char *step, size_t side)
 }
 
 /*
- * With the step that was asked for as the first, if it is there; *chosen tells.  If not, the
- * comparison looks for it, and complains.
+ * With the requested step as the first, if it is there; *chosen is set then.  If not, the
+ * comparison searches for it and reports an error.
  */
 static int analyze_run(const struct diff *d, size_t side, const struct trace *trace,
 		       struct analysis **a, bool *chosen, struct err *err)

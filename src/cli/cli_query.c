@@ -23,7 +23,9 @@ static void note_interrupt(int signal)
 	interrupted = 1;
 }
 
-/* The second Ctrl-C ends the program at once: reading a large trace looks at no flag. */
+/*
+ * The second Ctrl-C ends the program at once, because reading a large trace checks no flag.
+ */
 static void catch_interrupt(void)
 {
 	const struct sigaction action = { .sa_handler = note_interrupt,

@@ -101,7 +101,10 @@ static void open_with(const char *program, const char *path)
 	_exit(127);
 }
 
-/* The opener ends at once, or is the browser itself and stays: a second tells a failure. */
+/*
+ * The opener ends at once, or is the browser itself and keeps running: a failure shows within a
+ * second.
+ */
 static bool opener_works(pid_t child)
 {
 	for (int i = 0; i < 20; i++) {

@@ -13,7 +13,7 @@
 
 #define CONFIG_FILE_MAX (1u << 20) /* bytes; more is some other file */
 
-/* A file of ours that is looked for. */
+/* A file of ours that is searched for. */
 struct file_kind {
 	const char *what;   /* for errors: "configuration" */
 	const char *near;   /* its name in the working directory or above: ".inferscope.yaml" */

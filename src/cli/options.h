@@ -14,7 +14,7 @@ struct options {
 	unsigned scope;
 	int argc;
 	char **argv;
-	int next;     /* the word to look at */
+	int next;     /* the word to parse */
 	int operands; /* where they begin; final once options_next() returned 0 */
 	bool dashes;  /* "--" was there */
 };

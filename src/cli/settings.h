@@ -49,8 +49,8 @@ struct setting {
 	double min, max;
 	unsigned scope;
 	/*
-	 * Names a program or a path, or gives away data: not for an .inferscope.yaml that
-	 * is merely found, which may have come with somebody else's repository.
+	 * Names a program or a path, or discloses data: not allowed in a .inferscope.yaml that was
+	 * found automatically and may come from another person's repository.
 	 */
 	bool trusted_only;
 	const char *help;

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* What the time of a step is told by. */
+/* What the time of a step consists of. */
 enum compared_part {
 	PART_CLASS,         /* of the breakdown */
 	PART_KERNEL,        /* by its brief name: device time */

@@ -191,8 +191,8 @@ static struct track *thread_track(struct running *r, enum track_kind kind, size_
 }
 
 /*
- * Those that one sample found first begin together: each begins a nanosecond after the one around
- * it, which is far less than is known, so that nobody takes the inner one for the outer.
+ * Slices that the same sample found first would begin together: each begins a nanosecond after the
+ * one around it, far below the precision of samples, so that the nesting is unambiguous.
  */
 static void visit_sampled(void *ctx, const struct sampled_span *s)
 {

@@ -52,7 +52,7 @@ static const char *frame_that_is_no_function(uint32_t number)
 				    : states[number - NO_FUNCTION];
 }
 
-/* Nodes are known by their position; ROOT, nobody's child, also says "none". */
+/* Nodes are known by their position; ROOT, which has no parent, also means "none". */
 struct node {
 	uint32_t parent, first_child, last_child, next;
 	uint32_t function; /* of threads: the position of the first one with that name */

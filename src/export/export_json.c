@@ -217,7 +217,7 @@ static void event_args(struct exported *x, const uint8_t *args, size_t bytes)
 		key_true(&x->json, "args_cut");
 }
 
-/* What the program told NVTX; nothing for annotations that are ours. */
+/* NVTX attributes; nothing for our own annotations. */
 static void event_nvtx(struct exported *x, const struct trace_nvtx *n)
 {
 	static const char *const kinds[] = {

@@ -32,7 +32,7 @@ int held_slices_add(struct held_slices *h, const struct slice *s)
 	return 0;
 }
 
-/* Those that end later are outside; of two alike the one that was told last. */
+/* Slices that end later are outside; of two equal ones the later in the list is. */
 static int compare_held(const void *a, const void *b, void *ctx)
 {
 	const struct slice *items = ctx;
@@ -62,7 +62,9 @@ void held_slices_flush(struct held_slices *h, const struct event_sink *sink, int
 		order[i - first] = i;
 	if (order)
 		qsort_r(order, h->count - first, sizeof(*order), compare_held, h->items);
-	/* Without memory they come as they were told: a viewer sees them side by side. */
+	/*
+	 * Without memory they keep the order of the walk: a viewer shows them side by side.
+	 */
 	for (size_t i = first; i < h->count; i++)
 		sink->slice(sink->ctx, &h->items[order ? order[i - first] : i]);
 	if (order != few)
@@ -176,7 +178,10 @@ static void close_at(struct thread_merge *m, struct slice *s, size_t at, bool ow
 	if (at) {
 		aside = m->open[at - 1].aside;
 		open_remove(m, at - 1);
-		/* Of what ended long ago, as one learns now, others may have been told since. */
+		/*
+		 * A slice that ended before the present position, which is known only now: others
+		 * may have been written since.
+		 */
 		if (!aside)
 			aside = settle_overlaps(m, s, at - 1, own_end) || s->end_ns < m->now_ns;
 	} else {

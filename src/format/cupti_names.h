@@ -1,6 +1,6 @@
 /*
- * Where a libcupti is looked for: by the agent, which loads it, and by doctor,
- * which tells whether the agent would find it.  Newest first.
+ * Where libcupti is searched: by the agent, which loads it, and by doctor, which checks whether
+ * the agent would find it.  Newest first.
  */
 #ifndef FORMAT_CUPTI_NAMES_H
 #define FORMAT_CUPTI_NAMES_H

@@ -241,7 +241,7 @@ static const struct py_layout py_layouts[] = {
 	  .wide_text = 56 },
 };
 
-/* PY_VERSION_HEX; NULL: a version that nobody has looked into. */
+/* PY_VERSION_HEX; NULL: a version that was not examined. */
 static inline const struct py_layout *py_layout_find(uint32_t version)
 {
 	for (size_t i = 0; i < sizeof(py_layouts) / sizeof(py_layouts[0]); i++) {

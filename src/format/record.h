@@ -94,10 +94,10 @@ enum record_kind {
 	RECORD_LEFT_OUT = 25,
 
 	/*
-	 * The budget is spent: this thread's calls are not recorded, since id microseconds
-	 * before this record (it is written late where the thread could not be asked).  What
-	 * was open then has no end.  When the recording goes on, RECORD_RUNNING tells what
-	 * the thread is in, outermost first; without any it is in nothing.
+	 * The budget is spent: calls of this thread are not recorded, beginning id microseconds
+	 * before this record (it is written late if the thread had no event).  What was open then
+	 * has no end.  When recording resumes, RECORD_RUNNING lists the functions that the thread
+	 * is in, outermost first; without any it is in none.
 	 */
 	RECORD_PAUSED = 26,
 
@@ -121,11 +121,11 @@ enum record_kind {
 	RECORD_LAYERS_FOLDED = 30,
 
 	/*
-	 * Nodes of CUDA graphs, by the numbers that activities have.  Made: in the thread and
-	 * at the moment of the call that was captured or that added it; id = stack id of that
-	 * call (0: none), payload: varint node.  Cloned, as instantiation does it with every
-	 * node: id = 0, payload: varint new node, varint the one that it was made of; of the
-	 * new one RECORD_GRAPH_NODE may have been told as well and means nothing then.
+	 * Nodes of CUDA graphs, by the numbers that activities have.  Created: in the thread and
+	 * at the time of the call that was captured or that added it; id = stack id of that call
+	 * (0: none), payload: varint node.  Cloned, as instantiation does with every node: id = 0,
+	 * payload: varint new node, varint the original; a RECORD_GRAPH_NODE of the new one, if
+	 * there is one, has no meaning then.
 	 */
 	RECORD_GRAPH_NODE = RECORD_PAYLOAD | 31,
 	RECORD_GRAPH_CLONE = RECORD_PAYLOAD | 32,
@@ -138,8 +138,9 @@ enum record_kind {
 	RECORD_NVTX_LEFT_OUT = 33,
 
 	/*
-	 * Quantities of this process that its agent has looked at; id = instance.  Payload: varint
-	 * enum series_kind, varint value, repeated.  The recorder makes points of them (series.h).
+	 * Quantities of this process that its agent has read; id = instance.  Payload: varint enum
+	 * series_kind, varint value, repeated.  The recorder turns them into points of series
+	 * (series.h).
 	 */
 	RECORD_SERIES = RECORD_PAYLOAD | 34,
 };
@@ -184,7 +185,7 @@ enum gpu_memory {
 };
 
 enum gpu_state {
-	GPU_STATE_RECORDING = 1,   /* first line: CUPTI's version; second: what it cannot tell */
+	GPU_STATE_RECORDING = 1,   /* first line: CUPTI's version; second: what it cannot record */
 	GPU_STATE_UNAVAILABLE = 2, /* never began: the text says why and what to do */
 	GPU_STATE_PAUSED = 3,  /* in traces of before 2026-11-18: not recorded until RECORDING */
 	GPU_STATE_STOPPED = 4, /* for good, e.g. a second device got work */
@@ -213,10 +214,10 @@ enum def_kind {
 	 */
 	DEF_NATIVE = RECORD_PAYLOAD | 5,
 	/*
-	 * What a program told NVTX of a range or mark: varint enum nvtx_kind, varint colour
-	 * (ARGB; 0: none), varint category (0: none), varint length + bytes of the domain
-	 * (empty: the default one), varint length + bytes of the category's name (empty: it
-	 * has none), rest: the name.
+	 * Attributes of an NVTX range or mark: varint enum nvtx_kind, varint colour (ARGB; 0:
+	 * none), varint category (0: none), varint length + bytes of the domain (empty: the
+	 * default one), varint length + bytes of the category's name (empty: it has none), rest:
+	 * the name.
 	 */
 	DEF_NVTX = RECORD_PAYLOAD | 6,
 	/*
@@ -244,7 +245,7 @@ enum arg_type {
 	ARG_INT = 3,    /* zigzag varint */
 	ARG_FLOAT = 4,  /* 8 bytes, IEEE 754 little endian */
 	ARG_STRING = 5, /* varint length + bytes */
-	ARG_OBJECT = 6, /* the type's name (varint length + bytes); the value was not looked at */
+	ARG_OBJECT = 6, /* the type's name (varint length + bytes); the value is not recorded */
 	ARG_CUT = 7,    /* empty key, no value: further metadata did not fit */
 };
 

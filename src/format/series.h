@@ -104,8 +104,8 @@ enum series_kind {
 	SERIES_GPU_PCIE_WIDTH_MAX = 111,
 
 	/*
-	 * Of a process: its PyTorch's cache of device memory, by PyTorch's own account; instance:
-	 * the device as PyTorch numbers it.  The agent tells (RECORD_SERIES).
+	 * Of a process: the cache of device memory of its PyTorch, from PyTorch's own counters;
+	 * instance: PyTorch's number of the device.  From the agent (RECORD_SERIES).
 	 */
 	SERIES_TORCH_ALLOCATED = 112, /* in tensors */
 	/* At most, since the program began or has set it back, as the next but one. */

@@ -69,7 +69,7 @@
 #define SHM_AGENT_VERSION "inferscope_agent_version" /* its symbol: a text, for doctor */
 #define SHM_AGENT_ENV "INFERSCOPE_AGENT" /* where the agent lies, for include/inferscope.h */
 
-/* The names of the two memfds; agents look at them before they open anything. */
+/* The names of the two memfds; agents check them before they open anything. */
 #define SHM_MEMFD "inferscope"
 #define SHM_MEMFD_NOTES "inferscope-notes"
 
@@ -108,7 +108,9 @@ enum shm_active {
 	SHM_OVER = 0,
 	SHM_ON = 1,
 	SHM_DELAYED = 2, /* --delay: not begun; agents sleep on this word, a futex */
-	/* On, and a process does not know that it has a window: all look at their next event. */
+	/*
+	 * On, and a process does not know yet that it has a window: all check at their next event.
+	 */
 	SHM_ASKING = 3,
 };
 

@@ -77,7 +77,7 @@ struct trace_native {
 	uint32_t symbol, library; /* string ids; 0: unknown */
 };
 
-/* What a program told NVTX of a range or mark. */
+/* Attributes of an NVTX range or mark. */
 struct trace_nvtx {
 	enum nvtx_kind kind;
 	const char *name;
@@ -117,9 +117,9 @@ int trace_open(struct trace **out, const char *path, struct err *err);
 int trace_open_part(struct trace **out, const char *path, uint64_t bytes, struct err *err);
 
 /*
- * The same of an open file, from its beginning; the descriptor belongs to the trace from here on,
- * also on failure.  `name` stands for it in messages.  missing: what trace_damage() says if the
- * file itself is whole, because whoever wrote it knows that something is missing; NULL: nothing.
+ * The same for an open file, from its beginning; the descriptor belongs to the trace from here on,
+ * also on failure.  `name` is used in messages.  missing: what trace_damage() returns if the file
+ * itself is whole, because its writer knows that something is missing; NULL: nothing.
  */
 int trace_open_fd(struct trace **out, int fd, const char *name, const char *missing,
 		  struct err *err);

@@ -1,4 +1,4 @@
-/* What an opened trace tells about itself; all of it was decoded by trace_open(). */
+/* Facts about an opened trace; all of them were decoded by trace_open(). */
 #include <string.h>
 
 #include "base/varint.h"

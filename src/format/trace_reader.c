@@ -117,7 +117,7 @@ int block_payload_read(struct block_payload *p, int fd, uint64_t offset,
 	return 0;
 }
 
-/* What a file that is not a trace looks like; NULL: nothing known. */
+/* Known formats that are not traces; NULL: unknown. */
 static const char *guess_format(const uint8_t *head, size_t n)
 {
 	size_t i = 0;

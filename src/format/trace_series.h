@@ -1,8 +1,8 @@
 /*
- * Points of series that are not written yet, and their coding as the payload of a
- * SERIES block (docs/FORMAT.md).  Of points in a row that have the same value the first
- * and the last are kept, in each block anew: a reader knows how long a value was seen to
- * hold, and a recorder that is killed has told of all but the last second.
+ * Points of series that are not written yet, and their coding as the payload of a SERIES block
+ * (docs/FORMAT.md).  Of consecutive points with the same value the first and the last are kept, in
+ * each block: a reader knows how long a value was observed to hold, and if the recorder is killed,
+ * all but the last second is in the trace.
  */
 #ifndef FORMAT_TRACE_SERIES_H
 #define FORMAT_TRACE_SERIES_H

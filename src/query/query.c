@@ -144,7 +144,7 @@ void query_free(struct query *q)
 	free(q);
 }
 
-/* " at line 2, column 8, near 'nam, coun'"; nothing where SQLite does not tell. */
+/* " at line 2, column 8, near 'nam, coun'"; nothing if SQLite gives no position. */
 static void add_place(struct buf *b, sqlite3 *db, const char *sql)
 {
 	size_t line = 1, column = 1;

@@ -58,7 +58,8 @@ struct table_modules {
 	const struct query_limits *limits;
 	double size_hint; /* how many rows large tables may have */
 	struct err *err;  /* of a table that could not be read; text[0] is 0: none */
-	bool declaring;   /* the columns of a table are told to SQLite: no part of the statement */
+	bool declaring;   /* the columns of a table are being declared to SQLite: not a part of the
+			     statement */
 };
 
 /* Makes them known to a database, which borrows *m.  -1: text set. */

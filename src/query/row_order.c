@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define STOP_EVERY 4096u /* rows between two looks */
+#define STOP_EVERY 4096u /* rows between two checks of the time limit */
 
 /* What is known while the rows are read: values by a hash of what they are. */
 struct builder {

@@ -59,7 +59,7 @@ static bool is_stopped(void *ctx)
 	return m->limits->stop && *m->limits->stop;
 }
 
-/* A table that could not be read: the text goes to whoever runs the query. */
+/* A table that could not be read: the caller of the query gets the text. */
 static int fail(struct module_table *t, const struct err *err)
 {
 	if (t->modules->err && err != t->modules->err)
@@ -69,7 +69,9 @@ static int fail(struct module_table *t, const struct err *err)
 	return err_is_memory(err) ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-/* Eponymous tables are connected on first use, with the columns told to SQLite then. */
+/*
+ * Eponymous tables are connected on first use, and their columns are declared to SQLite then.
+ */
 static int connect(sqlite3 *db, void *ctx, int argc, const char *const *argv, sqlite3_vtab **out,
 		   char **text)
 {

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
-#define WORD_MOST 20u /* columns; what is longer is a name, and a part of it tells something */
+#define WORD_MOST 20u /* columns; longer strings are names, of which a part is still useful */
 
 /* The text behind the last occurrence of a directory in a path, or NULL. */
 static const char *behind(const char *path, const char *directory)
@@ -20,7 +20,7 @@ static const char *behind(const char *path, const char *directory)
 	return found;
 }
 
-/* The part that tells a reader which file it is; points into file. */
+/* The part that identifies the file for a reader; points into file. */
 static const char *short_path(const char *file, const char *root)
 {
 	static const char *const installed[] = { "/site-packages/", "/dist-packages/" };

@@ -12,9 +12,9 @@
 #include "base/figure_text.h"
 
 /*
- * Appends the part of a path that tells a reader which file it is: without the folder (may be
- * NULL) that it lies below, or from the package on for installed ones ("torch/_tensor.py",
- * "python3.12/json/decoder.py"); without detours (figure_text.h), so that a file has one name.
+ * Appends the part of a path that identifies the file for a reader: without the folder (may be
+ * NULL) that it is below, or from the package on for installed ones ("torch/_tensor.py",
+ * "python3.12/json/decoder.py"); normalized (figure_text.h), so that a file has one name.
  */
 void text_add_short_path(struct buf *out, const char *file, const char *root);
 

@@ -1,9 +1,9 @@
 /*
- * Writing an analysis down.  The format follows from the file's name; each
- * format is one entry in a table and one file.
+ * Writing an analysis to files.  The format follows from the file's name; each format is one entry
+ * in a table and one file.
  *
- * All are pure functions of the analysis and the detail: the same
- * trace gives the same bytes, whoever writes them, whenever and wherever.
+ * All are pure functions of the analysis and the detail: the same trace gives the same bytes, on
+ * any machine and at any time.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H

@@ -24,7 +24,7 @@ bool breakdown_rows(struct breakdown_rows *r, const struct step_breakdown *b, bo
 /* How many steps, warm-up aside, are not in it: the GPU was not recorded all their time. */
 size_t breakdown_throttled(const struct analysis_step *s);
 
-/* Threads as people look for them: those that ran most first. */
+/* Threads in the order of reports: those that ran most first. */
 
 /* All of an analysis, NULL behind the last; the caller's to free.  NULL: no memory. */
 const struct analysis_thread **thread_rows(const struct analysis *a);

@@ -16,9 +16,9 @@
 #include "base/array.h"
 
 /*
- * How far down the frame of an exit, or of a throttled function, is searched.
- * Crafted stacks must not make each of them slow, so looking is paid for: every entry allows some
- * more steps.  A real stack of N frames had N entries, and can always be searched as a whole.
+ * How far down the frame of an exit, or of a throttled function, is searched.  Crafted stacks must
+ * not make each search slow, so searches have a budget: every entry allows some more steps.  A
+ * real stack of N frames had N entries, and can always be searched as a whole.
  */
 #define SEARCH_MAX 4096
 #define DROPPED_MAX 16384
@@ -111,7 +111,7 @@ static void close_top(struct callstack *s, int64_t end_ns, uint32_t flags, uint6
 	deliver(s, &span, collected);
 }
 
-/* Nobody saw the top frame after the gap that made it uncertain. */
+/* No event has confirmed the top frame since the gap that made it uncertain. */
 static void cut_top_to_gap(struct callstack *s, uint32_t flags)
 {
 	const struct frame *f = &s->frames[--s->depth];
@@ -302,7 +302,9 @@ void callstack_gap(struct callstack *s, int64_t now_ns)
 		if (i + 1 < s->depth)
 			f->inside_at_gap_ns += s->last_ns - f[1].start_ns;
 	}
-	/* Whoever ran in the gap left the events that are lost: it is in no self time. */
+	/*
+	 * The functions that ran in the gap are lost with its events: the time is in no self time.
+	 */
 	if (s->depth) {
 		s->frames[s->depth - 1].inside_ns += now_ns - s->last_ns;
 		s->totals->gap_ns += now_ns - s->last_ns;

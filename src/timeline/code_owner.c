@@ -126,7 +126,7 @@ bool launcher_frame(const char *name, const char *file)
 	return !strcmp(name, "<module>") && is_console_script(file);
 }
 
-/* What dataclasses make of a class' fields has the file of code that somebody typed. */
+/* Code that dataclasses generate has this file, not one that a person wrote. */
 static bool is_generated(const char *name, const char *file)
 {
 	return file[0] == '<' && !strncmp(name, "__create_fn__.", strlen("__create_fn__."));
@@ -137,7 +137,9 @@ bool user_frame(const char *name, const char *file)
 	return user_code(file) && !launcher_frame(name, file) && !is_generated(name, file);
 }
 
-/* The -c program that multiprocessing starts its processes with: who it calls tells it apart. */
+/*
+ * The -c program that multiprocessing starts its processes with, recognized by what it calls.
+ */
 static bool starts_processes(const struct trace_code *program, const struct trace_code *called)
 {
 	static const char *const callees[] = {

@@ -58,7 +58,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !memcmp(s + n - m, end, m);
 }
 
-/* What is between a function and whoever calls it, because a scope was put around it. */
+/* What is between a function and its caller, because a scope was put around it. */
 static const char *const wrapping_files[] = { "/inferscope/_served.py",
 					      "/inferscope/_decorate.py" };
 

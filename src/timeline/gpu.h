@@ -127,8 +127,8 @@ struct gpu_change {
 int gpu_timeline_new(struct gpu_timeline **out, const struct trace *t, struct err *err);
 
 /*
- * The same from blocks that somebody else reads: all of one thread, in their order, then of the
- * next.  A walk over the events can make a GPU's timeline beside what else it does.
+ * The same from blocks that the caller reads: all of one thread, in their order, then of the next.
+ * A walk over the events can build the timeline of a GPU at the same time.
  */
 struct gpu_reader;
 int gpu_reader_new(struct gpu_reader **out, const struct trace *t, struct err *err);
@@ -263,7 +263,9 @@ const struct gpu_change *gpu_change(const struct gpu_timeline *g, size_t i);
 
 uint64_t
 gpu_unmatched_activities(const struct gpu_timeline *g); /* without the call that started them */
-/* ... of those: several calls have the number that should tell which. */
+/*
+ * ... of those: several calls have the same correlation id, so it is unknown which one started it.
+ */
 uint64_t gpu_ambiguous_activities(const struct gpu_timeline *g);
 uint64_t
 gpu_unmatched_launches(const struct gpu_timeline *g); /* without anything started; not captured */

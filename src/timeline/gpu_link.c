@@ -55,7 +55,10 @@ uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_
 {
 	size_t at;
 
-	/* CUPTI tells of a copy that it was made, too: by the one who copied. */
+	/*
+	 * CUPTI reports the copy of a node also as created, by the thread that copied it: follow
+	 * the copies to the original.
+	 */
 	for (int i = 0; i < COPIES_MAX; i++) {
 		size_t original = pair_map_find(&n->copied, process, node);
 
@@ -229,7 +232,10 @@ static int pauses_init(struct pauses *p, const struct gpu_timeline *g)
 	return 0;
 }
 
-/* Of all processes up to this one: it serves to tell one interval of a process from another. */
+/*
+ * Number of pauses, of this and earlier processes, before a time: equal numbers mean the same
+ * interval between pauses.
+ */
 static uint32_t pauses_before(const struct pauses *p, uint32_t process, int64_t time_ns)
 {
 	const struct pause key = { process, time_ns };

@@ -464,7 +464,7 @@ void gpu_reader_free(struct gpu_reader *r)
 	free(r);
 }
 
-/* What cannot be read is told by the timeline. */
+/* The timeline reports what cannot be read. */
 static int read_blocks(struct gpu_reader *r, const struct trace *t, struct event_batch *b)
 {
 	struct err why;

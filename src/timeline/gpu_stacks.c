@@ -1,6 +1,6 @@
 /*
- * Stacks to Python lines.  Launches share their stacks, so each stack that a
- * call or a captured node has is resolved once, here, and looking one up later is cheap.
+ * Stacks to Python lines.  Launches share their stacks, so each stack that a call or a captured
+ * node has is resolved once, here, and finding one later is cheap.
  */
 #include "base/array.h"
 #include "timeline/code_owner.h"
@@ -23,7 +23,7 @@ static struct place place_of(const struct trace *t, const struct trace_frame *f)
 	return p;
 }
 
-/* Frames whose code is unknown tell nothing and are passed over. */
+/* Frames whose code is unknown have no meaning and are skipped. */
 static struct gpu_stack_entry resolve(const struct trace *t, uint32_t stack)
 {
 	struct gpu_stack_entry e = { 0 };

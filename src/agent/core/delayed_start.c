@@ -141,7 +141,10 @@ bool delayed_start_wait(enum delayed_start_slot slot, const char *where, void (*
 	return start();
 }
 
-/* It may be just about to sleep: it is woken until it has noticed, or start() wants it back. */
+/*
+ * It may be about to sleep: it is woken until it has noticed the request, or until start()
+ * withdraws it.
+ */
 static bool is_paused(void *unused)
 {
 	struct session *s = atomic_load(&awaited);

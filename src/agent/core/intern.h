@@ -39,7 +39,7 @@ struct intern {
 /* The id, or 0: not there (or not yet). */
 uint32_t intern_find(struct intern *t, uint64_t hash);
 
-/* Remembers an id; a no-op where somebody else was faster. */
+/* Stores an id; a no-op if another thread has stored it already. */
 void intern_put(struct intern *t, uint64_t hash, uint32_t id);
 
 /* A hash that depends on every word put in, in order; never 0 in the end. */

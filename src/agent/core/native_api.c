@@ -4,7 +4,8 @@
  *
  * Native code does not know asyncio tasks: its scopes belong to their thread.
  */
-#define INFERSCOPE_DISABLE /* the declarations only: we are what it would look for */
+#define INFERSCOPE_DISABLE /* the declarations only: this file is the implementation that it \
+			      searches */
 #include "inferscope.h"
 
 #include <stdlib.h>

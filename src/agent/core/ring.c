@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct record) + DEF_PAYLOAD_MAX <= RING_CAPACITY, "fits")
 #define NO_BLOCK UINT32_MAX
 #define FAIR_SHARE 2u     /* sealed blocks that a thread may fill at the expense of others */
 #define RETRY_EVENTS 256u /* a search costs too much to be made for each event */
-#define STEAL_ATTEMPTS 8  /* each fails only because somebody else succeeded */
+#define STEAL_ATTEMPTS 8  /* each fails only because another thread succeeded */
 
 size_t ring_bytes(const struct session *s)
 {
@@ -48,9 +48,9 @@ static uint64_t taken_state(const struct ring *r)
 }
 
 /*
- * Takes a free block, the lowest: its pages are most likely there already.  The
- * map says where to look; the state decides, so that a block has an owner at any
- * moment at which we may be killed.
+ * Takes the lowest free block, whose pages are most likely present already.  The map is a hint
+ * where to search; the state decides, so that a block has exactly one owner even if the process is
+ * killed at any point.
  */
 static uint32_t pool_take(const struct ring *r)
 {
@@ -210,9 +210,9 @@ static void begin(struct ring *r, struct ring_chain *c, uint32_t index, uint64_t
 	c->head = 0;
 	c->seq++;
 	/*
-	 * Ordered before the state below; against a recorder that still copies the
-	 * previous contents the state is TAKEN already, and release makes it see so.
-	 * Relaxed: whoever sees this head copies nothing.
+	 * Ordered before the state below.  If a recorder still copies the previous contents, the
+	 * state is TAKEN already, and release makes that visible to it.  Relaxed: a reader that
+	 * sees this head copies nothing.
 	 */
 	atomic_store_explicit(&b->first_index, r->produced, memory_order_release);
 	atomic_store_explicit(&b->head, 0, memory_order_relaxed);

@@ -46,13 +46,13 @@ struct ring {
 	uint64_t name_at;        /* calls_prepare_thread() when produced gets here */
 	int32_t allowance;       /* events until the next check at the budget: budget.h */
 	int32_t lot;             /* what it was at the last one */
-	uint32_t cuts;           /* of profile_throttle.h: those that this thread knows of */
+	uint32_t cuts;           /* of profile_throttle.h: pauses that this thread has seen */
 	bool in_step;            /* the trace knows which functions the thread is in */
 	uint32_t decisions_seen; /* of the log in function_throttle.h */
 	uint32_t timed;          /* events since then that were timed: budget.h */
 	uint32_t event_ps;       /* what one costs here, of late; 0: not known */
 	uint64_t timed_ticks;
-	uint64_t retry_at; /* no block could be had: look for one again when produced gets here */
+	uint64_t retry_at; /* no block was available: search again when produced reaches this */
 	uint64_t instance, instances_end; /* of scopes: those this thread may still give out */
 	struct ring_chain events;
 	struct ring_chain defs;

@@ -106,9 +106,9 @@ static void open_window(void)
 }
 
 /*
- * The window is part of a file, and what is written to a file may come from anywhere:
- * even a program that must not read itself may do that.  Only with a table of our own: a
- * descriptor that somebody else closes and opens again would be another file.
+ * The window is part of a file, and a file can be written from any source: even a program that may
+ * not read itself can do that.  Only with a file table of our own: a descriptor that the program
+ * closes and opens again would be a different file.
  */
 static int by_writing(unsigned count, size_t bytes)
 {

@@ -195,7 +195,8 @@ static void in_forked_child(void)
 	session_my_ring = NULL;
 	if (have_key)
 		pthread_setspecific(thread_end_key, NULL);
-	atomic_flag_clear_explicit(&joining, memory_order_relaxed); /* whoever did is not here */
+	atomic_flag_clear_explicit(
+		&joining, memory_order_relaxed); /* the thread that did is not in this process */
 	for (struct session *s = earlier_sessions; s; s = s->earlier)
 		atomic_store_explicit(&s->rings, 0, memory_order_relaxed);
 	if (session_process()) {
@@ -280,7 +281,9 @@ static void set_up_once(void)
 	pthread_atfork(NULL, NULL, in_forked_child);
 }
 
-/* An entry of the thread table; UINT32_MAX: there is none, or it is not worth looking again yet. */
+/*
+ * An entry of the thread table; UINT32_MAX: there is none, or it is too early to search again.
+ */
 static uint32_t claim_thread(struct session *s)
 {
 	uint32_t missed = atomic_load_explicit(&homeless, memory_order_relaxed), index;

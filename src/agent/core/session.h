@@ -67,9 +67,9 @@ extern _Atomic(struct session *) session_current; /* NULL: not recording */
 extern uint32_t session_epoch;
 
 /*
- * The recording that is on, or NULL.  Two loads on the path of every event;
- * the second is how the recorder switches all its processes off at once, or asks them
- * to look whether they are meant (SHM_ASKING).
+ * The recording in progress, or NULL.  Two loads on the path of every event; the second one lets
+ * the recorder switch off all its processes at once, or make them check whether they have been
+ * given a window (SHM_ASKING).
  */
 struct session *session_on_slow(struct session *s);
 
@@ -123,7 +123,7 @@ void session_name_thread(struct ring *r, const char *name);
 /* This process's entry; NULL when not recording. */
 struct shm_process *session_process(void);
 
-/* Tells the recorder where Python is in this process, and in those that it forks from now on. */
+/* Publishes where Python is in this process, and in those that it forks from now on. */
 void session_publish_python(const struct shm_python *where);
 
 /* A fresh id for a definition. */

@@ -41,7 +41,7 @@ enum cupti_activity_kind {
 
 enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_DOMAIN_RESOURCE = 3 };
 
-/* What happens to resources, as far as we listen. */
+/* Resource events, as far as they are used. */
 enum cupti_resource {
 	CUPTI_GRAPH_NODE_CREATED = 13,
 	CUPTI_GRAPH_EXEC_CREATED = 18,

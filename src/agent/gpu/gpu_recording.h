@@ -31,8 +31,8 @@ void gpu_stop(const char *text);
 void gpu_stop_for(const char *what, int result);
 
 /*
- * Another tool of the program wants CUPTI, which serves one at a time.  It gets it; the GPU
- * recording of this process ends here, with this text.  Waits for a few milliseconds at most.
+ * Another tool of the program needs CUPTI, which serves one tool at a time.  It gets CUPTI; the
+ * GPU recording of this process ends here, with this text.  Waits for a few milliseconds at most.
  */
 void gpu_hand_over(const char *text);
 

@@ -330,7 +330,7 @@ static void listen_again(void)
 	}
 }
 
-/* Listens again if it is time to. */
+/* Enables the events again if it is time to. */
 static bool is_pausing_too_costly(void)
 {
 	enum layer_rest rest = layer_throttle_paused(restart_ns());

@@ -314,7 +314,7 @@ static bool may_ask(void)
 	return may;
 }
 
-/* Python's main thread will look at the slots soon.  False: it will not. */
+/* Python's main thread will check the slots soon.  False: it will not. */
 static bool request_slot_check(void)
 {
 	if (!asked && may_ask())
@@ -386,7 +386,10 @@ static bool thread_state_is_as_expected(void)
 	char *t = py.ThreadState_Get();
 	bool same;
 
-	/* In use: then Python knows of a function, too, unless it is ours of another recording. */
+	/*
+	 * If the slot is in use, Python also has a function for it, unless the function is ours
+	 * from another recording.
+	 */
 	if (*profile_slot(t))
 		return *profile_slot(t) == on_event || python_has_profile();
 	py.SetProfile(on_event, NULL);

@@ -36,7 +36,7 @@ static PyObject *on_gc(PyObject *self, PyObject *const *args, ssize_t n)
 			size_t bytes = varint_put(payload, number_in(args[1], "collected"));
 
 			ring_push_payload(r, RECORD_GC_END, generation, payload, (uint32_t)bytes);
-			torch_memory_poll(r); /* programs without modules come by here */
+			torch_memory_poll(r); /* programs without modules also call this */
 		}
 		text_release(&phase);
 	}

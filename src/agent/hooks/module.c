@@ -226,7 +226,10 @@ static void bring_threads_back(void)
 	self_reader_resume();
 }
 
-/* In Python's main thread, where it comes by next: maybe in a function of os.register_at_fork(). */
+/*
+ * In Python's main thread, at its next opportunity: perhaps inside a function of
+ * os.register_at_fork().
+ */
 static int check_fork(void *unused)
 {
 	if (!threads_are_due)

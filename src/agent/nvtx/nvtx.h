@@ -51,13 +51,13 @@ struct nvtx_event {
 uint32_t nvtx_id(struct ring *r, const struct nvtx_event *e, const char **about);
 
 /*
- * Which of NVTX's ranges and marks are not recorded because the budget is overdrawn: those
- * that are too short for what a pair of records costs.
+ * Throttles NVTX ranges and marks when the budget is overdrawn: those that are too short for the
+ * cost of their records.
  *
- * Now and then a thread looks at the budget.  Overdrawn, and its own events are to blame:
- * the next range is measured, and omitted if less time was earned in it than it cost;
- * where that is not enough, longer ones follow.  Everything is recorded again
- * after 2, 4, 8 ... s.  Any thread, no lock.
+ * At intervals a thread checks the budget.  If it is overdrawn because of the thread's own events,
+ * the next range is measured, and throttled if it earned less time than it cost; if that is not
+ * enough, longer ranges follow.  Everything is recorded again after 2, 4, 8 ... s.  Any thread, no
+ * lock.
  */
 
 #define NVTX_BUDGET_CHECK_EVENTS 128u
@@ -76,7 +76,7 @@ static inline bool nvtx_is_throttled(uint32_t id)
 /* A thread's first range in a recording. */
 void nvtx_throttle_start(void);
 
-/* What a thread knows of it; begins as 0. */
+/* State of the throttle in one thread; begins as 0. */
 struct nvtx_budget_check {
 	uint32_t events, recorded;  /* since the last check: in all, and recorded ones */
 	uint64_t sampled_ns_before; /* CLOCK_MONOTONIC */

@@ -226,7 +226,9 @@ static nvtx_domain domain_create_wide(const wchar_t *name)
 	return domain_create(narrow);
 }
 
-/* Its name stays: somebody may have created it too, or still use it. */
+/*
+ * Its name stays: another part of the program may have created it too, or may still use it.
+ */
 static void domain_destroy(nvtx_domain domain)
 {
 	(void)domain;

@@ -39,7 +39,7 @@ static struct {
 	uint32_t seen;               /* events in this phase */
 	uint32_t unwinds;            /* events in the count that no function can be rid of */
 	uint64_t since_ns, spent_ns; /* when the phase began */
-	int64_t debt_ns;             /* that is being paid off; a larger one is looked into */
+	int64_t debt_ns;             /* that is being paid off; a larger one is examined */
 	bool unwinding_off;
 	bool examines;
 	uint64_t examine_at_ns, examine_after_ns; /* at 0: nothing to examine */

@@ -14,7 +14,7 @@
 #include "format/stamp.h"
 
 #define RAN_NS 1000 /* CPU time of a thread while it is examined: it runs */
-#define SERIES 6    /* looks at its instruction, as fast as the kernel copies: 0.3 us each */
+#define SERIES 6    /* reads its instruction pointer, as fast as the kernel copies: 0.3 us each */
 #define SAME 3      /* so many in a row find the same one: it is C code that runs */
 
 /* Each is found by the one before; the last is no address. */
@@ -133,7 +133,10 @@ static bool same_frame(const struct place *p, const uint64_t word[LINKS])
 	return !memcmp(word, p->word, INSTRUCTION * sizeof(word[0]));
 }
 
-/* Of looks in quick succession, the share that found Python code at work.  0, or why not. */
+/*
+ * The share of samples in quick succession in which Python code was running.  0, or why it is
+ * unknown.
+ */
 static int sample_thread(const struct place *p, double *share)
 {
 	uint64_t before[LINKS] = { 0 }, after[LINKS] = { 0 }, series[SERIES] = { 0 };
@@ -230,7 +233,7 @@ enum gil_activity_state gil_activity_sample(double *share)
 		if (error && error != EAGAIN && error != EFAULT)
 			return GIL_ACTIVITY_UNKNOWN;
 	}
-	/* Whoever is gone each time is at work. */
+	/* A thread that moved in every sample is running. */
 	*share = 1;
 	return !layout ? GIL_ACTIVITY_UNKNOWN : error ? GIL_ACTIVITY_KNOWN : GIL_ACTIVITY_UNDECIDED;
 }

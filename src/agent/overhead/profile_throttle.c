@@ -160,7 +160,7 @@ bool profile_throttle_evaluate(void)
 	if (over)
 		end_traced_interval();
 	if (over || taxed()) {
-		/* Under a tax it is there all the time; once woken it looks by itself. */
+		/* Under a tax it always exists; once woken it samples by itself. */
 		if (over || !gil_worker_serves(&duty))
 			gil_worker_wake(&duty);
 		pay_since(start_ns);
@@ -237,7 +237,7 @@ static void sample_and_tax(uint64_t now_ns)
 	}
 }
 
-/* When to look again: sooner where there is less to lose, and not in step with the program. */
+/* When to sample again: sooner if there is less to lose, and not in step with the program. */
 static uint64_t next_sample_at(uint64_t now_ns, int64_t credit)
 {
 	static uint32_t random = 1;
@@ -319,7 +319,7 @@ static PyObject *after_fork(PyObject *self, PyObject *unused)
 	if (profile_throttle_bounded() && session_on()) {
 		resume(stamp_monotonic());
 		profile_throttle.left_ps =
-			-1; /* its first event looks, and wakes a GIL worker of its own */
+			-1; /* its first event checks, and wakes a GIL worker of its own */
 	}
 	return py_new_ref(py.None);
 }

@@ -131,8 +131,9 @@ static inline bool profile_throttle_bounded(void)
 void profile_throttle_clear_slot(struct ring *r);
 
 /*
- * Records that the calling thread was cut, if it has not done so: when it ends, and before a
- * record that would make it look as if it was traced up to here.  With the GIL or without.
+ * Records that tracing of the calling thread was paused, if that is not recorded yet: when the
+ * thread ends, and before a record that would suggest that it was traced up to here.  With or
+ * without the GIL.
  */
 void profile_throttle_record_cut(struct ring *r);
 

@@ -76,8 +76,8 @@ static bool attribute_starts(PyObject *object, const char *attribute, const char
 }
 
 /*
- * numpy's scalars are as harmless as Python's numbers, and common as batch sizes.
- * Its arrays are not: to look at one could mean to copy it.
+ * NumPy's scalars are as harmless as Python's numbers, and common as batch sizes.  Its arrays are
+ * not: reading one could mean copying it.
  */
 static size_t put_numpy(uint8_t *to, enum arg_type *type, PyObject *value)
 {

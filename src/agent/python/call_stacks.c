@@ -9,8 +9,8 @@
 INTERN(known, INTERN_SLOTS); /* by what the frames are */
 
 /*
- * By how they lie in memory: the short way to the same ids.  Small, because each
- * launch looks at another slot, in another page of memory if there are many.
+ * By their fingerprints in memory: the fast way to the same ids.  Small, because each launch reads
+ * another slot, in another page of memory if there are many.
  */
 INTERN(seen, 4096u);
 

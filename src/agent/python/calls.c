@@ -27,8 +27,8 @@ static PyObject *lookup_thread(void)
 }
 
 /*
- * Looks the calling thread up and names its ring.  threading registers a thread
- * some calls after its first one, so a miss is repeated ever more rarely.
+ * Finds the calling thread in threading and names its ring.  threading registers a thread some
+ * calls after its first one, so a miss is retried with growing intervals.
  */
 static void thread_name_update(struct ring *r)
 {

@@ -17,7 +17,7 @@
 /* One of the two ways of hooking in. */
 struct calls_hook {
 	/* Checks whether this interpreter is as expected, from a function that Python called. */
-	enum shm_refusal (*prepare)(void); /* NULL: nothing to look at */
+	enum shm_refusal (*prepare)(void); /* NULL: nothing to check */
 	enum shm_refusal (*start)(bool discover);
 	void (*stop)(void);
 };

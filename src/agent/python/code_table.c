@@ -35,8 +35,8 @@ static bool is_passed(const struct code_table *t, size_t at)
 }
 
 /*
- * A place is free again when no reader of another entry comes by; so a program
- * that makes and drops functions all day does not fill the table.
+ * A slot becomes free again when no reader of another entry passes over it, so a program that
+ * creates and drops functions all day does not fill the table.
  */
 static void release(struct code_table *t, size_t at)
 {

@@ -280,7 +280,7 @@ static bool has_part(const struct text *file, const char *part)
 	return memmem(file->data, file->bytes, part, strlen(part)) != NULL;
 }
 
-/* As far as its path tells: neither an installed package nor the standard library. */
+/* According to its path: neither an installed package nor the standard library. */
 static bool is_users(const struct text *file)
 {
 	return file->bytes && file->data[0] != '<' && !has_part(file, "/site-packages/") &&

@@ -36,9 +36,9 @@ bool frames_known(void);
 size_t frames_read(struct frame_ref out[FRAMES_MAX]);
 
 /*
- * Equal fingerprints mean equal results of frames_read(), as long as no code object is
- * freed; 0 where there is nothing to read.  Many times as fast: it looks at the frames alone, not
- * at what they run.  `last` is the calling thread's own.
+ * Equal fingerprints mean equal results of frames_read(), as long as no code object is freed; 0 if
+ * there is nothing to read.  Many times as fast, because it reads the frames only, not their code.
+ * `last` is the calling thread's own.
  */
 uint64_t frames_fingerprint(struct frames_path *last);
 
@@ -85,8 +85,8 @@ static inline bool memory_readable(const char *at, size_t bytes)
 }
 
 /*
- * Telling the recorder where this process keeps its Python threads, so that it can
- * read their stacks from outside.
+ * Publishes where this process keeps its Python threads, so that the recorder can read their
+ * stacks from outside.
  */
 
 /*

@@ -118,7 +118,7 @@ static bool line_is(const void *code, uint64_t expected)
 	return same;
 }
 
-/* Is the text of a str where we look for it?  Those of other kinds lie behind the same head. */
+/* Is the text of a str where it is expected?  Strings of other kinds follow the same head. */
 static bool text_agrees(const struct py_layout *l)
 {
 	static const char sample[] = "inferscope";
@@ -241,9 +241,9 @@ static bool only_ancestors_may(void)
 }
 
 /*
- * A recorder that this process has started is none of its ancestors.  Naming it costs
- * nothing but an exception that another part of the program may want for its own crash
- * handler; whoever comes later has it.
+ * A recorder that this process started is not one of its ancestors, so it must be permitted
+ * explicitly.  There is one such permission per process, which a crash handler of the program may
+ * need as well; the last caller has it.
  */
 static void let_recorder_read(void)
 {

@@ -160,8 +160,8 @@ static struct adapter_scope *open_here(struct ring *r)
 }
 
 /*
- * A number for whoever began the scope in the newest frame, 0 at first; until the next call of any
- * of these.  NULL: there is no such scope.
+ * A number for the owner of the scope in the newest frame, 0 at first; valid until the next call
+ * of any of these.  NULL: there is no such scope.
  */
 static uint32_t *adapter_scope_note(struct ring *r)
 {

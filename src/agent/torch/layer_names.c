@@ -17,12 +17,12 @@
 struct code_index layer_index;
 static uint32_t defined, defined_epoch; /* in this recording */
 static uint32_t visits_before;          /* it */
-static uint32_t visits;                 /* looks at a root's modules */
+static uint32_t visits;                 /* visits of a root's modules */
 
 /* Modules that are made to be called once have an id for each class. */
 INTERN(classes, 1024);
 
-/* A look at all modules of a root. */
+/* A visit of all modules of a root. */
 struct due_at {
 	struct ring *r;
 	const struct layer_kind *kind;
@@ -116,9 +116,9 @@ static void define(struct ring *r, struct layer_note *note, uint32_t id, const P
 }
 
 /*
- * A part of the root, for the first time in this look.  False: it keeps the name that it
- * has, and so does what it holds.  `*instead` is the root that gave names before and does no
- * longer: one that was called by itself, until it was called as a part.
+ * A part of the root, for the first time in this visit.  False: it keeps the name that it has, and
+ * so do its parts.  `*instead` is a root that gave names before and no longer does: one that was
+ * called by itself until it was called as a part.
  */
 static bool name_part(struct due_at *due_at, PyObject *module, uint32_t bytes, uint32_t *instead)
 {
@@ -143,7 +143,7 @@ static bool name_part(struct due_at *due_at, PyObject *module, uint32_t bytes, u
 	return true;
 }
 
-/* `at`: the bytes of look->name that name the module itself. */
+/* `at`: the bytes of look->name that are the module's own name. */
 static void name_parts(struct due_at *due_at, PyObject *module, uint32_t at, uint32_t instead,
 		       unsigned depth)
 {
@@ -188,7 +188,7 @@ static void name_all(struct ring *r, PyObject *module, struct layer_note *root,
 	budget_spend_once_ns(stamp_monotonic() - began_ns);
 }
 
-/* A module that no root leads to, or that there is no time to look at. */
+/* A module that no root leads to, or that there is no time to visit. */
 static void name_by_class(struct ring *r, PyObject *module, struct layer_note *note)
 {
 	uint32_t bytes;
@@ -231,7 +231,10 @@ struct layer_note *layer_note_slow(struct ring *r, PyObject *module, PyObject *o
 		return NULL;
 	py.Err_Fetch(&type, &value, &traceback);
 	parts = kind->parts(module);
-	/* It may be part of the root since a moment ago; to look each time would be too much. */
+	/*
+	 * It may just have become a part of the root; to visit the root each time would cost too
+	 * much.
+	 */
 	if (parts && root && is_power_of_two(++root->unnamed) && may_visit()) {
 		py.IncRef(outermost);
 		name_all(r, outermost, root, kind);

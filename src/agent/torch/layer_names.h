@@ -1,12 +1,12 @@
 /*
- * The layers of a model and their names: one note for each module object that was
- * called, or that the outermost one leads to.
+ * The layers of a model and their names: one note for each module object that was called, or that
+ * the outermost one leads to.
  *
- * Names are found by looking at the module that is called outermost (the root) and all
- * that it holds, without running any code of the program's.  A weak reference reports
- * when a module is freed, so that an address that comes back never inherits a name.
+ * Names are found by visiting the module that is called outermost (the root) and its parts,
+ * without running any code of the program.  A weak reference reports when a module is freed, so an
+ * address that is reused never inherits a name.
  *
- * All functions need the GIL and keep a pending exception as it is.
+ * All functions need the GIL and keep a pending exception.
  */
 #ifndef AGENT_TORCH_LAYER_NAMES_H
 #define AGENT_TORCH_LAYER_NAMES_H
@@ -30,7 +30,7 @@ struct layer_note {
 	uint32_t id;
 	uint32_t epoch;   /* the recording that the id belongs to: session_epoch */
 	uint32_t root;    /* the id of the module that it was named from; 0: it is one itself */
-	uint32_t visit;   /* the newest look at a root's modules that came by */
+	uint32_t visit;   /* the newest visit of a root that reached it */
 	uint32_t unnamed; /* of a root: calls inside it of modules that were not known */
 	bool shares_id;   /* with others of its class */
 	/* For layer_throttle.c. */

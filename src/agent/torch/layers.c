@@ -68,7 +68,7 @@ static struct layer_stack *stack_of(struct ring *r)
 static void count(struct ring *r, struct layer_stack *s, bool recorded)
 {
 	layer_throttle_count(recorded);
-	/* Nobody may come by any more. */
+	/* There may be no further event. */
 	if (__builtin_expect(s->decisions_seen != layer_throttle.decision_count, 0))
 		push_decisions(r, s);
 }

@@ -200,7 +200,7 @@ static bool prepares(PyObject *type)
 	return found;
 }
 
-/* Python's own slot function, which looks the method up: no other is replaced. */
+/* Python's own slot function, which finds the method by name: no other is replaced. */
 static bool may_be_replaced(PyObject *type)
 {
 	call_function now = *slot_of(type);

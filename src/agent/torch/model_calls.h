@@ -11,7 +11,9 @@
 
 #include "agent/python/pyapi.h"
 
-/* With the GIL, while a recording is on: calls of modules of this type are told from now on. */
+/*
+ * With the GIL, while a recording is on: calls of modules of this type are recorded from now on.
+ */
 void model_calls_hook(PyObject *type);
 
 /* Likewise all types of modules that there are, when PyTorch may have been imported. */

@@ -146,9 +146,9 @@ static PyObject *on_exit(PyObject *self, PyObject *unused)
 }
 
 /*
- * A program that ends for want of memory would not come by again, and one that does nothing but
- * compute never does.  Nothing of ours is in the atexit of a program that does not use torch.cuda;
- * PyTorch has imported it.
+ * A program that ends for lack of memory has no further event, and one that only computes has none
+ * at all.  A program that does not use torch.cuda has nothing of ours in atexit, which PyTorch has
+ * imported.
  */
 static void register_at_exit(void)
 {

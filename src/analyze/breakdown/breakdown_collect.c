@@ -171,7 +171,7 @@ static size_t process_of(const struct job *j, size_t thread)
 	return process_position(j->trace, trace_thread(j->trace, thread)->process);
 }
 
-/* The most important kind of step of a process tells when there is load. */
+/* The most important kind of step of a process decides when there is load. */
 static int cover_section(struct job *j, size_t section)
 {
 	struct gpu_section *s = &j->analysis->gpu.sections[section];

@@ -121,7 +121,7 @@ static double eligible_ns(const struct kind_sum *kind, const struct time_places 
 	return ns;
 }
 
-/* How much of the faults' time each place wants, by what is known of them. */
+/* How much of the faults' time each place gets, according to what is known about them. */
 struct spread {
 	struct kind_sum *kind;
 	const struct time_places *places;

@@ -60,7 +60,7 @@ static void count_faults(struct sweep *w, int64_t until_ns)
 	}
 }
 
-/* Nothing to do for it: nobody's fault. */
+/* No load: idle without a cause. */
 static bool is_no_load(const struct sweep *w)
 {
 	enum time_class what = w->host.what;
@@ -457,7 +457,7 @@ static void seek(struct sweep *w, int64_t from_ns)
 	device_tracks_seek(&w->device, from_ns);
 }
 
-/* From the first moment that anybody asks for to the last. */
+/* From the first time that is needed to the last. */
 static int run(struct sweep *w)
 {
 	const struct timeline_visitor visitor = {

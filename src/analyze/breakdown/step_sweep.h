@@ -23,8 +23,8 @@
 #include "timeline/timeline.h"
 
 /*
- * Places in the code that time was spent at, numbered as they come; what was spent
- * there is counted by whoever asked for the number.
+ * Places in the code where time was spent, numbered in order of appearance; the caller that
+ * requested a number counts the time spent there.
  */
 
 struct time_place {
@@ -278,8 +278,9 @@ int place_move(struct kind_sum *kind, size_t from, size_t to, double share);
 void part_move(struct kind_sum *kind, enum time_class from, enum time_class to, double ns);
 
 /*
- * Where the kernel did not tell when a thread had no CPU, but how long in all: that share of the
- * time that it seemed to run in was spent waiting for one, everywhere alike.  -1: no memory.
+ * If the kernel reported not when a thread had no CPU but only for how long in all: that share of
+ * the time in which it seemed to run was spent waiting for a CPU, evenly distributed.  -1: no
+ * memory.
  */
 int queue_parts_move(struct kind_sum *kind, double share, struct time_places *places);
 

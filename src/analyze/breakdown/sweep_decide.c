@@ -162,7 +162,7 @@ static const struct piece *find_code_sample(struct sweep *w)
 										   : NULL;
 }
 
-/* Somebody else who is at work: the stack, 0 where there is nobody. */
+/* The stack of another thread that is working; 0: there is none. */
 static uint32_t others_stack(const struct sweep *w, const struct piece *p)
 {
 	return p && (p->more & BUSY_THREAD) != w->thread ? p->id : 0;
@@ -245,9 +245,9 @@ static bool is_pause(const struct sweep *w)
 }
 
 /*
- * An operator on a CPU is done by several threads, and the one that called it waits for the others
- * to finish: a lock for the kernel, none that anybody holds.  Locks of Python's that a framework
- * takes are known by their functions.
+ * An operator on a CPU is computed by several threads, and the calling thread waits for the others
+ * to finish: for the kernel that is a lock, although no thread holds it.  Python locks that a
+ * framework takes are known by their functions.
  */
 static bool waits_for_own_threads(const struct sweep *w)
 {
@@ -280,7 +280,9 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	default:
 		return false;
 	}
-	/* For something to happen: by somebody's work, or from outside; or for a time to pass. */
+	/*
+	 * For an event: through another thread's work, or from outside; or for a time to pass.
+	 */
 	if (in->waits && m->what != TIME_GIL_WAIT && w->timed_wait) {
 		m->what = TIME_SLEEP;
 		if (w->timed_wait->id) {
@@ -310,7 +312,9 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 		return TIME_CPU_PREPROCESSING;
 	if (at->waits && runs) /* just before it waits, or after */
 		what = TIME_CPU_PREPROCESSING;
-	/* Layers that are folded are seen on the stack still, unless calls are omitted as well. */
+	/*
+	 * Throttled layers are still seen on the stack, unless calls are throttled as well.
+	 */
 	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
 		what = TIME_FRAMEWORK;
 	if (w->way && at->users && at->user == w->way_class.user)

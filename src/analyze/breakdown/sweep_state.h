@@ -37,7 +37,7 @@ static inline const struct open_step *open_steps_first(const struct open_steps *
 struct moment {
 	enum time_class what;
 	bool sampled;
-	bool alone;   /* it waits, and not for somebody's work */
+	bool alone;   /* it waits, and not for another thread's work */
 	size_t place; /* SIZE_MAX: not asked for */
 };
 
@@ -92,7 +92,7 @@ struct sweep {
 /* Finds out what the moments from now on belong to, until something changes. */
 void sweep_decide(struct sweep *w);
 
-/* The stack of somebody else who is at work; 0: there is nobody. */
+/* The stack of another thread that is working; 0: there is none. */
 uint32_t sweep_busy_stack(const struct sweep *w);
 
 /* The position of the thread of the same process that this one waits for; HOST_NONE: unknown. */

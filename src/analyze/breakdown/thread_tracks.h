@@ -17,9 +17,8 @@
 #include "timeline/timeline.h"
 
 /*
- * Page faults that were seen when they happened, of each process in order of time.  The kernel
- * tells a part of them: how they are spread over threads and moments is known, not how many
- * there were.
+ * Page faults with a time, of each process in order of time.  The kernel reports a part of them:
+ * their distribution over threads and time is known, not their number.
  */
 
 enum fault_kind { FAULT_MINOR, FAULT_MAJOR, FAULT_KINDS };
@@ -57,8 +56,8 @@ void calls_open(struct track *t, struct call_source *s, const struct gpu_timelin
 void ways_open(struct track *t, struct call_source *s, const struct gpu_timeline *g, size_t thread);
 
 /*
- * When a thread was compiling, or waiting for a DataLoader's workers, as the agent was told by
- * PyTorch; more: enum time_class.  -1: no memory.
+ * When a thread was compiling, or waiting for a DataLoader's workers, as the agent recorded it;
+ * more: enum time_class.  -1: no memory.
  */
 int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread);
 
@@ -86,7 +85,7 @@ struct sample_tracks {
 	bool absences; /* such times were watched for, of any thread */
 	size_t thread_count;
 	struct track holders; /* who had a GIL; id: stack, more: BUSY_* */
-	struct track running; /* somebody, anywhere, ran Python code; likewise */
+	struct track running; /* any thread of any process ran Python code; likewise */
 	struct fault_marks faults;
 };
 

@@ -225,8 +225,9 @@ static int64_t last_seen(const struct timed_waits_sources *from, size_t thread,
 }
 
 /*
- * Might another thread have ended a wait of this one?  Who is woken goes on when it gets a CPU,
- * which others may have for long: so whoever did something since it was last seen to wait.
+ * Might another thread have ended a wait of this one?  A woken thread continues when it gets a
+ * CPU, which may take long if others occupy them: so any thread that was active since the wait was
+ * last sampled.
  */
 static bool is_woken(const struct timed_waits_sources *from, const struct process_marks *m,
 		     uint32_t thread, const struct piece *wait)

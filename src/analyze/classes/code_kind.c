@@ -63,7 +63,8 @@ static const char *const dispatches[] = {
 
 static bool is_on_its_way(const char *symbol)
 {
-	static const char returns[] = "void "; /* templates are told with what they return */
+	static const char returns[] =
+		"void "; /* demangled names of templates include the return type */
 
 	for (size_t i = 0; i < NATIVE_KINDS(kernels); i++)
 		if (strstr(symbol, kernels[i]))
@@ -410,7 +411,7 @@ enum code_kind code_kind(const char *name, const char *file)
 	if (function_waits(name, file))
 		return CODE_WAITS;
 	if (!*file)
-		return CODE_STANDARD; /* it is known to be nobody's */
+		return CODE_STANDARD; /* it is known to belong to no owner */
 	if (own_code(file))
 		return CODE_OWN;
 	if (user_frame(name, file))

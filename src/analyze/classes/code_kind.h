@@ -8,7 +8,7 @@ enum code_kind {
 	CODE_USER,      /* the user's own */
 	CODE_LIBRARY,   /* an installed package: it may hold models, or help with anything */
 	CODE_PREPARES,  /* a library, or a part of one, that is there for data: numpy, PIL */
-	CODE_STANDARD,  /* the standard library, which works for whoever calls it */
+	CODE_STANDARD,  /* the standard library, which works for its caller */
 	CODE_FRAMEWORK, /* of deep learning, and what it generates */
 	CODE_MODULE,    /* ... where it calls a model or a layer: what lies inside is that one's */
 	CODE_COMPILES,  /* it, and all that it calls, compiles or traces a model */

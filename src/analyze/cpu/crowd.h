@@ -1,6 +1,6 @@
 /*
- * Are there more threads of the program that could run than CPUs?  Other programs take CPUs too:
- * what its threads lose to those is no property of the program, and a note tells it (trust.c).
+ * Do more threads of the program want to run than there are CPUs?  CPU time that they lose to
+ * other programs is not a property of the program; a note reports it (trust.c).
  */
 #ifndef ANALYZE_CPU_CROWD_H
 #define ANALYZE_CPU_CROWD_H

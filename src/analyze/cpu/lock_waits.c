@@ -133,7 +133,7 @@ static bool lets_go(const struct state *s, const struct window_thread *t, int64_
 	return code && (!after || !window_sample_contains(s->trace, after, code));
 }
 
-/* NULL: nobody, or it is unknown who. */
+/* NULL: none, or it is unknown which. */
 static const struct window_thread *guess_holder(struct state *s, const struct episode *e,
 						int64_t start_ns, int64_t end_ns, bool until_end)
 {
@@ -242,7 +242,9 @@ static int blame_all(struct state *s, const struct episode *e, const struct chan
 	const struct episode *owner = next ? c->items[next - 1] : NULL;
 	int64_t at_ns = e->start_ns;
 
-	if (owner && owner->thread == e->thread) /* it let go, and somebody who did not wait came */
+	if (owner &&
+	    owner->thread ==
+		    e->thread) /* it released the lock, and a thread that did not wait took it */
 		owner = NULL;
 	for (; next < c->count && c->items[next]->end_ns < e->end_ns; next++) {
 		if (blame(s, e, owner, at_ns, c->items[next]->end_ns, false))

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "timeline/kernel_names.h"
 
-#define NAME_MAX_BYTES 4096 /* C++ can make longer ones, but nobody can read them */
+#define NAME_MAX_BYTES 4096 /* C++ can make longer ones, but they are unreadable */
 
 void native_code_init(struct native_code *n, int64_t from_ns, int64_t until_ns)
 {

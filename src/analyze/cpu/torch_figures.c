@@ -285,7 +285,7 @@ static int merge(struct collection *c)
 	return 0;
 }
 
-/* The processes that have anything to tell, and their sums. */
+/* The processes with figures of PyTorch, and their sums. */
 static void sum_up(struct analysis_torch *out, struct torch_process *all, size_t count)
 {
 	struct torch_sum own = { 0 };

@@ -36,7 +36,8 @@ struct torch_compiled {
 	uint32_t line;
 	uint32_t pid;
 	struct torch_sum sum;
-	const struct torch_reason *reasons; /* why again, as far as PyTorch told; most first */
+	const struct torch_reason
+		*reasons; /* reasons of recompilations as PyTorch gives them; most frequent first */
 	size_t reason_count;
 };
 

@@ -43,7 +43,7 @@ enum time_class {
 	TIME_PAGE_FAULTS, /* of the host's running time: memory that had to be mapped first */
 	TIME_COMPILE,     /* torch.compile, CUDA modules and graphs being built */
 	TIME_MODEL_LOAD, /* a model is loaded, built, converted or moved, by a library's function */
-	TIME_IDLE,       /* waits for work: nobody in the recorded processes was at it */
+	TIME_IDLE,       /* waits for work: no recorded process was working on it */
 	TIME_UNATTRIBUTED,
 };
 
@@ -80,7 +80,9 @@ struct time_cause {
 	int64_t inner_ns;        /* of it, in inner; name NULL: in where itself */
 };
 
-/* Is more than half of it in inner?  Else its time is not to be told as that function's. */
+/*
+ * Is more than half of it in inner?  Otherwise its time is not reported as that function's.
+ */
 bool time_cause_is_mostly_inner(const struct time_cause *c);
 
 /* What slow steps did more than typical ones, mean by mean. */
@@ -144,13 +146,12 @@ struct step_breakdown {
 void step_breakdown_release(struct step_breakdown *b);
 
 /*
- * Why the GPU of a process had nothing to do.
+ * Why the GPU of a process was idle.
  *
- * Each gap between two intervals of work ends with an activity that some thread
- * launched: what that thread did meanwhile is why the device waited.  Gaps, or parts
- * of them, in which the thread waited for work that nobody was at (an event loop
- * without events, an empty queue, a pause of its own outside of all marked steps) are
- * no load and nobody's fault.
+ * Each gap between two intervals of work ends with an activity that some thread launched; what
+ * that thread did in the gap is why the device waited.  Gaps, or parts of them, in which the
+ * thread waited for work that no thread was producing (an event loop without events, an empty
+ * queue, a pause of its own outside of all marked steps) are no load and have no cause.
  *
  * no_load_ns + unexplained_ns + the ns of all items = idle_ns of the section.
  */
@@ -189,7 +190,7 @@ struct idle_blame {
 	struct idle_cause *part_causes; /* as items, before equal ones were put together */
 };
 
-/* Without what is told of gaps only. */
+/* Without what describes gaps only. */
 struct time_cause idle_time_cause(const struct idle_cause *c);
 
 /* "cpu_preprocessing", "launch_latency": as in report.json. */

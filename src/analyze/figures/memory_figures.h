@@ -139,7 +139,7 @@ struct memory_machine {
 	double other_node_share;
 };
 
-/* Why a GPU does not run as fast as it could, as NVML tells. */
+/* Why a GPU runs below its maximum clock, according to NVML. */
 struct memory_throttle {
 	const char *name;
 	double share; /* of the time */
@@ -187,7 +187,7 @@ enum memory_concern {
 	MEMORY_MINOR_FAULTS,
 	MEMORY_CUDA_CHURN,
 	MEMORY_NUMA_REMOTE, /* about: a process */
-	/* From here on it is not the memory, but what the same sources tell. */
+	/* From here on not memory, but figures of the same sources. */
 	MEMORY_CPU_THROTTLED,
 	MEMORY_GPU_THROTTLED, /* about: a GPU */
 	MEMORY_CONCERNS,
@@ -214,14 +214,15 @@ struct analysis_memory {
 	struct memory_machine machine;
 	size_t gpu_count;
 	struct memory_gpu *gpus;
-	uint64_t seen_minor, seen_major; /* faults: a part of all, of which shares are told */
+	uint64_t seen_minor, seen_major; /* faults: only a part of all; shares are reported */
 	size_t line_count;
 	struct memory_line *lines; /* most faults first */
 	size_t missing_count;
 	const char **missing; /* sources that could not be read: "SOURCE: why" */
 	bool cost_known;
 	double cost_share;   /* of one core: what reading took the recorder */
-	double gpu_start_ms; /* of its time: to load NVML and ask it a first time; 0: nobody did */
+	double gpu_start_ms; /* of its time: to load NVML and read it for the first time; 0: NVML
+				was not used */
 	bool held_back;      /* it read less often to keep that small */
 };
 
@@ -230,7 +231,7 @@ struct analysis_memory {
 /* Of what PyTorch has reserved: in pieces between what is in use, on average. */
 double memory_torch_split_share(const struct memory_torch *t);
 
-/* CPU time that the minor faults of a step took, as far as the figures tell. */
+/* CPU time that the minor faults of a step took, as far as it is known. */
 double memory_minor_faults_ns(const struct memory_step_figures *m);
 
 static inline bool memory_concern_is_memory(enum memory_concern concern)

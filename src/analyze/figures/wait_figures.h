@@ -59,7 +59,10 @@ struct analysis_native_row {
 struct analysis_native {
 	uint64_t samples; /* all: each stands for the same CPU time */
 	size_t library_count;
-	/* Those with most, whoever called them; symbol: what more than half of it is, or NULL. */
+	/*
+	 * Those with most, whichever function called them; symbol: what more than half of it is,
+	 * or NULL.
+	 */
 	struct analysis_native_row libraries[NATIVE_LIBRARIES];
 	size_t count;
 	struct analysis_native_row *rows; /* most samples first */

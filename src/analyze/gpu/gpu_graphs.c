@@ -138,7 +138,7 @@ static struct place place_of(const struct gpu_timeline *g, uint32_t stack)
 	return user;
 }
 
-/* What is the same in all replays, as far as one with nodes tells it. */
+/* What is the same in all replays, taken from one with nodes. */
 static void read_nodes(struct gpu_graph_figures *f, const struct graphs *x,
 		       const struct gpu_call *c)
 {

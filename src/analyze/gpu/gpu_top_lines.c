@@ -5,17 +5,17 @@
 #include "analyze/figures/stats.h"
 #include "analyze/gpu/model_stack.h"
 
-/* By role and stack; by role and line when they are folded. */
+/* By role and stack; by role and line when they are merged. */
 struct row {
 	enum gpu_line_role role;
-	uint32_t stack; /* of most of it, when they are folded */
+	uint32_t stack; /* with most of it, when they are merged */
 	int64_t stack_ns;
 	struct place where;
 	struct place forward; /* of the model that does it by itself; name NULL: none */
 	struct gpu_usage_sum sum;
 };
 
-/* What else a model does beside its forward() is no reason to look further out. */
+/* Other work of a model beside its forward() is no reason to choose a place further out. */
 #define NEARLY_ALL 0.9
 
 void gpu_top_lines_init(struct gpu_top_lines *t)
@@ -184,7 +184,7 @@ static size_t take_function(const struct row *rows, size_t i, size_t count,
 	return end;
 }
 
-/* Gaps are many, their stacks are few: what is told of them in two ways is counted once. */
+/* There are many gaps but few stacks: a gap that appears in two ways is counted once. */
 static void copy_role(struct gpu_top_lines *t, enum gpu_line_role from, enum gpu_line_role to)
 {
 	for (size_t i = 0, n = t->rows.count; i < n; i++) {

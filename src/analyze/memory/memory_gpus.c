@@ -1,10 +1,10 @@
-/* What NVML tells of the devices. */
+/* What NVML reports about the devices. */
 #include <stdlib.h>
 
 #include "analyze/memory/memory_collect.h"
 #include "format/series.h"
 
-/* What PyTorch's cache of device memory told of itself (agent/torch/torch_memory.h). */
+/* What PyTorch's cache of device memory reported (agent/torch/torch_memory.h). */
 
 /* By PyTorch's own mark, or what was seen where the program has set that back. */
 static int64_t torch_peak_of(const struct series_table *st, uint32_t process, uint32_t mark_kind,
@@ -59,8 +59,7 @@ double memory_torch_split_share(const struct memory_torch *t)
 #define PAGE_BYTES (2 << 20) /* of a device: it has no smaller ones */
 
 /*
- * NVML's bits, but for those that say that there is nothing to do (0x1) or that somebody has
- * set the clocks so (0x2).
+ * NVML's bits, except those for an idle device (0x1) and for clocks that an application set (0x2).
  */
 static const struct {
 	uint64_t bit;

@@ -20,7 +20,8 @@ struct coroutine {
 	bool crowded;      /* two of it sleep: nothing is known until all of them are awake */
 	uint32_t asleep;
 	int64_t left_ns;  /* the last time; NEVER */
-	int64_t first_ns; /* it was left since somebody fell asleep, if that was the latest sleep */
+	int64_t first_ns; /* it was suspended since a coroutine fell asleep, if that was the latest
+			     sleep */
 	uint64_t epoch;   /* that sleep's number */
 };
 
@@ -139,8 +140,8 @@ static void keep_sleep(struct walker *w)
 }
 
 /*
- * Somebody who had been left waiting for a part of the sleep goes on behind what followed it.  Of
- * those that came while it lasted the first counts.
+ * A coroutine that was suspended during a part of the sleep and continues after what followed it.
+ * Of those that came while it lasted the first one counts.
  */
 static bool had_waited(const struct walker *w, const struct coroutine *c, const struct span *s)
 {

@@ -59,7 +59,7 @@ double step_figures_steady_ns(const struct analysis_step *s)
 	return s->mean_ns * (double)(s->count - s->warmup);
 }
 
-/* From where on a step is far out, as far as the median tells what is much. */
+/* From where on a step is an outlier, by the median. */
 static double warmup_fence(const int64_t *sorted, size_t n, double median)
 {
 	double third = (double)stats_percentile(sorted, n, 0.75);

@@ -13,7 +13,7 @@
 #include "analyze/analysis.h"
 #include "analyze/gpu/gpu_steps.h"
 
-#define WARMUP_SERIES 5 /* a shorter series has no warm-up that could be told */
+#define WARMUP_SERIES 5 /* a shorter series has no detectable warm-up */
 
 /* Puts scopes into the order of their series: by process, name, begin. */
 void step_scopes_sort(struct step_scope *scopes, size_t n);
@@ -28,8 +28,8 @@ bool step_figures_measure(struct analysis_step *s, const struct step_scope *scop
 			  int64_t *durations, int64_t *scratch);
 
 /*
- * The time of the steps without their warm-up.  A series that is too short to tell which of its
- * steps that is counts with its median: a program often warms up with a loop of its own.
+ * The time of the steps without their warm-up.  A series that is too short to detect it counts
+ * with its median: a program often warms up with a loop of its own.
  */
 double step_figures_steady_ns(const struct analysis_step *s);
 

@@ -70,7 +70,8 @@ void step_finder_throttled(struct step_finder *f, const struct throttled *l)
 	f->depth = kept;
 }
 
-/* Where torch, and others, keep what is around a decorated function; from 3.11 on its name tells.
+/*
+ * Where torch and others keep the wrapper of a decorated function; from 3.11 on its name shows it.
  */
 static bool ends_with(const char *text, const char *end)
 {

@@ -101,7 +101,7 @@ int step_roles_find(struct step_roles *r, const struct trace *t, struct timeline
 				  .trace = t };
 	if (!r->roles)
 		return err_set(err, "out of memory");
-	if (r->count < 2) /* nobody is there to be supplied */
+	if (r->count < 2) /* there is no process to supply */
 		return 0;
 	idmap_init(&f.seen);
 	rc = sample_walk(&walk, t, &visitor, err);

@@ -12,7 +12,9 @@
 #define STRAY_SHARE 0.1 /* of the layers may be called from nowhere */
 #define NO_PARENT UINT64_MAX
 
-/* What a function calls of one kind, in all its calls of one process, or nobody calls. */
+/*
+ * What a function calls of one kind, in all its calls of one process; also calls without a caller.
+ */
 struct series {
 	uint64_t function; /* kind of the parents; NO_PARENT */
 	uint64_t kind;
@@ -328,8 +330,8 @@ static int add_waits(struct search *s, const struct step_unit *loop, const struc
 }
 
 /*
- * Iterations of one call of a loop; the last one, and one after which some may have been missed,
- * rests as long as the others do, as a rule.
+ * Iterations of one call of a loop.  The last one, and one after which some may have been missed,
+ * usually pauses as long as the others.
  */
 static int add_iterations(struct search *s, const struct step_unit *loop, const struct series *n,
 			  int64_t *room)

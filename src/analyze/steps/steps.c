@@ -60,8 +60,8 @@ static bool begins_with(const char *text, const char *start)
 }
 
 /*
- * What the agent tells about a framework is a part of steps, and none; requests have a generator of
- * their own.
+ * Scopes that the agent records about a framework are parts of steps, not steps; requests have a
+ * generator of their own.
  */
 static bool is_of_the_agent(const struct scope *scope)
 {

@@ -38,7 +38,7 @@ void drain_free(struct drain *d); /* NULL is a no-op */
 /* Command lines are written as they are, without base/secrets.h. */
 void drain_keep_secrets(struct drain *d);
 
-/* Python processes that join from now on are looked at.  Borrowed until drain_free(). */
+/* Python processes that join from now on are sampled.  Borrowed until drain_free(). */
 void drain_sample(struct drain *d, struct sampler *s);
 
 /* All processes' native code is sampled from now on.  Likewise. */

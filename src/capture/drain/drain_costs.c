@@ -29,10 +29,10 @@
 #define SETTLES_NS 100000000      /* and one that has joined, until it says where its Python is */
 
 /*
- * A look at a running thread: the locks on its memory that the kernel takes for us, and each cache
- * line that its CPU has to fetch again.  In turns, in one process: bench/workloads/asyncio_echo.py,
- * some 80 lines, 4 to 10 us of CPU time; GPT-2 on an H200's machine (bench/model_turns.py
- * recorder), 660 lines, 17 to 40 us, with 155 of them 1 to 19.
+ * A sample of a running thread: the locks on its memory that the kernel takes for us, and each
+ * cache line that its CPU has to fetch again.  Measured in turns, in one process:
+ * bench/workloads/asyncio_echo.py, some 80 lines, 4 to 10 us of CPU time; GPT-2 on an H200's
+ * machine (bench/model_turns.py recorder), 660 lines, 17 to 40 us, with 155 of them 1 to 19.
  */
 #define SAMPLE_COST_NS 2000u
 #define LINE_NS 50u
@@ -40,9 +40,9 @@
 #define FAULT_NS 120u /* a program that does nothing but fault, events on and off in turns: 8 % */
 
 /*
- * Where no CPU is idle the workload loses more than the time that we have one: switching to us and
- * back, and what was in the caches.  bench/workloads/asyncio_echo.py on one CPU, 10 looks a second
- * and 90 in turns: 1.8 % by the clock for 0.9 % of CPU time.
+ * If no CPU is idle, the workload loses more than the CPU time of the recorder: the switches to it
+ * and back, and cache contents.  bench/workloads/asyncio_echo.py on one CPU, 10 and 90 samples per
+ * second in turns: 1.8 % of wall time for 0.9 % of CPU time.
  */
 #define CROWDED_TIMES 2
 
@@ -164,7 +164,7 @@ static void begin_window(struct drain *d, int64_t now_ns)
 	c->since_ns = now_ns;
 }
 
-/* A process that has just begun, or is about to, is to be looked at soon. */
+/* A process that has just begun, or is about to, is to be sampled soon. */
 static bool is_settled(const struct drain *d)
 {
 	int64_t now_ns = ticks_now_ns(d->ticks);

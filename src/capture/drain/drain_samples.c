@@ -88,7 +88,7 @@ static int write_absence(void *ctx, const struct native_absence *a)
 		.last_ns = a->end_ns - origin_ns,
 	};
 
-	/* What threads without Python wait for is of no use to anybody. */
+	/* What threads without Python wait for is not used. */
 	return sample.thread ? trace_write_sample(d->writer, a->process, &sample, c->err) : 0;
 }
 

@@ -30,7 +30,7 @@ struct frameworks {
 
 void frameworks_release(struct frameworks *f); /* zeroed is fine */
 
-/* Looks at a definition (format/record.h) on its way to the trace; where memory is short, not. */
+/* Examines a definition (format/record.h) on its way to the trace; not if memory is short. */
 void frameworks_note(struct frameworks *f, uint8_t kind, const void *payload, size_t bytes);
 
 /* Writes a fact for each: "framework", "torch 2.11.0"; without the version where none is found. */
@@ -52,7 +52,7 @@ struct cursor {
 
 struct drain_process {
 	bool known;
-	bool dead; /* somebody said so */
+	bool dead; /* it has been notified */
 	bool gone; /* it was dead when this cycle began */
 	int pidfd; /* -1: none */
 	struct trace_process entry;
@@ -87,7 +87,7 @@ struct drain_thread {
 	char name[sizeof(((struct shm_thread *)0)->name) + 1];
 };
 
-/* A thread that was looked at from outside; see drain_samples.c. */
+/* A thread that was sampled from outside; see drain_samples.c. */
 struct sampled_thread {
 	struct trace_thread entry; /* without name */
 	bool ours;                 /* no ring accounts for it */
@@ -188,8 +188,10 @@ void drain_costs_cycle(struct drain *d, int64_t now_ns);
 void drain_costs_waited(struct drain *d, struct drain_process *p, int64_t passed_ns,
 			uint64_t ran_ns, uint64_t queued_ns);
 
-/* A thread of the process (its id in the trace) was looked at; was interrupted for a sample; had
- * page faults that were counted; lost or got a CPU while it was watched. */
+/*
+ * A thread of the process (its id in the trace): it was sampled; was interrupted for a native
+ * sample; had page faults that were counted; lost or got a CPU while its switches were recorded.
+ */
 void drain_costs_samples(struct drain *d, const struct sampler_sample *l);
 void drain_costs_interrupts(struct drain *d, uint32_t process, uint64_t count);
 void drain_costs_faults(struct drain *d, uint32_t process, uint32_t count);
@@ -259,7 +261,7 @@ int drain_samples(struct drain *d, struct err *err);
 int drain_samples_begin(struct drain *d, uint32_t slot, struct err *err);
 void drain_samples_end(struct drain *d, uint32_t slot);
 
-/* The id for a thread that has got a ring: its own where it was looked at before. */
+/* The id for a thread that has got a ring: the existing one if it was sampled before. */
 uint32_t drain_samples_adopt(struct drain *d, uint32_t process, uint32_t tid);
 
 /* A thread with a ring has ended; what was seen of it may still be on its way. */

@@ -12,7 +12,7 @@
 #include "format/record.h"
 
 #define DISTRIBUTIONS 4u
-#define ENTRIES_MAX 100000u /* of a folder: somebody else's may have any number */
+#define ENTRIES_MAX 100000u /* of a folder: another user's may have any number of entries */
 
 /* How a package is imported, and under which names it is installed where that is not the same. */
 static const struct {

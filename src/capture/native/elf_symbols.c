@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 #define LOADS_MAX 64u          /* segments of a file */
-#define SYMBOLS_MAX (8u << 20) /* a file that claims more is not looked into */
+#define SYMBOLS_MAX (8u << 20) /* a file that claims more is not read */
 #define NAME_BYTES_MAX (1u << 30)
 
 struct symbol {

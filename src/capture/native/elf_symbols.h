@@ -1,9 +1,8 @@
 /*
  * The functions of a program or library, by their place in its file.
  *
- * Names come from .symtab, where a file has not been stripped, and .dynsym; they
- * are as the compiler wrote them (C++: mangled).  The file may be anybody's: a
- * broken one has no functions.
+ * Names come from .symtab, if the file is not stripped, and .dynsym; they are mangled (C++).  The
+ * file may come from any user: a broken one has no functions.
  */
 #ifndef CAPTURE_NATIVE_ELF_SYMBOLS_H
 #define CAPTURE_NATIVE_ELF_SYMBOLS_H

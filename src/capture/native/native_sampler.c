@@ -148,8 +148,8 @@ static struct native_process *process_add(struct native *n, uint32_t id, pid_t p
 }
 
 /*
- * By the process: the threads of one that rests are watched in few readings, and among those would
- * rarely be one of every process's.
+ * By the process: if the threads of a process paused separately, few readings would include all of
+ * them.
  */
 static void turn_faults(const struct native *n, struct native_process *p)
 {

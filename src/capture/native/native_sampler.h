@@ -114,10 +114,10 @@ void native_forget(struct native *n, uint32_t process);
 int native_define(struct native *n, const struct native_definitions *d);
 
 /*
- * How often a thread is looked at in a second of its CPU time, and what that takes each time.  By
- * itself an interrupt takes 2 us, in a virtual machine 12; but with it goes what a large program
- * has in its caches and the CPU has learnt of its branches: 50 us in all of eager PyTorch
- * (bench/model_turns.py interrupts), 16 of a tokenizer.
+ * How often a thread is sampled per second of its CPU time, and what a sample costs.  The
+ * interrupt itself takes 2 us, in a virtual machine 12; but it also displaces cache contents and
+ * branch predictions of a large program: 50 us in all of eager PyTorch (bench/model_turns.py
+ * interrupts), 16 of a tokenizer.
  */
 uint32_t native_hz(const struct native *n);
 uint32_t native_interrupt_ns(const struct native *n);

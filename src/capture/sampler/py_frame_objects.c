@@ -332,9 +332,9 @@ static bool push(struct object_read *k, uint64_t at, const struct py_frame *fram
 }
 
 /*
- * The last step's callers, up to the first that has a frame of its own: its address; 0: not known.
- * Shared frames may be anybody's by now, so what recursive functions have
- * called each other is omitted.
+ * The last step's callers, up to the first that has a frame of its own: its address; 0: unknown.
+ * Shared frames may have been reused by now, so calls of recursive functions among each other are
+ * omitted.
  */
 static uint64_t recall(struct object_read *k, bool *runs_now)
 {

@@ -46,8 +46,10 @@ struct thread_state {
 	uint64_t lock;
 };
 
-/* root: where /proc is, "" but in tests, and borrowed.  A thread that is gone has a watch that
- * knows nothing. */
+/*
+ * root: where /proc is, "" except in tests, and borrowed.  For a thread that is gone nothing is
+ * known.
+ */
 void thread_state_reader_open(struct thread_state_reader *w, struct thread_state_readeres *all,
 			      const char *root, pid_t pid, pid_t tid);
 void thread_state_reader_close(struct thread_state_reader *w, struct thread_state_readeres *all);

@@ -63,9 +63,8 @@ struct launch_options {
 };
 
 /*
- * Starts argv (found through PATH) as a child.
- * Returns its pid; or -1 with the text set and *exec_errno telling whether it
- * could not be found or not be executed (0: could not even be forked).
+ * Starts argv (searched in PATH) as a child.  Returns its pid; or -1 with the text set and
+ * *exec_errno stating whether it was not found or cannot be executed (0: fork failed).
  */
 pid_t launch(char *const argv[], const struct launch_options *how, int *exec_errno,
 	     struct err *err);

@@ -41,8 +41,7 @@ uint64_t pressure_total(const char *root);
 uint64_t pressure_enough(uint64_t wanted);
 
 /*
- * Bytes that a buffer may have which has `size` now, of which `held` are in
- * memory, and wants `wanted`.
+ * Bytes that a buffer of `size`, of which `held` are in memory, may have if it requests `wanted`.
  */
 uint64_t pressure_allowed(const struct pressure *p, uint64_t size, uint64_t held, uint64_t wanted);
 

@@ -1,6 +1,6 @@
 /*
- * What the CPUs that we and the workload may use have done, by /proc/stat: whether
- * somebody had to wait for us depends on whether one of them was idle.
+ * What the CPUs that recorder and workload may use have done, by /proc/stat: the workload had to
+ * wait for the recorder only if none of them was idle.
  */
 #ifndef CAPTURE_SYSTEM_CPU_USAGE_H
 #define CAPTURE_SYSTEM_CPU_USAGE_H
@@ -19,9 +19,9 @@ bool cpus_parse_idle(const char *stat, const cpu_set_t *set, uint64_t *idle_ns);
 bool cpus_idle(const cpu_set_t *set, uint64_t *idle_ns);
 
 /*
- * Are they a virtual machine's?  Then two of them may be the two halves of one core, of which the
- * kernel knows nothing, and the machine's host may change that at any time.  By the text of
- * /proc/cpuinfo of one CPU; false where it does not say.
+ * Are they a virtual machine's?  Then two of them may be two halves of one core, which the kernel
+ * does not know, and the host may change that at any time.  By the text of /proc/cpuinfo of one
+ * CPU; false if it does not show it.
  */
 bool cpus_parse_virtual(const char *cpuinfo);
 bool cpus_virtual(void);

@@ -172,7 +172,7 @@ static void add_process(struct system_files *f, struct system_process p)
 	}
 	f->processes = grown;
 	snprintf(path, sizeof(path), "%s/proc/%d", f->root, p.pid);
-	/* The folder is the process's own, whoever gets its number later. */
+	/* The folder is the process's own, even if its number is reused later. */
 	p.folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p.folder < 0) {
 		f->unwatched += errno != ENOENT && errno != ESRCH;

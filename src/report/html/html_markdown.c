@@ -285,7 +285,7 @@ static void put_cells(struct setter *s, struct text row, const char *tag, const 
 	buf_add_str(s->out, "</tr>\n");
 }
 
-/* The second row tells how columns are aligned. */
+/* The second row sets the alignment of columns. */
 static void put_table(struct setter *s, struct text head, struct text *rest)
 {
 	struct text columns = { 0 }, cell;

@@ -75,7 +75,7 @@ void html_contents(struct buf *out, const char *markdown, size_t n);
 /* A header with what stands before the first chapter, then a section for each. */
 void html_body(struct buf *out, const char *markdown, size_t n, const struct html_hooks *hooks);
 
-/* A page of a Markdown text: one file that asks nobody for anything. */
+/* A page of a Markdown text: one file without external references. */
 struct html_page {
 	struct buf title, style; /* HTML; rules that are added to the page's */
 	struct buf markdown;

@@ -1,9 +1,9 @@
 /*
- * The page: one file that asks nobody for anything.  Its text is the Markdown report's
- * (html_put.h), plots are added behind the headings, style and script are inline.
+ * The page: one file without external references.  Its text is the Markdown report's (html_put.h),
+ * plots are added after the headings, style and script are inline.
  *
- * Should a name ever slip through the escaping, the policy still holds: no script runs but the one
- * whose hash it names, and nothing is fetched or sent.
+ * If a name ever slips through the escaping, the content security policy still applies: no script
+ * runs except the one whose hash it names, and nothing is fetched or sent.
  */
 #include "report/html/html_put.h"
 #include "report/report.h"

@@ -28,7 +28,7 @@ void json_put_step_gpu(struct json *j,
 void json_put_gpu(struct json *j, const struct analysis_gpu *gpu, enum report_detail detail);
 void json_put_gpu_trust(struct json *j, const struct analysis_trust *t); /* members of "trust" */
 
-/* The parts of report.json that tell of layers. */
+/* The parts of report.json about layers. */
 
 /* "layer_count", "layers" and "layers_outside". */
 void json_put_layers(struct json *j, const struct analysis_layers *l);
@@ -40,9 +40,9 @@ void json_put_step_memory(struct json *j, const struct memory_step_figures *m);
 void json_put_memory(struct json *j, const struct analysis *a, enum report_detail detail);
 
 /*
- * report.json with --detail short: what a person would tell a colleague, or a language model, in at
- * most JSON_SHORT_BYTES.  docs/schema/report_short.schema.json describes it; keys are those
- * of the whole report and mean the same, but texts are cut and times have three decimals.
+ * report.json with --detail short: a summary for a colleague or a language model, in at most
+ * JSON_SHORT_BYTES.  docs/schema/report_short.schema.json describes it; keys are those of the
+ * whole report and mean the same, but texts are cut and times have three decimals.
  */
 
 #define JSON_SHORT_BYTES 8000u

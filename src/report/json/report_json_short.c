@@ -64,7 +64,7 @@ static void put_part(struct brief *b, const char *key, double part, double whole
 	put_fixed(&b->j, key, whole > 0 ? part / whole : 0, 3);
 }
 
-/* The end of a path tells more than its beginning. */
+/* The end of a path is more specific than its beginning. */
 static void put_file(struct brief *b, const char *file)
 {
 	struct buf path, clipped;
@@ -335,7 +335,9 @@ static void put_layers(struct brief *b)
 	free(order);
 }
 
-/* What the program starts with is omitted where it can be told from the steps. */
+/*
+ * Functions while steps ran; the start of the program is omitted if it can be separated from them.
+ */
 static void put_in_steps(struct brief *b)
 {
 	const struct step_functions *s = &b->a->in_steps;

@@ -23,7 +23,9 @@ static void add_service(struct buf *out, const struct analysis_step *s)
 			   text_share(f[1], 1 - s->service.busy_share, 1));
 }
 
-/* A step that lasts until the next begins is no latency where nobody asked for the next. */
+/*
+ * A step that lasts until the next one begins includes waiting for requests, which is no latency.
+ */
 static void add_idle(struct buf *out, const struct step_breakdown *b)
 {
 	char figure[TEXT_FIGURE];

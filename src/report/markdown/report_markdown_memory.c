@@ -293,7 +293,9 @@ static void add_throttles(struct buf *out, const struct memory_gpu *g)
 	}
 }
 
-/* However rarely it is looked at: by then it was not, or barely. */
+/*
+ * A last reading that is longer before the end is noted: the memory may have changed since.
+ */
 #define UNSEEN_LONG_NS 3000000000
 
 static void add_gpu(struct buf *out, const struct memory_gpu *g)

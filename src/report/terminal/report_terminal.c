@@ -1,7 +1,6 @@
 /*
- * The summary at the end of a run: what a person wants to see without opening
- * anything, on one screen.  Each table gives what is left of the width to the
- * names; figures are never cut.
+ * The summary at the end of a run: the essentials on one screen.  Each table gives what is left of
+ * the width to the names; figures are never cut.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -132,7 +131,7 @@ static void add_steps(struct terminal *s, const struct analysis *a)
 		buf_printf(&s->out, "  %.3g per second, %.1f at a time on average, %zu at most\n",
 			   a->steps[0].service.per_second, a->steps[0].service.concurrency_mean,
 			   a->steps[0].service.concurrency_most);
-	/* Marks are the user's: nobody asks where those come from. */
+	/* Marks are the user's own: their origin needs no line. */
 	if (a->candidate_count && a->steps[0].source != STEP_WHOLE_RUN &&
 	    strcmp(a->candidates[0].found_by, "marks") != 0)
 		buf_printf(&s->out,
@@ -143,7 +142,7 @@ static void add_steps(struct terminal *s, const struct analysis *a)
 static void add_trust(struct terminal *s, const struct analysis *a, enum report_detail detail)
 {
 	const struct analysis_trust *t = &a->trust;
-	/* One of those that are no worry is enough, and a line on how many there are. */
+	/* One of the harmless notes is enough, and a line with the number of others. */
 	size_t limit = t->serious_notes + 2 < NOTE_ROWS ? t->serious_notes + 2 : NOTE_ROWS;
 	char f[2][TEXT_FIGURE];
 

@@ -50,7 +50,7 @@ static void terminal_compilation(struct buf *out, const struct analysis_torch *t
 #define NAMES 3u /* in a line */
 #define COPIES 2u
 #define IDLE_LINES 2u
-#define WAITER_MOST 40u /* columns: who had the lock comes behind, and tells more */
+#define WAITER_MOST 40u /* columns: the lock's holder follows, and is more important */
 #define BREAK 30u       /* columns that breaking a line between words may leave empty */
 #define SENTENCE 5u     /* lines: figures stand at its end as well */
 

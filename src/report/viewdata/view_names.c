@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "report/plain_text.h"
 
-#define STRING_MAX 400u /* bytes; a name longer than that nobody reads */
+#define STRING_MAX 400u /* bytes; longer names are unreadable anyway */
 
 void view_names_init(struct view_names *n, const char *root)
 {

@@ -64,7 +64,7 @@ struct view_set {
 };
 
 struct view_names {
-	const char *root; /* that paths are told from; may be NULL */
+	const char *root; /* that paths are relative to; may be NULL */
 	struct buf text;  /* of all strings, NUL-terminated, one after the other */
 	size_t *strings;  /* offsets */
 	size_t string_count, string_cap;

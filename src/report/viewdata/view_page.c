@@ -203,8 +203,8 @@ static int put_page(struct view *v, const struct view_tree *tree, struct buf *ou
 }
 
 /*
- * What people look at first is there in full: an example of each finding, then further ones, slow
- * steps, a few others.
+ * The items that readers need first are included in full: an example of each finding, then further
+ * ones, slow steps, a few others.
  */
 static size_t choose_wanted(const struct view *v, struct view_interval *wanted)
 {

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 
 /*
- * Nothing where the analysis asks for no timeline, or has no trace.  Out of memory is told as it is
+ * Nothing if the analysis requests no timeline, or has no trace.  Out of memory is remembered as
  * in a buf.
  */
 void view_page_add(struct buf *out, const struct analysis *a);

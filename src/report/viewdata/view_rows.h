@@ -76,7 +76,7 @@ struct view_item {
 	int64_t link_start_ns; /* of the item there */
 };
 
-/* Told of every item that is added. */
+/* Called for every item that is added. */
 struct view_listener {
 	void *ctx;
 	void (*added)(void *ctx, uint32_t row, const struct view_item *item);

@@ -11,7 +11,7 @@
 #define SAMPLED_DEPTH 128u
 #define SCOPE_LANES 32u
 
-/* A thread's events as the walk tells them. */
+/* A thread's events, from the walk. */
 struct walk {
 	struct view *v;
 	size_t thread;
