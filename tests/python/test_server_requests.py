@@ -100,6 +100,37 @@ def test_work_of_a_pool_is_a_step(work, inferscope, python):
         ("work item: ThreadPoolExecutor", "request", 50)
 
 
+def test_native_calls_of_a_script_are_steps(work, inferscope, python, version):
+    """From 3.12 on, and only of packages; short ones soon cost nothing."""
+    if version < (3, 12):
+        pytest.skip("before CPython 3.12 native functions are not listened to")
+    step, out = first_step(work, inferscope, python, """
+        from zlib import compress, crc32, decompress
+        compress.__module__ = crc32.__module__ = "packed"
+        data = bytes(range(256)) * 8192
+
+        def main():
+            size = 0
+            for number in range(500):
+                size += crc32(b"short") > 0
+            for number in range(12):
+                try:
+                    size += len(decompress(b"no data"))
+                except Exception:
+                    size += len(compress(data, 9))
+            return size
+
+        print(main() > 512)
+    """)
+    assert out == "True\n"
+    assert (step["name"], step["count"]) == ("compress", 12)
+    with open(work / "r.json") as file:
+        found = {c["name"]: c for c in json.load(file)["step_candidates"]}
+    assert found["compress"]["found_by"] == "native calls"
+    assert found["crc32"]["count"] < 50
+    assert "decompress" not in found
+
+
 def test_a_framework_inside_a_server_counts_once(work, inferscope, python, fake_uvicorn):
     folder = work / "lib" / "flask"
     folder.mkdir()

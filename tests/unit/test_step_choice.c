@@ -96,12 +96,62 @@ static void workers_supply_others_and_do_not_lead(void **state)
 		     "whole run: run 1 10000000 10000000 0\n");
 }
 
+#define CALLED(name, n, a, b) "1: [" name "#" #n "/1@" #a "00000 ]#" #n "@" #b "00000\n"
+
+static void native_functions_that_a_script_calls_are_steps(void **state)
+{
+	(void)state;
+	/* Each lasts until the next begins. */
+	expect_steps(PLAIN "1: +main@0\n" CALLED("native:_encode", 1, 10, 15)
+			     CALLED("native:_encode", 2, 20, 25)
+				     CALLED("native:_encode", 3, 30,
+					    35) "1: -main@9000000\nend 10000000 0\n",
+		     "encode: module 3 3000000 1000000 0\n");
+	/* A loop of Python's functions says more. */
+	expect_steps(PLAIN ITEMS "2: [native:_encode#1/1@2000000 ]#1@2900000 "
+				 "[native:_encode#2/1@3000000 ]#2@3900000 "
+				 "[native:_encode#3/1@4000000 ]#3@4900000\nend 10000000 0\n",
+		     "item in main: loop 4 4000000 1000000 0\n");
+}
+
+static void what_takes_next_to_no_time_is_no_step(void **state)
+{
+#define WORKED(ns)                                                                               \
+	"process 1 100 app.py 0 1000000000\n"                                                    \
+	"thread 1 1 100 MainThread 0 1000000000 0 " ns " 0\n" CALLED("call:_predict", 1, 10, 12) \
+		CALLED("call:_predict", 2, 20, 22)                                               \
+			CALLED("call:_predict", 3, 30, 32) "end 1000000000 0\n"
+
+	(void)state;
+	expect_steps(WORKED("900000000"), "whole run: run 1 1000000000 1000000000 0\n");
+	/* One that waits all the time works for nothing else. */
+	expect_steps(WORKED("1000000"), "predict: module 3 3000000 1000000 0\n");
+}
+
+static void pauses_of_a_loop_are_its_own_if_there_are_many(void **state)
+{
+#define PAIRS(n, a, b, c, d) CALLED("call:_predict", 1##n, a, b) CALLED("call:_predict", 2##n, c, d)
+
+	(void)state;
+	/* Batches that come in pairs. */
+	expect_steps(PLAIN PAIRS(1, 10, 11, 12, 13) PAIRS(2, 30, 31, 32, 33)
+			     PAIRS(3, 50, 51, 52, 53) PAIRS(4, 70, 71, 72, 73) "end 10000000 0\n",
+		     "predict: module 8 6400000 200000 0\n");
+	/* Once in a while somebody waits for the next: it ended. */
+	expect_steps(PLAIN PAIRS(1, 10, 11, 12, 13) PAIRS(2, 14, 15, 16, 17)
+			     PAIRS(3, 18, 19, 20, 21) PAIRS(4, 80, 81, 82, 83) "end 10000000 0\n",
+		     "predict: module 8 1600000 200000 0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_loop_without_models_is_found_by_its_calls),
 		cmocka_unit_test(requests_lead_and_what_repeats_inside_is_a_level),
 		cmocka_unit_test(workers_supply_others_and_do_not_lead),
+		cmocka_unit_test(native_functions_that_a_script_calls_are_steps),
+		cmocka_unit_test(what_takes_next_to_no_time_is_no_step),
+		cmocka_unit_test(pauses_of_a_loop_are_its_own_if_there_are_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * callback returns DISABLE costs nothing from then on: so the functions go that
  * function_throttle.h finds too expensive.  Exits by exception cannot be switched off by place.
  */
+#include "agent/hooks/native_scopes.h"
 #include "agent/overhead/calibration.h"
 #include "agent/overhead/function_throttle.h"
 #include "agent/python/calls.h"
@@ -93,6 +94,10 @@ static PyObject *record_slow(struct ring *r, uint8_t kind, struct code_note *not
 {
 	bool resting;
 
+	if (note && note->calls_unheard && kind == RECORD_CALL) {
+		note->calls_unheard = false;
+		native_scopes_listen(note->code);
+	}
 	if (r->decisions_seen != function_throttle_decisions)
 		function_throttle_push_decisions(r);
 	if (r->allowance < 0) {
@@ -134,10 +139,11 @@ static inline PyObject *record(uint8_t kind, PyObject *code, bool can_disable)
 	note = codes_note(r, code);
 	if (discovering)
 		return discovered(r, kind, note, can_disable);
-	if (__builtin_expect(budget_due(r) || r->decisions_seen != function_throttle_decisions ||
-				     (note && (note->watch || note->throttled ||
-					       layer_throttle_records(note->forward))),
-			     0))
+	if (__builtin_expect(
+		    budget_due(r) || r->decisions_seen != function_throttle_decisions ||
+			    (note && (note->watch || note->throttled || note->calls_unheard ||
+				      layer_throttle_records(note->forward))),
+		    0))
 		return record_slow(r, kind, note, can_disable);
 	ring_push_at(r, start, kind, note ? note->id : 0);
 	if (budget_times(r))
@@ -362,6 +368,7 @@ static void stop(void)
 {
 	if (tool < 0)
 		return;
+	native_scopes_stop();
 	set_events(0);
 	monitoring_call("free_tool_id", NULL, NULL);
 	tool = -1;
@@ -393,6 +400,8 @@ static enum shm_refusal start(bool discover)
 		stop();
 		return SHM_REFUSED_API;
 	}
+	if (!discover)
+		native_scopes_start(monitoring, disable, tool);
 	if (left_disabled)
 		restart_disabled();
 	left_disabled = discover;

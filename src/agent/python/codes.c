@@ -324,6 +324,7 @@ static bool define(struct ring *r, PyObject *code, struct code_note *note, uint3
 	if (py.version >= 0x030c0000) {
 		bool takes_arguments = long_attribute(code, "co_argcount") > 0;
 
+		note->calls_unheard = note->users;
 		note->called_there = note->users || is_called_by_user(code);
 		forward_hooks_wanted |= watched_function_calls_modules(note->watch);
 		note->passes = !takes_arguments || watched_function_passes(&name_text, &file_text);

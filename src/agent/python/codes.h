@@ -44,6 +44,7 @@ struct code_note {
 	bool throttled;         /* its events are not recorded: see function_throttle.h */
 	bool was_throttled;
 	bool users;                       /* it is the user's own code, not a library's */
+	bool calls_unheard;               /* ... and listening to its native calls is due */
 	bool called_there;                /* ... or was called by such, the first time */
 	uint32_t function_totals, events; /* in that count */
 	char *name;                       /* qualified; NULL: ask the code object */

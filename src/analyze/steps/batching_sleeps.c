@@ -293,3 +293,21 @@ void batching_sleeps_extend_steps(const struct batching_sleeps *n, struct found_
 		batch_sleep->leads = true;
 	}
 }
+
+void batching_sleeps_in_requests(const struct batching_sleeps *n, const struct step_scope *requests,
+				 size_t count)
+{
+	for (size_t i = 0; n->count && i < count; i++) {
+		const struct scope *s = requests[i].scope;
+		size_t at = 0;
+
+		BISECT(at, n->count,
+		       n->items[at].thread < s->thread ||
+			       (n->items[at].thread == s->thread &&
+				n->items[at].end_ns < s->start_ns + LEAST_NS));
+		for (; s->ended && at < n->count && n->items[at].thread == s->thread &&
+		       n->items[at].end_ns <= s->end_ns;
+		     at++)
+			n->items[at].leads = true;
+	}
+}

@@ -13,6 +13,7 @@
 #ifndef ANALYZE_STEPS_BATCHING_SLEEPS_H
 #define ANALYZE_STEPS_BATCHING_SLEEPS_H
 
+#include "analyze/gpu/gpu_steps.h"
 #include "analyze/steps/step_finder.h"
 #include "timeline/timeline.h"
 
@@ -38,5 +39,10 @@ void batching_sleeps_release(struct batching_sleeps *n);
 /* Of each kind of steps the first one after a sleep begins with it; notes which sleeps lead to one.
  */
 void batching_sleeps_extend_steps(const struct batching_sleeps *n, struct found_steps *found);
+
+/* Requests that wait for such a sleep already have it inside of them: notes which sleeps those are.
+ */
+void batching_sleeps_in_requests(const struct batching_sleeps *n, const struct step_scope *requests,
+				 size_t count);
 
 #endif

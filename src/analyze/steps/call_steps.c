@@ -8,6 +8,13 @@
 /* A pause that is longer than so many usual ones, and than a part of a call, ends a loop. */
 #define LONG_TIMES 5
 #define LONG_PART 0.5
+/*
+ * Unless such pauses are a part of the loop: of a fifth of all (batches that come in pairs), or of
+ * more than a few, if the loop is at work for most of its time (a machine that is busy).
+ */
+#define MANY_PAUSES 0.2
+#define SOME_PAUSES 0.02
+#define MOST_TIME 0.5
 
 static int by_series(const void *a, const void *b)
 {
@@ -29,6 +36,18 @@ static bool same_series(const struct scope *x, const struct scope *y)
 	return x->thread == y->thread && !compare_texts(x->name, y->name);
 }
 
+/* Sorted; of a series that lasts so long. */
+static bool has_long_rests(const int64_t *rests, size_t m, int64_t longest_ns, double series_ns)
+{
+	double long_ns = 0;
+	size_t n = 0;
+
+	for (; n < m && rests[m - 1 - n] > longest_ns; n++)
+		long_ns += (double)rests[m - 1 - n];
+	return (double)n >= MANY_PAUSES * (double)m ||
+	       ((double)n > SOME_PAUSES * (double)m && long_ns < (1 - MOST_TIME) * series_ns);
+}
+
 /* Up to the next of them, in order of time; the usual one, which is also its limit. */
 static int64_t usual_rest(const struct step_scope *s, size_t n, int64_t *room, int64_t *longest_ns)
 {
@@ -46,6 +65,9 @@ static int64_t usual_rest(const struct step_scope *s, size_t n, int64_t *room, i
 	stats_sort(room, m);
 	rest_ns = stats_percentile(room, m, 0.5);
 	*longest_ns = (int64_t)(LONG_TIMES * (double)rest_ns + LONG_PART * (double)call_ns);
+	if (has_long_rests(room, m, *longest_ns,
+			   (double)s[n - 1].scope->end_ns - (double)s[0].scope->start_ns))
+		*longest_ns = room[m - 1];
 	return rest_ns > 0 ? rest_ns : 0;
 }
 

@@ -107,6 +107,27 @@ static bool was_paused(const struct step_candidates *c, uint32_t thread,
 	return (double)ns > PAUSED_MOST * ((double)s->until_ns - (double)s->begin_ns);
 }
 
+/* Of the CPU time of its process' threads, imports and all. */
+#define MINOR_MOST 0.01
+
+/*
+ * Pools and libraries run small things beside the program's work, too.  What waits uses no CPU, so
+ * that steps of an idle program are not compared with the time that it is idle.
+ */
+static bool is_minor(const struct analysis_step *s, enum step_generator by, uint32_t process,
+		     const struct trace *t)
+{
+	double on_cpu_ns = 0;
+
+	if (by != BY_WORK_ITEMS && by != BY_LIBRARY_CALLS && by != BY_MODEL_CALLS &&
+	    by != BY_NATIVE_CALLS)
+		return false;
+	for (size_t i = 0; i < trace_thread_count(t); i++)
+		if (trace_thread(t, i)->process == process && trace_thread(t, i)->timed)
+			on_cpu_ns += (double)trace_thread(t, i)->on_cpu_ns;
+	return (double)s->total_ns < MINOR_MOST * on_cpu_ns;
+}
+
 static int add_series(struct step_candidates *c, enum step_generator by,
 		      const struct step_scope *scopes, size_t n, const struct workbench *w,
 		      const struct trace *t)
@@ -127,6 +148,7 @@ static int add_series(struct step_candidates *c, enum step_generator by,
 	grown->step.pid = pid_of(t, first->process);
 	grown->step.processes = 1;
 	grown->bursts = c->bursts;
+	grown->minor = is_minor(&grown->step, by, first->process, t);
 	grown->partial = is_by_calls(by) && was_paused(c, first->thread, &grown->step);
 	c->count++;
 	return 0;
@@ -243,7 +265,7 @@ bool step_candidates_have_leader(const struct step_candidates *c)
 
 		if (s->by == BY_MARKS)
 			return true;
-		if (s->role == ROLE_LOADS || s->role == ROLE_POOLED || s->partial ||
+		if (s->role == ROLE_LOADS || s->role == ROLE_POOLED || s->partial || s->minor ||
 		    s->step.count < STEP_REPEATS)
 			continue;
 		/* The loops around the latter say more, if all of their calls are known. */

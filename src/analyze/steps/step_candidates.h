@@ -25,6 +25,7 @@ enum step_generator {
 	BY_WAITS,
 	BY_LAUNCHES,
 	BY_CALLS,
+	BY_NATIVE_CALLS,
 	BY_RANGES_INSIDE_CALLS,
 	STEP_GENERATORS,
 };
@@ -39,6 +40,7 @@ struct step_candidate {
 	bool bursts;  /* calls were recorded only part of the time, in some thread of the run */
 	bool partial; /* its calls were recorded only part of the time: others of it are not known
 		       */
+	bool minor;   /* next to nothing of its process's work */
 };
 
 struct step_candidates {

@@ -39,6 +39,9 @@ static const struct {
 	[BY_CALLS] = { 40, "calls",
 		       "the iterations of the loop that takes most of the time; the program calls "
 		       "no known model" },
+	[BY_NATIVE_CALLS] = { 35, "native calls",
+			      "calls of a native function by the program's own code; each lasts "
+			      "until the next one begins" },
 	[BY_RANGES_INSIDE_CALLS] = { 10, "ranges inside calls",
 				     "NVTX ranges that native code begins and ends" },
 };
@@ -66,6 +69,8 @@ static int by_tier(const struct step_candidate *x, const struct step_candidate *
 
 	if (is_supplier(x) != is_supplier(y) && x->by != BY_MARKS && y->by != BY_MARKS)
 		return is_supplier(x) ? 1 : -1;
+	if (x->minor != y->minor)
+		return x->minor ? 1 : -1;
 	if (x->partial != y->partial)
 		return x->partial ? 1 : -1;
 	if (a != b)
@@ -237,6 +242,27 @@ static int prefer_loops_around_work(struct step_candidates *c)
 	return 0;
 }
 
+/*
+ * An iteration begins with the first thing that it does.  Where that is a call of native code, as
+ * often as the function that leads, but earlier, the time between the two is the loop's as well.
+ */
+static void prefer_begin_of_loop(struct step_candidates *c)
+{
+	const struct analysis_step *first = &c->items[0].step;
+
+	for (size_t i = 1; i < c->count && c->items[0].by == BY_CALLS; i++) {
+		const struct analysis_step *s = &c->items[i].step;
+
+		if (c->items[i].by != BY_NATIVE_CALLS || c->items[i].minor ||
+		    s->pid != first->pid || s->count < first->count ||
+		    s->count > first->count + 1 || s->first_ns >= first->first_ns ||
+		    s->total_ns < first->total_ns)
+			continue;
+		bring_to_front(c, i);
+		return;
+	}
+}
+
 /* How long the part of a name is that says what is called, without the place: "infer in main". */
 static size_t called_length(const char *name)
 {
@@ -296,7 +322,7 @@ static bool is_shown(const struct step_candidate *c, const struct step_candidate
 	if (c == first || c->inside_leader)
 		return true;
 	return c->by == first->by && is_supplier(c) <= is_supplier(first) &&
-	       c->partial <= first->partial;
+	       c->partial <= first->partial && c->minor <= first->minor;
 }
 
 /* Levels inside the leading steps: tokens of a request, graph launches of a token. */
@@ -307,7 +333,7 @@ static int find_levels(struct step_candidates *c)
 		int inside;
 
 		if (c->items[i].by == c->items[0].by || c->items[0].by == BY_MARKS ||
-		    c->items[i].partial || c->items[i].by == BY_CALLS)
+		    c->items[i].partial || c->items[i].minor || c->items[i].by == BY_CALLS)
 			continue;
 		inside = encloses(&c->items[0], &c->items[i], &each);
 		if (inside < 0)
@@ -338,6 +364,8 @@ static const char *why_not(const struct step_candidate *c, const struct step_can
 		return "shown below: it repeats inside the leading steps";
 	if (is_supplier(c) && !is_supplier(first))
 		return "not shown: it is in a worker process of the leading one";
+	if (c->minor)
+		return "not shown: it takes next to nothing of its process's work";
 	if (c->partial && !first->partial)
 		return "not shown: calls were recorded only part of the time, so its count is "
 		       "unknown";
@@ -364,7 +392,7 @@ static double score(const struct step_candidate *c, double longest_ns)
 
 	if (longest_ns > 0)
 		points += TIME_POINTS * step_figures_steady_ns(&c->step) / longest_ns;
-	points += c->partial ? PARTIAL_POINTS : 0;
+	points += c->partial || c->minor ? PARTIAL_POINTS : 0;
 	return is_supplier(c) ? points + SUPPLIER_POINTS : points;
 }
 
@@ -372,6 +400,7 @@ static int describe_candidates(const struct step_candidates *c, struct analysis 
 			       const char *asked)
 {
 	double longest_ns[STEP_GENERATORS] = { 0 };
+	bool leaderless = c->count && c->items[0].minor && !asked;
 
 	a->candidates = calloc(c->count + 1, sizeof(*a->candidates));
 	if (!a->candidates)
@@ -389,18 +418,19 @@ static int describe_candidates(const struct step_candidates *c, struct analysis 
 			.name = s->step.name,
 			.domain = s->step.domain,
 			.found_by = generators[s->by].found_by,
-			.because = i ? why_not(s, &c->items[0]) : why_leads(c, asked),
+			.because = i || leaderless ? why_not(s, &c->items[0]) : why_leads(c, asked),
 			.pid = s->step.pid,
 			.count = s->step.count,
 			.mean_ns = s->step.mean_ns,
 			.score = score(s, longest_ns[s->by]),
-			.outcome = !i                          ? CANDIDATE_LEADS
+			.outcome = leaderless                  ? CANDIDATE_LOST
+				   : !i                        ? CANDIDATE_LEADS
 				   : is_shown(s, &c->items[0]) ? CANDIDATE_SHOWN
 							       : CANDIDATE_LOST,
 		};
 	}
 	a->candidate_count = c->count;
-	if (c->count)
+	if (c->count && !leaderless)
 		a->steps_are = generators[c->items[0].by].is;
 	return 0;
 }
@@ -434,6 +464,7 @@ int step_choice_make(struct step_candidates *c, struct analysis *a, const char *
 		prefer_outer(c);
 		if (prefer_loops_around_work(c))
 			return -1;
+		prefer_begin_of_loop(c);
 	}
 	if (asked && obey(c, asked, err))
 		return -1;

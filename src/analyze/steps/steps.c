@@ -68,7 +68,8 @@ static bool is_of_the_agent(const struct scope *scope)
 	return !scope->nvtx &&
 	       (begins_with(scope->name, TORCH_SCOPES) ||
 		begins_with(scope->name, REQUEST_SCOPES) || begins_with(scope->name, WORK_SCOPES) ||
-		begins_with(scope->name, CALL_SCOPES) || begins_with(scope->name, MODEL_SCOPES));
+		begins_with(scope->name, CALL_SCOPES) || begins_with(scope->name, MODEL_SCOPES) ||
+		begins_with(scope->name, NATIVE_SCOPES));
 }
 
 /* Libraries that annotate themselves, by the domain that they give to NVTX. */
@@ -191,6 +192,8 @@ static int add_served(struct collection *c, enum step_generator by, const char *
 		    !lies_in_another(c->timeline, s, start))
 			scopes[n++].scope = s;
 	}
+	if (scopes && by == BY_REQUESTS)
+		batching_sleeps_in_requests(c->from->sleeps, scopes, n);
 	if (!scopes || step_candidates_add(&c->candidates, by, scopes, n,
 					   !c->analysis->gpu.section_count, c->trace))
 		return -1;
@@ -279,6 +282,8 @@ static int generate(struct collection *c, const char *asked)
 		    add_walked(c, walks[i].by, walks[i].lead))
 			return -1;
 	}
+	if (add_calls(c, BY_NATIVE_CALLS, NATIVE_SCOPES))
+		return -1;
 	/* Better than nothing: a program may call NVTX around native code, without a binding. */
 	return asked || !c->candidates.count ? add_marks(c, BY_RANGES_INSIDE_CALLS) : 0;
 }
