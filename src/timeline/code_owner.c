@@ -126,10 +126,13 @@ bool launcher_frame(const char *name, const char *file)
 	return !strcmp(name, "<module>") && is_console_script(file);
 }
 
-/* Code that dataclasses generate has this file, not one that a person wrote. */
+/*
+ * Code that dataclasses, named tuples and proxies of remote objects generate has this file.  So have
+ * functions of a program behind -c, which are rare.
+ */
 static bool is_generated(const char *name, const char *file)
 {
-	return file[0] == '<' && !strncmp(name, "__create_fn__.", strlen("__create_fn__."));
+	return !strcmp(file, "<string>") && strcmp(name, "<module>") != 0;
 }
 
 bool user_frame(const char *name, const char *file)

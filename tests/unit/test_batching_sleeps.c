@@ -125,7 +125,7 @@ static void a_nap_that_requests_wait_for_is_part_of_the_step(void **state)
 	/* Looks know it to within a millisecond: nothing comes before the first one. */
 	assert_true(part(s, TIME_SLEEP) > ROUNDS * 20 * MS - MS);
 	assert_true(part(s, TIME_SLEEP) < ROUNDS * 20 * MS + MS);
-	assert_int_equal(part(s, TIME_IDLE), 0);
+	assert_true(part(s, TIME_IDLE) < MS);
 	check_sum(&s->breakdown);
 	c = &s->breakdown.causes[0];
 	assert_int_equal(c->what, TIME_SLEEP);

@@ -54,6 +54,13 @@ static const struct {
 	{ "autostart", SITE "/inferscope/_autostart.py", CODE_OWN },
 	{ "start", "/usr/lib/inferscope/python/inferscope/_recorder.py", CODE_OWN },
 	{ "<module>", "/srv/app/sitecustomize.py", CODE_USER },
+	{ "Runner.run", "/usr/lib/python3.12/asyncio/runners.py", CODE_WAITS },
+	/* Making a model is no work of one. */
+	{ "normal_", SITE "/torch/nn/init.py", CODE_BUILDS },
+	{ "Linear.__init__", SITE "/torch/nn/modules/linear.py", CODE_BUILDS },
+	{ "BertModel.__init__", SITE "/transformers/models/bert/modeling_bert.py", CODE_BUILDS },
+	{ "Linear.forward", SITE "/torch/nn/modules/linear.py", CODE_FRAMEWORK },
+	{ "Language.__call__", SITE "/spacy/language.py", CODE_MODULE },
 	{ "Pool._handle_tasks", "/usr/lib/python3.12/multiprocessing/pool.py", CODE_WAITS },
 };
 

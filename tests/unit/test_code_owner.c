@@ -78,7 +78,8 @@ static void a_console_script_is_nobodys(void **state)
 	assert_true(user_frame("<module>", "/home/ada/bin/serve.py"));
 	assert_true(user_frame("main", "/home/ada/bin/serve"));
 	assert_false(user_frame("__create_fn__.<locals>.__init__", "<string>"));
-	assert_true(user_frame("main", "<string>"));
+	assert_false(user_frame("put", "<string>")); /* of a manager's proxy */
+	assert_true(user_frame("<module>", "<string>"));
 	assert_true(user_frame("<module>", "/srv/app.py"));
 	assert_true(user_frame("<module>", "/tmp/ipykernel_71/1098866841.py"));
 }

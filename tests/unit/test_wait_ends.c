@@ -127,12 +127,48 @@ static void a_librarys_function_that_only_waits_is_idle(void **state)
 	forget(&t);
 }
 
+#define LOOP                                                                 \
+	SELECTORS "code serve /srv/app.py 10\ncode predict /srv/app.py 30\n" \
+		  "code Session.run "                                        \
+		  "/x/site-packages/onnxruntime/capi/"                       \
+		  "onnxruntime_inference_collection.py 9\n"                  \
+		  "stack 1 EpollSelector.select:110 serve:14\n"              \
+		  "stack 2 Session.run:12 predict:32\n"
+#define WAITING(name)                                                  \
+	"1: +serve@0 [" name "#1/0@0 +EpollSelector.select@1000 "      \
+	"-EpollSelector.select@9999000 ]#1@10000000 -serve@10000000\n" \
+	"look 1 1 500000 9500000 10 4\nlook 2 2 1500000 6500000 6 11\n"
+
+/* An event loop waits for its threads: what they do is what the request's time goes to. */
+static void a_request_is_where_its_work_was_handed_out_to(void **state)
+{
+	const struct analysis_step *s;
+	struct story_analysis t;
+
+	(void)state;
+	s = analyze_story(&t, HEAD LOOP WAITING("request:_uvicorn") END)->steps;
+	check_sum(&s->breakdown);
+	assert_string_equal(s->name, "request: uvicorn");
+	assert_int_equal(part(s, TIME_LOCK_WAIT), 0);
+	assert_true(part(s, TIME_CPU_COMPUTE) >= 5000000);
+	assert_string_equal(cause(s, TIME_CPU_COMPUTE)->where.name, "predict");
+	assert_int_equal(cause(s, TIME_CPU_COMPUTE)->where.line, 32);
+	assert_true(part(s, TIME_IDLE) >= 2000000);
+	forget(&t);
+	/* Of other steps it is not known that it works for them. */
+	s = analyze_story(&t, HEAD LOOP WAITING("step") END)->steps;
+	assert_int_equal(part(s, TIME_CPU_COMPUTE), 0);
+	assert_true(part(s, TIME_LOCK_WAIT) >= 5000000);
+	forget(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wait_does_not_reach_into_the_next_call),
 		cmocka_unit_test(calls_without_samples_do_what_those_with_samples_did),
 		cmocka_unit_test(a_librarys_function_that_only_waits_is_idle),
+		cmocka_unit_test(a_request_is_where_its_work_was_handed_out_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

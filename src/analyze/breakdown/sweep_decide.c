@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/breakdown/sweep_state.h"
+#include "analyze/classes/code_kind.h"
 #include "base/array.h"
 
 void open_steps_release(struct open_steps *o)
@@ -254,6 +255,59 @@ static bool waits_for_own_threads(const struct sweep *w)
 	return !w->has_gpu && w->code_class.what == TIME_FRAMEWORK;
 }
 
+/* Is it where an event loop waits for whatever comes first? */
+static bool is_loop(const struct sweep *w, const struct stack_class *at)
+{
+	const struct place *f = timeline_function(w->s->timeline, at->inner);
+
+	return function_loops(f->name, f->file);
+}
+
+static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at, bool runs)
+{
+	enum time_class what = at->what;
+
+	if (what == TIME_UNATTRIBUTED && w->native)
+		return TIME_CPU_PREPROCESSING;
+	if (at->waits && runs) /* just before it waits, or after */
+		what = TIME_CPU_PREPROCESSING;
+	else if (at->waits && is_loop(w, at)) /* no sample says what for: for no lock */
+		what = TIME_IDLE;
+	/* Throttled layers are still seen on the stack, unless calls are throttled as well. */
+	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
+		what = TIME_FRAMEWORK;
+	if (w->way && at->users && at->user == w->way_class.user)
+		what = TIME_FRAMEWORK;
+	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
+}
+
+static bool is_request(const struct sweep *w)
+{
+	for (size_t i = 0; i < w->open.count; i++)
+		if (w->s->analysis->steps[w->open.items[i].item->kind].source == STEP_REQUEST)
+			return true;
+	return false;
+}
+
+/*
+ * An event loop hands a request's work to threads or processes, and waits for any of them, for
+ * no lock: what they do is what the request's time goes to.
+ */
+static bool decide_handed_out(struct sweep *w, struct moment *m)
+{
+	uint32_t stack = sweep_busy_stack(w);
+	struct stack_class does;
+
+	if (!stack || !is_loop(w, &w->code_class) || !is_request(w))
+		return false;
+	does = *stack_classes_of(w->s->classes, stack);
+	if (does.what == TIME_UNATTRIBUTED || does.waits)
+		return false;
+	m->what = class_of_code(w, &does, true);
+	m->place = place_of(w, m->what, stack, &does, 0);
+	return true;
+}
+
 /* It waits, according to its sample; false: it does not. */
 static bool decide_wait(struct sweep *w, struct moment *m)
 {
@@ -292,6 +346,8 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 			m->place = place_of(w, m->what, w->timed_wait->more, &slept, 0);
 			return true;
 		}
+	} else if (in->waits && m->what != TIME_GIL_WAIT && decide_handed_out(w, m)) {
+		return true;
 	} else if (in->waits && m->what != TIME_GIL_WAIT) {
 		waited_for = sweep_busy_stack(w);
 		m->what = waited_for || is_in_flight(w) ? TIME_LOCK_WAIT : TIME_IDLE;
@@ -302,24 +358,6 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 	m->alone = time_class_is_wait(m->what) && !waited_for;
 	m->place = place_of(w, m->what, w->code_sample->id, in, waited_for);
 	return true;
-}
-
-static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at, bool runs)
-{
-	enum time_class what = at->what;
-
-	if (what == TIME_UNATTRIBUTED && w->native)
-		return TIME_CPU_PREPROCESSING;
-	if (at->waits && runs) /* just before it waits, or after */
-		what = TIME_CPU_PREPROCESSING;
-	/*
-	 * Throttled layers are still seen on the stack, unless calls are throttled as well.
-	 */
-	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
-		what = TIME_FRAMEWORK;
-	if (w->way && at->users && at->user == w->way_class.user)
-		what = TIME_FRAMEWORK;
-	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
 }
 
 /* The stack of the sample, which knows the line, if it is one at the same function; else 0. */

@@ -22,6 +22,23 @@ static const struct {
 	{ "/libtorch_python", NATIVE_DISPATCH },
 	{ "/libc10.so", NATIVE_DISPATCH },
 	{ "/libtorch", NATIVE_KERNEL },
+	{ "/scipy/", NATIVE_ARRAYS },
+	{ "/scipy.libs/", NATIVE_ARRAYS },
+	{ "/jaxlib/", NATIVE_KERNEL },
+	{ "/tensorflow/", NATIVE_KERNEL },
+	{ "/onnxruntime/", NATIVE_KERNEL },
+	{ "/sklearn/", NATIVE_KERNEL },
+	{ "/xgboost/", NATIVE_KERNEL },
+	{ "/lightgbm/", NATIVE_KERNEL },
+	{ "/catboost/", NATIVE_KERNEL },
+	{ "/ctranslate2", NATIVE_KERNEL }, /* also its folder of libraries */
+	{ "/openvino/", NATIVE_KERNEL },
+	{ "/faiss", NATIVE_KERNEL },
+	{ "/spacy/", NATIVE_KERNEL },
+	{ "/thinc/", NATIVE_KERNEL },
+	{ "/libggml", NATIVE_KERNEL },
+	{ "/libllama", NATIVE_KERNEL },
+	{ "llamacpp", NATIVE_KERNEL },
 	{ "/torch/lib/", NATIVE_KERNEL },
 	{ "/libpython", NATIVE_PYTHON },
 	{ "/bin/python", NATIVE_PYTHON },
@@ -79,6 +96,9 @@ static bool is_on_its_way(const char *symbol)
 
 enum native_kind native_kind(const char *symbol, const char *library)
 {
+	/* Regular expressions are matched by native code, like what any other library does. */
+	if (symbol && !strncmp(symbol, "sre_", 4))
+		return NATIVE_OTHER;
 	for (size_t i = 0; library && i < NATIVE_KINDS(libraries); i++) {
 		enum native_kind kind = libraries[i].kind;
 
@@ -102,6 +122,11 @@ static const struct wait {
 	{ "/selectors.py", "_PollLikeSelector.select", false },
 	{ "/selectors.py", "SelectSelector._select", false },
 	{ "/selectors.py", "SelectSelector.select", false },
+	/* An event loop in native code, uvloop's, has no functions of its own. */
+	{ "/asyncio/runners.py", "Runner.run", true },
+	{ "/asyncio/runners.py", "run", true },
+	{ "/uvicorn/server.py", "Server.run", true },
+	{ "/aiohttp/web.py", "run_app", true },
 	{ "/concurrent/futures/thread.py", "_worker", true },
 	{ "/multiprocessing/connection.py", "Connection._recv", false },
 	{ "/multiprocessing/connection.py", "wait", false },
@@ -178,6 +203,17 @@ bool function_waits(const char *name, const char *file)
 	return find(name, file) != NULL;
 }
 
+bool function_loops(const char *name, const char *file)
+{
+	static const char *const files[] = { "/selectors.py", "/asyncio/runners.py",
+					     "/uvicorn/server.py", "/aiohttp/web.py" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (ends_with(file, files[i]))
+			return function_waits(name, file);
+	return false;
+}
+
 bool function_only_waits(const char *name, const char *file)
 {
 	const struct wait *w = find(name, file);
@@ -213,6 +249,8 @@ static const struct {
 	{ "/torch/nn/modules/module.py", "load_state_dict", CODE_BUILDS },
 	{ "/safetensors/torch.py", "load_file", CODE_BUILDS },
 	{ "/transformers/modeling_utils.py", "from_pretrained", CODE_BUILDS },
+	{ "/transformers/modeling_utils.py", "post_init", CODE_BUILDS },
+	{ "/transformers/modeling_utils.py", "init_weights", CODE_BUILDS },
 	{ "/transformers/models/auto/auto_factory.py", "from_pretrained", CODE_BUILDS },
 	{ "/transformers/tokenization_utils_base.py", "from_pretrained", CODE_BUILDS },
 	{ "/transformers/pipelines/__init__.py", "pipeline", CODE_BUILDS },
@@ -234,6 +272,12 @@ static const struct {
 	{ "<frozen importlib._bootstrap>", "_find_and_load", CODE_IMPORTS },
 };
 
+/* Parts of the path of packages whose constructors make models' parts; of one file all functions
+ * do.
+ */
+static const char *const built_in[] = { "/torch/nn/modules/", "/transformers/models/" };
+static const char initializers[] = "/torch/nn/init.py";
+
 /* Functions around the work of every model, or of every layer of one. */
 static const struct {
 	const char *file; /* how it ends, in a build of one's own too */
@@ -243,6 +287,7 @@ static const struct {
 	{ "/torch/nn/modules/module.py", "_call_impl", true },
 	{ "/onnxruntime/capi/onnxruntime_inference_collection.py", "Session.run", false },
 	{ "/keras/src/layers/layer.py", "Layer.__call__", false },
+	{ "/spacy/language.py", "Language.__call__", false },
 	{ "/tensorflow/python/eager/polymorphic_function/polymorphic_function.py",
 	  "Function.__call__", false },
 };
@@ -278,6 +323,12 @@ static const char *const frameworks[] = {
 	"/catboost/",
 	"/ctranslate2/",
 	"/llama_cpp/",
+	"/xllamacpp/",
+	"/faiss/",
+	"/sentence_transformers/",
+	"/faster_whisper/",
+	"/spacy/",
+	"/thinc/",
 	"/openvino/",
 };
 
@@ -330,7 +381,6 @@ static const char *const for_data[] = {
 	"/regex/",
 	"/ftfy/",
 	"/nltk/",
-	"/spacy/",
 	"/jieba/",
 	"/bs4/",
 	"/lxml/",
@@ -397,6 +447,16 @@ bool code_calls_unrecorded_module(const char *name, const char *file)
 	return i < COUNT(callers) && !callers[i].reported;
 }
 
+static bool builds_parts(const char *last, const char *file)
+{
+	if (ends_with(file, initializers))
+		return true;
+	for (size_t i = 0; !strcmp(last, "__init__") && i < COUNT(built_in); i++)
+		if (strstr(file, built_in[i]))
+			return true;
+	return false;
+}
+
 enum code_kind code_kind(const char *name, const char *file)
 {
 	const char *last = strrchr(name, '.'), *package;
@@ -406,6 +466,8 @@ enum code_kind code_kind(const char *name, const char *file)
 		if (!strcmp(last, purposes[i].name) && ends_with(file, purposes[i].file))
 			return purposes[i].kind;
 	}
+	if (builds_parts(last, file))
+		return CODE_BUILDS;
 	if (code_calls_module(name, file))
 		return CODE_MODULE;
 	if (function_waits(name, file))

@@ -42,6 +42,9 @@ bool function_waits(const char *name, const char *file);
 bool function_is_woken(const char *name, const char *file);
 bool function_wakes(const char *name, const char *file);
 
+/* Of those above, the ones in which an event loop waits for whatever comes first. */
+bool function_loops(const char *name, const char *file);
+
 /* Of those above, the ones that do nothing in between: some take up work when it comes. */
 bool function_only_waits(const char *name, const char *file);
 

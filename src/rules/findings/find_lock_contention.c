@@ -10,7 +10,8 @@ static bool is_users_lock(const struct time_cause *c)
 	const struct place *p = c->inner.name ? &c->inner : &c->where;
 	enum code_kind kind;
 
-	if (!p->name || !p->file)
+	/* An event loop waits for whatever comes first. */
+	if (!p->name || !p->file || function_loops(p->name, p->file))
 		return false;
 	kind = code_kind(p->name, p->file);
 	return kind == CODE_USER || kind == CODE_STANDARD || kind == CODE_WAITS;
