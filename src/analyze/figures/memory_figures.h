@@ -65,6 +65,7 @@ struct memory_step_figures {
 	struct memory_per_step kernel_us; /* CPU time in the kernel */
 	bool cores_known;
 	double cores;    /* CPUs that all processes together used while they lasted, on average */
+	double threads;  /* that all processes together had at most; 0: not known */
 	bool huge_pages; /* resident memory rose by more than small pages can explain, repeatedly */
 	double rss_growth_bytes; /* from the first one's begin to the last one's end, for each */
 	struct trend rss;        /* bytes for each step, of the least in as many as make a value */

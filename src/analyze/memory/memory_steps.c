@@ -191,16 +191,22 @@ static void measure_total(const struct series *s, const struct spans *spans,
 	};
 }
 
+static int64_t most_threads(const struct series *s)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; s && i < s->count; i++)
+		if (s->values[i].value > most)
+			most = s->values[i].value;
+	return most;
+}
+
 double memory_rss_error(const struct series_table *st, uint32_t process)
 {
 	const struct series *s = series_find(st, process, SERIES_THREADS, 0);
-	int64_t most = 1;
+	int64_t most = most_threads(s);
 
-	for (size_t i = 0; s && i < s->count; i++) {
-		if (s->values[i].value > most)
-			most = s->values[i].value;
-	}
-	return RSS_ERROR_BYTES * (double)most;
+	return RSS_ERROR_BYTES * (double)(most > 1 ? most : 1);
 }
 
 /* As many values as there is something new in. */
@@ -246,6 +252,25 @@ static bool maps_huge_pages(const struct series *rss, const struct series *fault
 			 rise > 0;
 	}
 	return times >= HUGE_TIMES;
+}
+
+/* What is taken and given back within a step is in no two readings of resident memory. */
+#define HUGE_PART 0.25 /* of anonymous memory, at some time during the steps */
+
+static bool has_huge_pages(const struct memory_sources *m, uint32_t process, int64_t start_ns,
+			   int64_t end_ns)
+{
+	const struct series *huge = series_find(m->series, process, SERIES_HUGE_ANON, 0);
+	const struct series *anon = series_find(m->series, process, SERIES_ANON, 0);
+
+	for (size_t i = 0; huge && anon && i < huge->count; i++) {
+		const struct series_value *v = &huge->values[i];
+
+		if (v->time_ns >= start_ns && v->time_ns <= end_ns && v->value > 0 &&
+		    (double)v->value >= HUGE_PART * series_at(anon, v->time_ns))
+			return true;
+	}
+	return false;
 }
 
 static void measure_rss(const struct series *rss, const struct series *faults, double error,
@@ -303,6 +328,8 @@ static void measure_cores(const struct memory_sources *m, uint32_t process,
 		const struct series *s = &m->series->items[i];
 		struct series_rise rise;
 
+		if (s->kind == SERIES_THREADS)
+			out->threads += (double)most_threads(s);
 		if (s->kind != SERIES_CPU_USER && s->kind != SERIES_CPU_SYSTEM)
 			continue;
 		series_rise(s, spans->room, n, &rise);
@@ -332,6 +359,9 @@ static void measure(const struct memory_sources *m, uint32_t process, const stru
 	measure_rss(series_find(m->series, process, SERIES_RSS, 0),
 		    series_find(m->series, process, SERIES_MINOR_FAULTS, 0),
 		    memory_rss_error(m->series, process), spans, out);
+	if (spans->count)
+		out->huge_pages |= has_huge_pages(m, process, spans->steps[0].start_ns,
+						  spans->steps[spans->count - 1].end_ns);
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
 		measure_total(series_find(m->series, process, totals[i].kind, 0), spans,
 			      totals[i].figure);
