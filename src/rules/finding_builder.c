@@ -422,8 +422,10 @@ void finding_evidence_samples(struct finding_builder *d, const struct place *p)
 		if (!f->samples || strcmp(f->name, p->name) != 0 || !p->file ||
 		    strcmp(f->file, p->file) != 0)
 			continue;
-		/* Ten looks are no accident. */
-		finding_evidence(d, FROM_STATES, finding_strength((double)f->samples, 10),
+		/* Ten looks are no accident; where a time is spent does not make it longer. */
+		finding_evidence(d, FROM_STATES,
+				 d->strengths[FROM_TIMES] *
+					 finding_strength((double)f->samples, 10),
 				 "%" PRIu64 " stack samples are in %s", f->samples, f->name);
 		return;
 	}

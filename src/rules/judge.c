@@ -163,6 +163,8 @@ static void claims_settle(struct finding_builder *builders, size_t count)
 
 /* So many times as much would be saved by the other. */
 #define PART_OF 2
+/* Of a step: by itself that much is worth acting on, whatever the purpose of the rest. */
+#define WORTH_ITSELF 0.20
 
 struct judged {
 	struct analysis *a;
@@ -237,6 +239,8 @@ static void doubt_parts(struct finding_builder *builders, size_t count)
 			struct finding_builder *whole = &builders[k];
 			double sure = whole->dropped ? 0 : finding_confidence(whole, 1);
 
+			if (whole->doubtful && part->finding.saving_share >= WORTH_ITSELF)
+				continue;
 			if (sure < FINDING_LIKELY || sure >= FINDING_SURE ||
 			    whole->finding.saving_ns < PART_OF * part->finding.saving_ns ||
 			    !place_same_function(&whole->finding.where, &part->finding.where))

@@ -472,6 +472,6 @@ int step_choice_make(struct step_candidates *c, struct analysis *a, const char *
 		return 0;
 	if (find_levels(c))
 		return -1;
-	*shown = part(c);
+	*shown = c->items[0].minor && !asked ? 0 : part(c);
 	return describe_candidates(c, a, asked);
 }

@@ -2,18 +2,6 @@
 
 #include "rules/findings/host_code.h"
 
-/* Less of a step is no model's work. */
-#define MODELS_LEAST 0.05
-
-/* Without a model's work there is nothing that data would be prepared for. */
-static bool has_a_model(const struct finding_builder *d)
-{
-	double ms = finding_part(d, TIME_CPU_COMPUTE) + finding_part(d, TIME_FRAMEWORK) +
-		    host_ms(d, HOST_COMPUTE);
-
-	return d->use->gpu || finding_share(d, ms) > MODELS_LEAST;
-}
-
 /* A healthy step handles its results on the host too: a tenth of it is no reason to act. */
 static bool evaluate(struct finding_builder *d)
 {
@@ -29,11 +17,7 @@ static bool evaluate(struct finding_builder *d)
 			 "Python code and libraries take %s %s (%s)%s; most of it, %s, in %s",
 			 finding_ms(d, ms), finding_of_step(d), finding_percent(d, ms),
 			 finding_meanwhile(d), finding_ms(d, top_ms), name);
-	d->doubtful = !has_a_model(d);
-	if (d->doubtful)
-		finding_evidence(d, FROM_TIMES, 0,
-				 "no model was seen at work there: this may be the program's "
-				 "very purpose, not preparation");
+	host_doubt_purpose(d);
 	finding_evidence_idle(d);
 	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_CODE);

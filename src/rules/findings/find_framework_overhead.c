@@ -56,7 +56,7 @@ static bool evaluate_operators(struct finding_builder *d)
 		return false;
 	finding_where(d, &o.top->where);
 	name = finding_place_name(d, &o.top->where);
-	way = o.native.samples[NATIVE_DISPATCH] + o.native.samples[NATIVE_PYTHON];
+	way = o.native.samples[NATIVE_DISPATCH] + native_interpreted(&o.native);
 	finding_evidence(d, FROM_TIMES, finding_strength(finding_share(d, o.dispatch_ms), 0.10),
 			 "operators called in %s take %s %s (%s), and about %s of that is "
 			 "dispatch, not kernel execution",

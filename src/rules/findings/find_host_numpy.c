@@ -24,6 +24,7 @@ static bool evaluate(struct finding_builder *d)
 				 "%s of it (%s) are page faults: each result is newly allocated "
 				 "memory",
 				 finding_ms(d, faults_ms), finding_percent(d, faults_ms));
+	host_doubt_purpose(d);
 	finding_evidence_idle(d);
 	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_NUMPY);

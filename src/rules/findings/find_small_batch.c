@@ -1,4 +1,6 @@
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "rules/findings/host_code.h"
 
@@ -49,6 +51,42 @@ static bool evaluate_without_gpu(struct finding_builder *d)
 	return true;
 }
 
+/* A call from Python takes that long whatever it computes, with its arguments and their checks. */
+#define FIXED_COST_MS 0.1
+
+/*
+ * Calls of a library's function that runs models, one after the other, each over before it can have
+ * computed much: the same cost is paid for each row that would be paid once for many.
+ */
+static bool evaluate_short_calls(struct finding_builder *d)
+{
+	static const char by[] = "library calls";
+	const struct time_cause *c = finding_cause(d, TIME_CPU_COMPUTE);
+	const struct analysis_candidate *leads = d->a->candidate_count ? d->a->candidates : NULL;
+	double each_ms = d->m->total_time, ms = finding_part(d, TIME_CPU_COMPUTE) / 2;
+	const char *name;
+
+	if (!c || !leads || strcmp(leads->found_by, by) != 0 || each_ms >= FIXED_COST_MS ||
+	    d->step->service.busy_share < 0.5)
+		return false;
+	finding_where(d, &c->where);
+	name = finding_place_name(d, &c->where);
+	finding_evidence(d, FROM_SCOPES, finding_strength(FIXED_COST_MS, each_ms),
+			 "%s is called %" PRIu64
+			 " times in a row in %s, and a call takes %s: most of "
+			 "that is the fixed cost of a call, regardless of how little it computes",
+			 d->step->name, d->step->count, name, finding_ms(d, each_ms));
+	finding_claim(d, TIME_CPU_COMPUTE, ms);
+	finding_saving(d, ms / 2, 0.9 * d->m->total_time);
+	finding_suggest(d, "Pass many rows in one call of %s in %s instead of one after the other",
+			d->step->name, name);
+	finding_suggest(d,
+			"If rows arrive one at a time, collect them for a few milliseconds before "
+			"%s, or use the library's interface for single rows",
+			name);
+	return true;
+}
+
 /*
  * Several calls of a model in one step, or in one of the loop around the steps, of which
  * none waits for the one before it, could be one.  With one call only its author knows
@@ -74,7 +112,7 @@ static bool evaluate(struct finding_builder *d)
 	const char *name = finding_place_name(d, &u->model_top.where);
 
 	if (!u->gpu)
-		return evaluate_without_gpu(d);
+		return evaluate_without_gpu(d) || evaluate_short_calls(d);
 	if (finding_share(d, ms) <= 0.05)
 		return false;
 	finding_where(d, &u->model_top.where);

@@ -4,7 +4,14 @@
 
 #include "analyze/classes/code_kind.h"
 #include "analyze/figures/stats.h"
+#include "timeline/code_owner.h"
 #include "timeline/functions.h"
+
+/* Less of a step is no model's work. */
+#define MODELS_LEAST 0.05
+
+/* Of that many samples in the interpreter one at least is where it executes code. */
+#define EVALUATES 10
 
 /* Of fewer nothing is concluded: chance, and looks that came late, decide about them. */
 #define FEW_SAMPLES 20
@@ -12,6 +19,14 @@
 static bool is_of_numpy(const char *file)
 {
 	return file && strstr(file, "/numpy/");
+}
+
+/* Python code is executed there, or it cannot be told what is. */
+static bool runs_python(const char *symbol)
+{
+	static const char evaluates[] = "_PyEval";
+
+	return !symbol || !*symbol || !strncmp(symbol, evaluates, sizeof(evaluates) - 1);
 }
 
 void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p)
@@ -26,6 +41,8 @@ void native_sums_add(struct native_sums *n, const struct finding_builder *d, con
 			continue;
 		kind = native_kind(r->symbol, r->library);
 		n->samples[kind] += r->in_steps;
+		if (kind == NATIVE_PYTHON && runs_python(r->symbol))
+			n->evaluates += r->in_steps;
 		if (kind != NATIVE_ANYBODYS)
 			n->known += r->in_steps;
 	}
@@ -42,6 +59,12 @@ static struct native_sums native_of(const struct finding_builder *d, const struc
 static bool is_most(const struct native_sums *n, uint64_t samples)
 {
 	return 2 * samples > n->known;
+}
+
+uint64_t native_interpreted(const struct native_sums *n)
+{
+	return EVALUATES * n->evaluates >= n->samples[NATIVE_PYTHON] ? n->samples[NATIVE_PYTHON]
+								     : 0;
 }
 
 bool native_is_enough(const struct native_sums *n)
@@ -80,6 +103,33 @@ static bool waits_unseen(const struct finding_builder *d, const struct time_caus
 	return ns > c->ns;
 }
 
+static bool is_users(const struct place *p)
+{
+	return p->name && p->file && user_frame(p->name, p->file);
+}
+
+/* Do steps spend time below the user's own code? */
+static bool has_users(const struct finding_builder *d)
+{
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (is_users(&d->parts->causes[i].where))
+			return true;
+	return false;
+}
+
+/*
+ * What a server does around its handlers is no preparation of data, and its user cannot change it;
+ * nor is the moment before a thread falls asleep, and after.
+ */
+static bool is_around(const struct finding_builder *d, const struct time_cause *c)
+{
+	const struct place *p = c->inner.name ? &c->inner : &c->where;
+
+	if (p->name && p->file && function_waits(p->name, p->file))
+		return true;
+	return d->step->source == STEP_REQUEST && !is_users(&c->where) && has_users(d);
+}
+
 /*
  * Operators that the user's code calls by themselves have no function of the framework's.
  * Without a GPU they are what the program is there for; with one they prepare for it.
@@ -94,7 +144,11 @@ static enum host_kind kind_of(const struct finding_builder *d, const struct time
 		return HOST_SYNC;
 	if (waits_unseen(d, c))
 		return HOST_LOCK;
+	if (is_around(d, c))
+		return HOST_AROUND;
 	n = native_of(d, &c->where);
+	if (c->inner.name && !place_same_function(&c->inner, &c->where))
+		native_sums_add(&n, d, &c->inner);
 	if (is_of_numpy(c->inner.file) || is_most(&n, n.samples[NATIVE_ARRAYS]))
 		return HOST_NUMPY;
 	return !d->use->gpu && is_most(&n, n.samples[NATIVE_KERNEL] + n.samples[NATIVE_DISPATCH] +
@@ -233,4 +287,17 @@ const struct time_cause *host_top(const struct finding_builder *d, enum host_kin
 		}
 	}
 	return best;
+}
+
+void host_doubt_purpose(struct finding_builder *d)
+{
+	double ms = finding_part(d, TIME_CPU_COMPUTE) + finding_part(d, TIME_FRAMEWORK) +
+		    host_ms(d, HOST_COMPUTE);
+
+	if (d->use->gpu || finding_share(d, ms) > MODELS_LEAST)
+		return;
+	d->doubtful = true;
+	finding_evidence(d, FROM_TIMES, 0,
+			 "no model was seen at work there: this may be the program's "
+			 "very purpose, not preparation");
 }

@@ -17,6 +17,7 @@ enum host_kind {
 	HOST_IO,      /* it also waits for data there: it runs in the system call that reads them */
 	HOST_SYNC,    /* it also waits for the GPU there: it asks for what it waits for */
 	HOST_LOCK,    /* it waits for a lock there, and samples were too few to see each wait */
+	HOST_AROUND,  /* a server's, around the user's handlers; or on the way into a wait */
 };
 
 /* Per step, in ms; and the page faults of the same code. */
@@ -35,6 +36,9 @@ double waiting_lines_ms(const struct finding_builder *d, enum time_class what,
 /* The line with most time in the function with most; NULL: none. */
 const struct time_cause *host_top(const struct finding_builder *d, enum host_kind kind);
 
+/* Without a model's work there is nothing that data would be prepared for: never certain then. */
+void host_doubt_purpose(struct finding_builder *d);
+
 /* Is it the host's although it is inside of a model? */
 bool host_is_inside(const struct finding_builder *d, const struct time_cause *c);
 
@@ -44,11 +48,17 @@ bool host_is_model(const struct finding_builder *d, const struct time_cause *c);
 /* The kernel's samples of native code while the steps lasted, by what they are at. */
 struct native_sums {
 	uint64_t samples[NATIVE_KINDS];
-	uint64_t known; /* all but NATIVE_ANYBODYS */
+	uint64_t known;     /* all but NATIVE_ANYBODYS */
+	uint64_t evaluates; /* of NATIVE_PYTHON, where Python code is executed */
 };
 
 /* Those with this innermost function of Python's. */
 void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p);
+/*
+ * Samples of the interpreter at work on Python code: none if native code of others, which calls
+ * functions of the interpreter (Cython's does), was there instead.
+ */
+uint64_t native_interpreted(const struct native_sums *n);
 bool native_is_enough(const struct native_sums *n); /* to conclude anything */
 
 /* Which waits are for input: a queue or a loader that somebody fills. */

@@ -52,7 +52,7 @@ static struct operator_cost sum_group(const struct group *g)
 		if (!is_counted(g, i))
 			native_sums_add(&o.native, g->builder, innermost(c));
 	}
-	away = o.native.samples[NATIVE_DISPATCH] + o.native.samples[NATIVE_PYTHON];
+	away = o.native.samples[NATIVE_DISPATCH] + native_interpreted(&o.native);
 	if (native_is_enough(&o.native))
 		o.dispatch_ms = o.ms * (double)away / (double)o.native.known;
 	return o;
