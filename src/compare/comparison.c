@@ -134,17 +134,22 @@ static int find_wanted(struct comparison *c, const char *wanted, size_t *at, str
 	return found ? 0 : no_common_step(c, wanted, err);
 }
 
-/* The most important one of the first run that all have. */
+/*
+ * The most important one of the first run that all have.  Another format may have the same ranges
+ * without domains of NVTX: these count where no step is common with them.
+ */
 static int find_common(struct comparison *c, size_t *at, struct err *err)
 {
 	const struct compared_run *first = &c->runs[0][0];
 
-	for (size_t i = 0; i < first->step_count; i++) {
-		const char *name = first->steps[i].name;
+	for (int any = 0; any < 2; any++) {
+		for (size_t i = 0; i < first->step_count; i++) {
+			const char *name = first->steps[i].name;
+			const char *domain = any ? NULL : first->steps[i].domain;
 
-		if (find_in_all(c, (const char *const[2]){ name, name }, first->steps[i].domain,
-				at))
-			return 0;
+			if (find_in_all(c, (const char *const[2]){ name, name }, domain, at))
+				return 0;
+		}
 	}
 	return no_common_step(c, NULL, err);
 }

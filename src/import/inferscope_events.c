@@ -266,6 +266,11 @@ static int add_memset(struct inferscope_json *x, const struct inferscope_event *
 	return add_activity(x, e, RECORD_GPU_MEMSET);
 }
 
+static int add_graph(struct inferscope_json *x, const struct inferscope_event *e)
+{
+	return add_activity(x, e, RECORD_GPU_GRAPH);
+}
+
 static int add_device(struct inferscope_json *x, const struct inferscope_event *e)
 {
 	const struct build_device d = {
@@ -293,7 +298,7 @@ static const struct {
 	{ "instant", add_mark, true },          { "counter", add_counter, true },
 	{ "cuda_api", add_call, true },         { "gpu_kernel", add_kernel, false },
 	{ "gpu_memcpy", add_copy, false },      { "gpu_memset", add_memset, false },
-	{ "gpu_device", add_device, false },
+	{ "gpu_graph", add_graph, false },      { "gpu_device", add_device, false },
 };
 
 int inferscope_event_add(struct inferscope_json *x, struct inferscope_event *e)

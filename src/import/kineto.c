@@ -15,6 +15,7 @@ enum chrome_category {
 	CATEGORY_KERNEL,
 	CATEGORY_COPY,
 	CATEGORY_MEMSET,
+	CATEGORY_GRAPH,
 	CATEGORY_CALL,
 	CATEGORY_OPERATOR,
 	CATEGORY_PYTHON,
@@ -43,7 +44,7 @@ static const struct {
 	{ "user_annotation", CATEGORY_ANNOTATION },
 	{ "layer", CATEGORY_LAYER },                  /* as InferScope exports it */
 	{ "gc", CATEGORY_UNMAPPED },                  /* likewise */
-	{ "gpu_graph", CATEGORY_UNMAPPED },           /* likewise */
+	{ "gpu_graph", CATEGORY_GRAPH },              /* likewise: a whole one */
 	{ "inferscope_sampled", CATEGORY_UNMAPPED },  /* what it computed */
 	{ "inferscope_state", CATEGORY_UNMAPPED },    /* likewise */
 	{ "inferscope_step", CATEGORY_UNMAPPED },     /* likewise */
@@ -322,6 +323,8 @@ int kineto_event_add(struct chrome *c, const struct chrome_event *e)
 		return add_activity(c, e, RECORD_GPU_COPY);
 	case CATEGORY_MEMSET:
 		return add_activity(c, e, RECORD_GPU_MEMSET);
+	case CATEGORY_GRAPH:
+		return add_activity(c, e, RECORD_GPU_GRAPH);
 	case CATEGORY_CALL:
 		return add_call(c, e);
 	case CATEGORY_OPERATOR:

@@ -7,6 +7,9 @@ import sys
 import jsonschema
 import pytest
 
+sys.path.insert(0, os.path.dirname(__file__))
+import nsys_file  # noqa: E402
+
 
 @pytest.fixture(scope="session")
 def diff_schema(root):
@@ -322,6 +325,42 @@ def test_traces_of_other_tools_are_compared(diff, root):
                      os.path.join(folder, "kineto_h100_qwen_inference.json.gz"))
     assert result["before"]["step"] == result["after"]["step"]
     assert {"new", "gone", "both"} == {k["state"] for k in result["kernels"]}
+
+
+def kineto_service(path, steps, kernel):
+    """What nsys_file.service() writes, as PyTorch's profiler does: times are microseconds."""
+    def complete(name, cat, ts, dur, tid=10, pid=10, **args):
+        return {"ph": "X", "name": name, "cat": cat, "pid": pid, "tid": tid, "ts": ts, "dur": dur,
+                "args": args}
+    events = []
+    for i in range(steps):
+        at, work = 1000 + 100 * i, {"device": 0, "context": 1, "stream": 7}
+        events += [complete("step %d" % i, "user_annotation", at, 70 + kernel),
+                   complete("cudaLaunchKernel", "cuda_runtime", at + 4, 5, correlation=10 * i + 1),
+                   complete("gemm", "kernel", at + 10, kernel, 7, 0, correlation=10 * i + 1, **work)]
+    path.write_text(json.dumps({"traceEvents": events}))
+
+
+def test_a_trace_of_pytorch_s_profiler_against_one_of_nsight_systems(diff, work):
+    kineto_service(work / "a.json", 40, 20)
+    nsys_file.service(work / "b.sqlite", 40)
+    same, _ = diff("a.json", "b.sqlite")
+    assert same["before"]["step"] == same["after"]["step"] == "step #"
+    assert same["change"]["ratio"] == 0 and not same["change"]["significant"]
+    gemm = row(same, "kernels", "gemm")
+    assert gemm["state"] == "both" and gemm["before_ms"] == gemm["after_ms"] == 0.02
+    kineto_service(work / "slower.json", 40, 29)
+    slower, status = diff("b.sqlite", "slower.json", "--fail-on", "5%")
+    assert (slower["change"]["ratio"], slower["change"]["significant"], status) == (0.1, True, 3)
+
+
+def test_a_trace_of_ours_against_its_export(diff, inferscope, root, work):
+    trace = os.path.join(root, "examples/traces/h200_gpt2_decode.isc")
+    assert inferscope("export", trace, "--to", "chrome", "-o", "e.json").returncode == 0
+    result, _ = diff(trace, "e.json")
+    assert result["change"]["ratio"] == 0 and not result["change"]["significant"]
+    assert {k["state"] for k in result["kernels"]} == {"both"}
+    assert [k["name"] for k in result["kernels"] if k["before_ms"] != k["after_ms"]] == []
 
 
 def test_runs_without_steps_are_compared_as_a_whole(story, diff):

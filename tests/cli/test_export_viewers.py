@@ -11,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -202,18 +203,33 @@ def test_perfetto_and_chrome_have_the_same_slices(exported_bytes, chrome, trace_
 
 @pytest.mark.parametrize("name", ["gpu_service", "memory", "nvtx", "h200_two_streams"])
 def test_protoc_knows_every_field(exported_bytes, trace_of, name):
-    """With Perfetto's own schema: PERFETTO_TRACE_PROTO names its perfetto_trace.proto."""
+    """With Perfetto's own schema: PERFETTO_TRACE_PROTO names its perfetto_trace.proto, or a set of
+    descriptors (.desc); scripts/check_exports.sh makes one."""
     schema, protoc = os.environ.get("PERFETTO_TRACE_PROTO"), shutil.which("protoc")
     if not schema or not protoc:
-        pytest.skip("protoc or PERFETTO_TRACE_PROTO is not there")
-    done = subprocess.run([protoc, "--proto_path=" + os.path.dirname(schema),
-                           "--decode=perfetto.protos.Trace", os.path.basename(schema)],
+        pytest.skip("protoc or PERFETTO_TRACE_PROTO is not there: scripts/check_exports.sh")
+    where = (["--descriptor_set_in=" + schema] if schema.endswith(".desc") else
+             ["--proto_path=" + os.path.dirname(schema), os.path.basename(schema)])
+    done = subprocess.run([protoc, "--decode=perfetto.protos.Trace"] + where,
                           input=exported_bytes(trace_of(name), "perfetto"),
                           stdout=subprocess.PIPE, check=True)
     text = done.stdout.decode()
     assert "TYPE_SLICE_BEGIN" in text and "process_name" in text
     # What a schema does not know is printed by its number.
     assert [line for line in text.splitlines() if line.strip()[:1].isdigit()] == []
+
+
+@pytest.mark.parametrize("name", ["gpu_service", "nvtx", "h200_two_streams"])
+def test_viztracer_reads_the_chrome_file(exported_bytes, trace_of, work, name):
+    """It combines files into one: of the same file twice every event is there twice."""
+    pytest.importorskip("viztracer", reason="viztracer is not installed: scripts/check_exports.sh")
+    data = exported_bytes(trace_of(name), "chrome")
+    for copy in "ab":
+        (work / (copy + ".json")).write_bytes(data)
+    subprocess.run([sys.executable, "-m", "viztracer", "--combine", "a.json", "b.json", "-o",
+                    "both.json"], cwd=str(work), stdout=subprocess.DEVNULL, check=True)
+    both = json.loads((work / "both.json").read_text())["traceEvents"]
+    assert len(both) == 2 * len(json.loads(data)["traceEvents"])
 
 
 def speedscope_profiles(data):
@@ -246,7 +262,7 @@ def test_speedscope_s_own_schema(exported_bytes, trace_of):
     """SPEEDSCOPE_SCHEMA names file-format-schema.json of its package."""
     schema = os.environ.get("SPEEDSCOPE_SCHEMA")
     if not schema:
-        pytest.skip("SPEEDSCOPE_SCHEMA is not set")
+        pytest.skip("SPEEDSCOPE_SCHEMA is not set: scripts/check_exports.sh")
     with open(schema) as file:
         loaded = json.load(file)
     validator = jsonschema.validators.validator_for(loaded)(loaded)

@@ -2,8 +2,12 @@
 
 import json
 import os
+import sys
 
 import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from nsys_file import GRAPH, Export, global_pid, service  # noqa: E402
 
 EXAMPLES = ["h200_encoder", "h200_gpt2_decode", "h200_resnet50", "h200_two_streams"]
 # What the export does not carry: memory, threads without calls of their own, samples.
@@ -98,3 +102,40 @@ def test_functions_layers_and_counters(inferscope, work):
         assert report["run"]["command"] == ["serve.py"]
         assert "a note" in report["trust"]["notes"]
         assert "2 of 11 events have no counterpart here" in "\n".join(report["trust"]["notes"])
+
+
+SHARED = next((os.path.abspath(folder) for folder in (
+    os.path.join(os.path.dirname(__file__), "../../../shared/traces"), "/work/shared/traces")
+    if os.path.isdir(folder)), None)
+FOREIGN = ["kineto_b200_eager_step.json.gz", "kineto_mi300_vllm_decode_graph.json.gz",
+           "kineto_mi250_minitoy.json.gz", "kineto_2021_resnet50_dataloader.json.gz",
+           "nsys_a100_cloverleaf_2024.sqlite", "nsys_h200_2024.sqlite", "nsys_2020_no_version.sqlite",
+           "viztracer_asyncio.json", "chrome_array_unclosed.json"]
+FOREIGN_KEYS = ["kernels", "copies", "memsets", "graphs", "span_ms", "busy_ms", "idle_ms",
+                "streams", "calls", "syncs"]
+
+
+@pytest.mark.skipif(not SHARED, reason="no shared/traces beside the checkout")
+@pytest.mark.parametrize("to", ["json", "chrome"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_traces_of_other_tools(inferscope, work, name, to):
+    before, after = reports(inferscope, work, os.path.join(SHARED, name), to)
+    assert {key: after["gpu"][key] for key in FOREIGN_KEYS if key in before["gpu"]} == {
+        key: before["gpu"][key] for key in FOREIGN_KEYS if key in before["gpu"]}
+    assert [(s["name"], s["count"], s["p50_ms"]) for s in after["steps"]] == [
+        (s["name"], s["count"], s["p50_ms"]) for s in before["steps"]]
+    assert after["verdict"]["bound"] == before["verdict"]["bound"]
+
+
+@pytest.mark.parametrize("to", ["json", "chrome"])
+def test_whole_graphs(inferscope, work, to):
+    e = Export(work / "t.sqlite")
+    service(None, export=e)
+    e.call("cudaGraphLaunch_v10000", 2000000, 2001000, 900)
+    e.add(GRAPH, start=2005000, end=2025000, deviceId=0, contextId=1, streamId=7,
+          correlationId=900, globalPid=global_pid(10), graphId=3)
+    e.close()
+    before, after = reports(inferscope, work, "t.sqlite", to)
+    assert before["gpu"]["graphs"] == {"count": 1, "ms": 0.02}
+    for key in FOREIGN_KEYS:
+        assert after["gpu"][key] == before["gpu"][key], key

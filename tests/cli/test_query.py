@@ -349,18 +349,18 @@ def nanoseconds(microseconds):
     return int(whole) * 1000 + int((part + "000")[:3])
 
 
-def figures_of_kineto():
+def figures_of_readme():
     if not REAL:
         return [("absent", None)]
     with open(os.path.join(REAL, "README.md"), encoding="utf-8") as file:
-        rows = re.findall(r"^\| `(kineto[^`]*)` \|[^|]*\| (\d+) / (\d+) / (\d+) \| ([\d.]+)"
+        rows = re.findall(r"^\| `((?:kineto|nsys)[^`]*)` \|[^|]*\| (\d+) / (\d+) / (\d+) \| ([\d.]+)"
                           r" \| ([\d.]+)"
                           r" \| ([\d.]+) \|", file.read(), re.M)
     return [(row[0], [int(n) for n in row[1:4]] + [nanoseconds(us) for us in row[4:]])
             for row in rows]
 
 
-@pytest.mark.parametrize("name, figures", figures_of_kineto())
+@pytest.mark.parametrize("name, figures", figures_of_readme())
 def test_the_figures_of_real_traces_are_exact(name, figures, inferscope):
     if not figures:
         pytest.skip("../shared/traces is absent")

@@ -139,7 +139,8 @@ static int choose_items(struct job *j)
 		return -1;
 	for (size_t k = 0; k < a->step_count; k++) {
 		struct analysis_step *s = &a->steps[k];
-		struct step_item *first = a->step_items.items + s->first_item;
+		struct step_item *first =
+			s->item_count ? a->step_items.items + s->first_item : NULL;
 
 		for (size_t i = 0; i < s->item_count; i++)
 			first[i].kind = (uint16_t)(k < UINT16_MAX ? k : UINT16_MAX);
