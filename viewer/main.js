@@ -133,7 +133,16 @@ class Timeline {
 			first = p.start[0];
 			last = p.end[p.count - 1];
 		}
-		if (last > first && last - first < 0.5 * this.data.end) this.zoomTo(first, last, 0.04);
+		if (last > first && last - first < 0.5 * this.data.end && this.hasDeviceWork(first, last)) this.zoomTo(first, last, 0.04);
+	}
+
+	// Of a range; true as well where there is no device.
+	hasDeviceWork(from, to) {
+		const rows = this.data.rows.filter(row => row.lane === LANE.BUSY);
+		const cover = [{ node: this.data.root, whole: true, parts: null }];
+		let found = !rows.length;
+		for (const row of rows) this.data.eachPiece(cover, row.index, from, to, () => { found = true; });
+		return found;
 	}
 
 	summary(meta) {
