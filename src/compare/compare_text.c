@@ -148,10 +148,7 @@ int comparison_write(const struct comparison *c, const char *path, enum report_d
 		comparison_html(&text, c, detail);
 	else
 		comparison_markdown(&text, c, detail);
-	if (text.failed)
-		rc = err_set(err, "cannot write '%s': out of memory", path);
-	else
-		rc = report_write_text(path, &text, err);
+	rc = report_write_text(path, &text, err);
 	buf_release(&text);
 	return rc;
 }

@@ -239,10 +239,7 @@ int ranks_write(const struct ranks *r, const char *path, struct err *err)
 		ranks_html(&text, r);
 	else
 		ranks_markdown(&text, r);
-	if (text.failed)
-		rc = err_set(err, "cannot write '%s': out of memory", path);
-	else
-		rc = report_write_text(path, &text, err);
+	rc = report_write_text(path, &text, err);
 	buf_release(&text);
 	return rc;
 }

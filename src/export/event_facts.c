@@ -226,20 +226,17 @@ static void write_stack(const struct event_walk *w, uint32_t stack, const struct
 	write_place(to, &user);
 }
 
+const struct span_key span_keys[] = {
+	{ SPAN_REPAIRED, "repaired" }, { SPAN_OPEN_START, "open_start" },
+	{ SPAN_OPEN_END, "open_end" }, { SPAN_GAP, "gap" },
+	{ SPAN_PAUSED, "paused" },     { 0, NULL },
+};
+
 static void write_span(const struct slice *s, const struct fact_sink *to)
 {
-	static const struct {
-		enum span_flag flag;
-		const char *key;
-	} keys[] = {
-		{ SPAN_REPAIRED, "repaired" }, { SPAN_OPEN_START, "open_start" },
-		{ SPAN_OPEN_END, "open_end" }, { SPAN_GAP, "gap" },
-		{ SPAN_PAUSED, "paused" },
-	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (s->of.span.flags & keys[i].flag)
-			to->integer(to->ctx, keys[i].key, 1);
+	for (size_t i = 0; span_keys[i].key; i++)
+		if (s->of.span.flags & span_keys[i].flag)
+			to->integer(to->ctx, span_keys[i].key, 1);
 }
 
 static void write_scope(const struct event_walk *w, const struct slice *s,

@@ -98,6 +98,14 @@ const char *slice_category(const struct event_walk *w, const struct slice *s);
 /* "MainThread", "stream 7"; with the lane. */
 void track_add_name(struct buf *out, const struct event_walk *w, const struct track *t);
 
+/* The flags of spans that exports name; key NULL at the end. */
+struct span_key {
+	enum span_flag flag;
+	const char *key;
+};
+
+extern const struct span_key span_keys[];
+
 struct fact_sink {
 	void *ctx;
 	void (*integer)(void *ctx, const char *key, int64_t value);

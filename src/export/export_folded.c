@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "export/export.h"
+#include "export/thread_intervals.h"
 #include "format/sample.h"
 #include "report/plain_text.h"
 #include "timeline/functions.h"
@@ -39,17 +40,9 @@
 
 static const char *frame_that_is_no_function(uint32_t number)
 {
-	static const char *const states[SAMPLE_STATES] = {
-		[SAMPLE_GIL_WAIT] = "(waits for the GIL)",
-		[SAMPLE_LOCK_WAIT] = "(waits for a lock)",
-		[SAMPLE_IO_WAIT] = "(waits for I/O)",
-		[SAMPLE_OFF_CPU] = "(waits)",
-		[SAMPLE_SLEEP] = "(sleeps)",
-	};
-
 	return number == COLLECTION ? "(garbage collection)"
 	       : number == DEEPER   ? "(deeper)"
-				    : states[number - NO_FUNCTION];
+				    : sample_state_frame(number - NO_FUNCTION);
 }
 
 /* Nodes are known by their position; ROOT, which has no parent, also means "none". */

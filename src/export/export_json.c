@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "export/event_walk.h"
 #include "export/export.h"
 #include "format/trace.h"
+#include "tables/table_source.h"
 #include "timeline/timeline.h"
 
 #define SCHEMA_VERSION 1
@@ -57,18 +59,9 @@ static void span_times(struct json *j, const struct span *s)
 
 static void span_flags(struct json *j, uint32_t flags)
 {
-	static const struct {
-		enum span_flag flag;
-		const char *key;
-	} keys[] = {
-		{ SPAN_REPAIRED, "repaired" }, { SPAN_OPEN_START, "open_start" },
-		{ SPAN_OPEN_END, "open_end" }, { SPAN_GAP, "gap" },
-		{ SPAN_PAUSED, "paused" },
-	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (flags & keys[i].flag)
-			key_true(j, keys[i].key);
+	for (size_t i = 0; span_keys[i].key; i++)
+		if (flags & span_keys[i].flag)
+			key_true(j, span_keys[i].key);
 }
 
 static void visit_function(void *ctx, const struct span *s)
@@ -164,37 +157,6 @@ static void visit_throttled(void *ctx, const struct throttled *l)
 	export_event_end(x);
 }
 
-static void arg_value(struct exported *x, const struct trace_arg *a)
-{
-	struct json *j = &x->json;
-
-	switch (a->type) {
-	case ARG_NONE:
-	case ARG_CUT:
-		json_null(j);
-		break;
-	case ARG_FALSE:
-	case ARG_TRUE:
-		json_bool(j, a->type == ARG_TRUE);
-		break;
-	case ARG_INT:
-		json_int(j, a->integer);
-		break;
-	case ARG_FLOAT:
-		json_double(j, a->real);
-		break;
-	case ARG_STRING:
-		json_text(j, a->text, a->text_bytes);
-		break;
-	case ARG_OBJECT:
-		json_object_begin(j);
-		json_key(j, "type");
-		json_text(j, a->text, a->text_bytes);
-		json_object_end(j);
-		break;
-	}
-}
-
 static void event_args(struct exported *x, const uint8_t *args, size_t bytes)
 {
 	struct trace_args all;
@@ -210,7 +172,7 @@ static void event_args(struct exported *x, const uint8_t *args, size_t bytes)
 			continue;
 		}
 		json_key_text(&x->json, a.key, a.key_bytes);
-		arg_value(x, &a);
+		args_add_value(&x->json, &a);
 	}
 	json_object_end(&x->json);
 	if (cut)

@@ -12,22 +12,18 @@
 #include "base/json.h"
 #include "export/export.h"
 #include "export/spool.h"
+#include "export/thread_intervals.h"
 #include "timeline/sample_walk.h"
 #include "timeline/timeline.h"
 
 enum { FRAME_GC = SAMPLE_STATES, FRAME_DEEPER, FRAMES_OTHER };
 
-static const char *const other_frames[FRAMES_OTHER] = {
-	[SAMPLE_UNKNOWN] = "(unknown)",
-	[SAMPLE_RUNNING] = "(runs)",
-	[SAMPLE_GIL_WAIT] = "(waits for the GIL)",
-	[SAMPLE_LOCK_WAIT] = "(waits for a lock)",
-	[SAMPLE_IO_WAIT] = "(waits for I/O)",
-	[SAMPLE_OFF_CPU] = "(waits)",
-	[SAMPLE_SLEEP] = "(sleeps)",
-	[FRAME_GC] = "(garbage collection)",
-	[FRAME_DEEPER] = "(deeper)",
-};
+static const char *other_frame(unsigned number)
+{
+	return number == FRAME_GC       ? "(garbage collection)"
+	       : number == FRAME_DEEPER ? "(deeper)"
+					: sample_state_frame(number);
+}
 
 struct thread_profile {
 	bool any;
@@ -253,7 +249,7 @@ static void write_frames(struct speedscope *x)
 
 		json_object_begin(j);
 		json_key(j, "name");
-		json_string(j, f ? f->name : other_frames[i]);
+		json_string(j, f ? f->name : other_frame((unsigned)i));
 		if (f && f->file && *f->file) {
 			json_key(j, "file");
 			json_string(j, f->file);

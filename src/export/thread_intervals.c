@@ -27,6 +27,21 @@ const char *thread_state_name(enum sample_state state)
 	return names[state < SAMPLE_STATES ? state : SAMPLE_UNKNOWN];
 }
 
+const char *sample_state_frame(unsigned state)
+{
+	static const char *const frames[SAMPLE_STATES] = {
+		[SAMPLE_UNKNOWN] = "(unknown)",
+		[SAMPLE_RUNNING] = "(runs)",
+		[SAMPLE_GIL_WAIT] = "(waits for the GIL)",
+		[SAMPLE_LOCK_WAIT] = "(waits for a lock)",
+		[SAMPLE_IO_WAIT] = "(waits for I/O)",
+		[SAMPLE_OFF_CPU] = "(waits)",
+		[SAMPLE_SLEEP] = "(sleeps)",
+	};
+
+	return frames[state < SAMPLE_STATES ? state : SAMPLE_UNKNOWN];
+}
+
 static void finish_interval(const struct intervals *all, struct newest *n)
 {
 	n->interval.error_ns =

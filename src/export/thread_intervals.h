@@ -17,6 +17,7 @@ struct thread_interval {
 };
 
 const char *thread_state_name(enum sample_state state); /* "gil_wait" */
+const char *sample_state_frame(unsigned state); /* enum sample_state: "(waits for the GIL)" */
 
 /* Those of a thread in order, of different threads in any.  -1: no memory. */
 int thread_intervals_walk(const struct trace *t,

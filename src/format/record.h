@@ -47,7 +47,7 @@ enum record_kind {
 	RECORD_CUDA_EXIT = 14, /* id = correlation */
 
 	/*
-	 * What the device did.  The event's own time is when we were told; the payload
+	 * What the device did.  The event's own time is when CUPTI reported it; the payload
 	 * begins with varint start (CLOCK_MONOTONIC ns; 0: unknown), varint duration
 	 * (ns), varint device, context, stream, correlation.  Then, all varints:
 	 *   kernel   grid x y z, block x y z, registers, static and dynamic shared
@@ -150,7 +150,7 @@ enum cuda_call {
 	CUDA_CALL_OTHER = 0,
 	CUDA_CALL_LAUNCH = 1, /* a kernel */
 	CUDA_CALL_GRAPH_LAUNCH = 2,
-	CUDA_CALL_COPY = 3, /* returns when it likes: see RECORD_GPU_COPY */
+	CUDA_CALL_COPY = 3, /* may return before it is done: see RECORD_GPU_COPY */
 	CUDA_CALL_MEMSET = 4,
 	CUDA_CALL_SYNC_DEVICE = 5, /* waits for all work of the context */
 	CUDA_CALL_SYNC_STREAM = 6, /* waits for a stream */

@@ -268,4 +268,6 @@ void trace_args_init(struct trace_args *a, const uint8_t *args, size_t bytes);
 /* False at the end, which is also where bytes begin that are invalid. */
 bool trace_args_next(struct trace_args *a, struct trace_arg *out);
 
+const char *cuda_call_name(enum cuda_call what); /* "launch", "copy", ..., "other" */
+
 #endif

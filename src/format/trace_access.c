@@ -255,3 +255,27 @@ uint64_t trace_byte_count(const struct trace *t)
 {
 	return t->file_bytes;
 }
+
+const char *cuda_call_name(enum cuda_call what)
+{
+	static const char *const names[] = {
+		[CUDA_CALL_OTHER] = "other",
+		[CUDA_CALL_LAUNCH] = "launch",
+		[CUDA_CALL_GRAPH_LAUNCH] = "graph_launch",
+		[CUDA_CALL_COPY] = "copy",
+		[CUDA_CALL_MEMSET] = "memset",
+		[CUDA_CALL_SYNC_DEVICE] = "sync_device",
+		[CUDA_CALL_SYNC_STREAM] = "sync_stream",
+		[CUDA_CALL_SYNC_EVENT] = "sync_event",
+		[CUDA_CALL_ALLOC] = "alloc",
+		[CUDA_CALL_FREE] = "free",
+		[CUDA_CALL_HOST_ALLOC] = "host_alloc",
+		[CUDA_CALL_HOST_FREE] = "host_free",
+		[CUDA_CALL_STREAM_CREATE] = "stream_create",
+		[CUDA_CALL_CONTEXT_CREATE] = "context_create",
+		[CUDA_CALL_MODULE_LOAD] = "module_load",
+		[CUDA_CALL_GRAPH_BUILD] = "graph_build",
+	};
+
+	return (size_t)what < sizeof(names) / sizeof(*names) ? names[what] : "other";
+}

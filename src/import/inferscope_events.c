@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "format/trace.h"
 #include "import/inferscope_json.h"
 
 struct open_scope {
@@ -129,25 +130,6 @@ static int add_counter(struct inferscope_json *x, const struct inferscope_event 
 	return s.thread && s.name ? build_span_add(x->build, &s) : -1;
 }
 
-static const char *const call_classes[] = {
-	[CUDA_CALL_OTHER] = "other",
-	[CUDA_CALL_LAUNCH] = "launch",
-	[CUDA_CALL_GRAPH_LAUNCH] = "graph_launch",
-	[CUDA_CALL_COPY] = "copy",
-	[CUDA_CALL_MEMSET] = "memset",
-	[CUDA_CALL_SYNC_DEVICE] = "sync_device",
-	[CUDA_CALL_SYNC_STREAM] = "sync_stream",
-	[CUDA_CALL_SYNC_EVENT] = "sync_event",
-	[CUDA_CALL_ALLOC] = "alloc",
-	[CUDA_CALL_FREE] = "free",
-	[CUDA_CALL_HOST_ALLOC] = "host_alloc",
-	[CUDA_CALL_HOST_FREE] = "host_free",
-	[CUDA_CALL_STREAM_CREATE] = "stream_create",
-	[CUDA_CALL_CONTEXT_CREATE] = "context_create",
-	[CUDA_CALL_MODULE_LOAD] = "module_load",
-	[CUDA_CALL_GRAPH_BUILD] = "graph_build",
-};
-
 /* The user's line, and the innermost one where it is another: all that the export says. */
 static int stack_of(struct inferscope_json *x, const struct inferscope_event *e, uint32_t *stack)
 {
@@ -179,8 +161,8 @@ static int add_call(struct inferscope_json *x, const struct inferscope_event *e)
 	};
 	const char *class_name = build_text(x->build, e->class_name);
 
-	for (uint32_t i = 0; i < sizeof(call_classes) / sizeof(*call_classes); i++)
-		if (!strcmp(class_name, call_classes[i]))
+	for (uint32_t i = 0; i <= CUDA_CALL_GRAPH_BUILD; i++)
+		if (!strcmp(class_name, cuda_call_name((enum cuda_call)i)))
 			s.call = (i + 1) & 31;
 	return stack_of(x, e, &s.stack) ? -1 : add_span(x, e, s);
 }

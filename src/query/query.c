@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/sql_sandbox.h"
 
 #define OPS_PER_CHECK 20000
 #define TEXT_MAX (64 << 20) /* bytes of a value: zeroblob() and the like end there */
@@ -75,32 +76,14 @@ static int check_progress(void *ctx)
 
 static void harden(struct query *q)
 {
-	static const int off[] = {
-		SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
-		SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW,
-		SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-		/* A mistyped name in double quotes is an error, not a text. */
-		SQLITE_DBCONFIG_DQS_DML,
-		SQLITE_DBCONFIG_DQS_DDL,
-	};
-	static const struct {
-		int what, most;
-	} limits[] = {
+	static const struct sql_limit limits[] = {
 		{ SQLITE_LIMIT_LENGTH, TEXT_MAX },
 		{ SQLITE_LIMIT_SQL_LENGTH, QUERY_SQL_MAX },
 		{ SQLITE_LIMIT_EXPR_DEPTH, 500 },
-		{ SQLITE_LIMIT_ATTACHED, 0 },
-		{ SQLITE_LIMIT_TRIGGER_DEPTH, 0 },
-		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
 		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000 },
 	};
 
-	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
-		sqlite3_db_config(q->db, off[i], 0, NULL);
-	sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
-		sqlite3_limit(q->db, limits[i].what, limits[i].most);
+	sql_sandbox(q->db, limits, sizeof(limits) / sizeof(*limits));
 	/* What does not fit into memory ends the query: no file is written. */
 	sqlite3_exec(q->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
 	sqlite3_set_authorizer(q->db, authorize, q);

@@ -83,6 +83,8 @@ int report_write_text(const char *path, const struct buf *text, struct err *err)
 {
 	struct outfile o;
 
+	if (text->failed)
+		return err_set(err, "cannot write '%s': out of memory", path);
 	if (outfile_open(&o, path, err))
 		return -1;
 	if (write_all(o.fd, text->data, text->len)) {
@@ -104,10 +106,7 @@ int report_write(const struct analysis *a, const char *path, enum report_detail 
 		return -1;
 	buf_init(&text);
 	backend->render(&text, a, detail);
-	if (text.failed)
-		rc = err_set(err, "cannot write '%s': out of memory", path);
-	else
-		rc = report_write_text(path, &text, err);
+	rc = report_write_text(path, &text, err);
 	buf_release(&text);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/sql_sandbox.h"
 
 #define PREFIX "SELECT "
 #define SUFFIX "\nFROM metrics" /* on a line of its own: the expression may end in a comment */
@@ -69,35 +70,17 @@ static int check_progress(void *ctx)
 
 static void harden(struct conditions *c)
 {
-	static const int off[] = {
-		SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
-		SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW,
-		SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-		/* A mistyped name in double quotes is an error, not a text. */
-		SQLITE_DBCONFIG_DQS_DML,
-		SQLITE_DBCONFIG_DQS_DDL,
-	};
-	static const struct {
-		int what, most;
-	} limits[] = {
+	static const struct sql_limit limits[] = {
 		{ SQLITE_LIMIT_LENGTH, 4 * CONDITION_MAX }, /* the table's own definition fits */
 		{ SQLITE_LIMIT_SQL_LENGTH, 2 * CONDITION_MAX },
 		{ SQLITE_LIMIT_EXPR_DEPTH, 100 },
 		{ SQLITE_LIMIT_COMPOUND_SELECT, 1 },
 		{ SQLITE_LIMIT_VDBE_OP, 20000 },
 		{ SQLITE_LIMIT_FUNCTION_ARG, 32 },
-		{ SQLITE_LIMIT_ATTACHED, 0 },
 		{ SQLITE_LIMIT_VARIABLE_NUMBER, METRIC_COUNT },
-		{ SQLITE_LIMIT_TRIGGER_DEPTH, 0 },
-		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
-		sqlite3_db_config(c->db, off[i], 0, NULL);
-	sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
-		sqlite3_limit(c->db, limits[i].what, limits[i].most);
+	sql_sandbox(c->db, limits, sizeof(limits) / sizeof(*limits));
 	sqlite3_set_authorizer(c->db, authorize, c);
 	sqlite3_progress_handler(c->db, OPS_PER_CHECK, check_progress, c);
 }

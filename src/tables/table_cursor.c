@@ -71,7 +71,7 @@ void cell_composed(struct table_cursor *c, struct cell *out)
 		cell_text(out, text);
 }
 
-static void add_value(struct json *j, const struct trace_arg *a)
+void args_add_value(struct json *j, const struct trace_arg *a)
 {
 	switch (a->type) {
 	case ARG_NONE:
@@ -111,7 +111,7 @@ void args_add_json(struct json *j, const uint8_t *args, size_t bytes)
 		if (a.type == ARG_CUT)
 			continue;
 		json_key_text(j, a.key, a.key_bytes);
-		add_value(j, &a);
+		args_add_value(j, &a);
 	}
 	json_object_end(j);
 }

@@ -34,5 +34,6 @@ const char *source_layer_name(const struct table_source *s, uint32_t layer);
 
 /* The metadata of a scope or mark as a JSON object. */
 void args_add_json(struct json *j, const uint8_t *args, size_t bytes);
+void args_add_value(struct json *j, const struct trace_arg *a); /* of one of them */
 
 #endif

@@ -278,6 +278,5 @@ int64_t gpu_overhead_ns(const struct gpu_timeline *g); /* CUPTI's own, as it say
 
 const char *gpu_copy_name(enum gpu_copy kind);       /* "H2D", "D2H", ..., "other" */
 const char *gpu_memory_name(enum gpu_memory memory); /* "pageable", ..., "unknown" */
-const char *cuda_call_name(enum cuda_call what);     /* "launch", "copy", ..., "other" */
 
 #endif

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sql_sandbox.h"
+
 #define VFS_NAME "inferscope-fd"
 #define VALUE_MAX (64 << 20) /* bytes of a text or blob; a row with a longer one cannot be read */
 #define CACHE_KIB 8192
@@ -221,27 +223,14 @@ static int authorize(void *ctx, int action, const char *first, const char *secon
 
 static void harden(sqlite3 *db)
 {
-	static const int off[] = {
-		SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
-		SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW,
-		SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-	};
-	static const struct {
-		int what, most;
-	} limits[] = {
-		{ SQLITE_LIMIT_LENGTH, VALUE_MAX }, { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		{ SQLITE_LIMIT_EXPR_DEPTH, 100 },   { SQLITE_LIMIT_ATTACHED, 0 },
-		{ SQLITE_LIMIT_TRIGGER_DEPTH, 0 },  { SQLITE_LIMIT_WORKER_THREADS, 0 },
-		{ SQLITE_LIMIT_FUNCTION_ARG, 8 },   { SQLITE_LIMIT_COMPOUND_SELECT, 2 },
+	static const struct sql_limit limits[] = {
+		{ SQLITE_LIMIT_LENGTH, VALUE_MAX },  { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		{ SQLITE_LIMIT_EXPR_DEPTH, 100 },    { SQLITE_LIMIT_FUNCTION_ARG, 8 },
+		{ SQLITE_LIMIT_COMPOUND_SELECT, 2 },
 	};
 	char cache[64];
 
-	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
-		sqlite3_db_config(db, off[i], 0, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
-		sqlite3_limit(db, limits[i].what, limits[i].most);
+	sql_sandbox(db, limits, sizeof(limits) / sizeof(*limits));
 #if SQLITE_VERSION_NUMBER >= 3030000
 	sqlite3_drop_modules(db, NULL);
 #endif
