@@ -1,6 +1,6 @@
 /*
- * Growing arrays.  Header only: the growth is one realloc() in a cold branch of
- * a loop that its caller wants inlined.
+ * Growing arrays.  Header only: growing is one realloc() in a cold branch of a loop that callers
+ * need inlined.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H

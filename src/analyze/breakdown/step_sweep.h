@@ -1,11 +1,10 @@
 /*
- * Runs through the time of one thread after the other and gives every moment to one
- * class (breakdown.h says which), for the steps that lasted then, and for the gaps of
- * the GPU that the thread ended.
+ * Assigns every moment of the time of each thread to one class (breakdown.h defines them), for the
+ * steps in progress and for the gaps of the GPU that the thread ended.
  *
- * Tracks and Python calls are all in order of time: one cursor runs through each, and
- * between two changes of any of them nothing changes.  Steps take the difference of
- * running sums, so that memory grows with those that last at the same time.
+ * Tracks and Python calls are all in order of time: one cursor moves through each, and between two
+ * changes of any of them nothing changes.  Steps take differences of running sums, so memory grows
+ * with the number of concurrent steps.
  */
 #ifndef ANALYZE_BREAKDOWN_STEP_SWEEP_H
 #define ANALYZE_BREAKDOWN_STEP_SWEEP_H
@@ -50,7 +49,7 @@ void time_places_release(struct time_places *p);
 /* SIZE_MAX: no memory. */
 size_t time_places_find(struct time_places *p, const struct time_place *wanted);
 
-/* The place by its names; the analysis has its waits. */
+/* The place by its names; `analysis` knows its waits. */
 struct time_cause time_place_name(const struct time_place *p, const struct analysis *a,
 				  const struct timeline *tl);
 
@@ -67,8 +66,8 @@ int time_cause_identity(const void *a, const void *b);
 int time_cause_order(const void *a, const void *b);
 
 /*
- * The gaps in a GPU's work with the threads that ended them, and the sums of what those
- * did meanwhile.
+ * The gaps in a GPU's work with the threads that ended them, and the sums of what those threads
+ * did in the gaps.
  */
 
 /* What a place has to do with the gaps of a section. */
@@ -109,9 +108,9 @@ struct idle_gaps {
 };
 
 /*
- * From the end of the work before a gap until the call returned that launched the next.  id: index
- * of the section; more: their number, so that those that touch stay two.  It is a window; the
- * source must stay where it is.
+ * From the end of the work before a gap until the call that launched the next work returned.  id:
+ * index of the section; more: their number, so that adjacent ones stay separate.  It is a window;
+ * the source must stay where it is.
  */
 struct gap_source {
 	const struct analysis_gpu *gpu;
@@ -130,12 +129,12 @@ int idle_gaps_init(struct idle_gaps *g, const struct analysis_gpu *gpu, size_t t
 void idle_gaps_release(struct idle_gaps *g);
 
 /*
- * Finds the gaps, and blames what the device itself took to begin.  The sections' steps are
- * known.  -1: no memory.
+ * Finds the gaps, and assigns the launch latency of the device.  The sections' steps are known.
+ * -1: no memory.
  */
 int idle_gaps_find(struct idle_gaps *g, struct time_places *places);
 
-/* A part of a gap that a place is to blame for.  -1: no memory. */
+/* A part of a gap that a place causes.  -1: no memory. */
 int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t gap_start_ns,
 		     int64_t ns, int64_t in_steps_ns);
 
@@ -146,19 +145,19 @@ int idle_section_add(struct idle_section *s, size_t place, bool latency, int64_t
 int idle_section_part(struct idle_section *s, size_t place, bool latency, int64_t start_ns,
 		      int64_t end_ns);
 
-/* As much as a sum says, which is no part of a gap of its own.  -1: no memory. */
+/* Time that is known as a sum only, not as a part of a certain gap.  -1: no memory. */
 int idle_section_put(struct idle_section *s, size_t place, const struct idle_cause *sum);
 
-/* Names and orders it all: fills in the sections' blame.  -1: no memory. */
+/* Names and orders all causes: fills in the sections' blame.  -1: no memory. */
 int idle_gaps_finish(struct idle_gaps *g, struct analysis *a, const struct time_places *places,
 		     const struct timeline *tl);
 
 /*
- * What the device did, as tracks: for a process, which many of its threads read, or for one
- * of its threads.  The lists behind them are of activities that nothing before them hides.
+ * What the device did, as tracks: of a process, for all its threads, or of one thread.  The lists
+ * behind them contain activities that no earlier one hides.
  */
 
-/* Kernels hide copies: that is the order in which the device's tracks are asked. */
+/* Kernels hide copies: the tracks of the device are in this order of precedence. */
 enum device_track { DEVICE_COMPUTE, DEVICE_H2D, DEVICE_D2H, DEVICE_TRACKS };
 
 struct device_list {
@@ -187,7 +186,8 @@ void device_tracks_seek(struct device_tracks *d, int64_t time_ns);
 struct device_process {
 	bool filled;
 	struct device_list all[DEVICE_TRACKS];
-	struct device_list strays; /* activities whose starter is unknown: they are everybody's */
+	struct device_list
+		strays; /* activities without a known launch: they count for all threads */
 };
 
 struct device_work {
@@ -232,7 +232,7 @@ struct step_sweep {
 	struct time_places *places;
 	struct stack_classes *classes;
 	struct host_log *log; /* of the process that it names, in its windows */
-	bool crowded; /* waits for a CPU are the program's own doing: a class of their own */
+	bool crowded;         /* the program itself causes waits for a CPU: a class of their own */
 	struct kind_sum *kinds;
 	size_t kind_count, placed_count; /* the places of the first ones are counted */
 };
@@ -253,17 +253,17 @@ int log_windows_choose(struct analysis *a, const struct trace *t, bool *wanted);
 /*
  * Page faults as a part of steps, and as a cause of idle time.
  *
- * The kernel counts the faults of a process; how long one takes follows from its CPU time in the
- * kernel.  That much of the host's running time is theirs: at the places where they were seen, in
- * the proportion in which they were; where none was seen, of all such time alike.  A fault that
- * waits for a disk is taken from waits for data first.  No place has more of them than
- * time was spent there, so that the parts still add up.
+ * The kernel counts the faults of a process; their cost follows from its CPU time in the kernel.
+ * That much of the host's running time is moved to this class: at the places where faults were
+ * recorded, in proportion to their number; without recorded faults at all places alike.  A fault
+ * that waits for a disk is taken from waits for data first.  No place gives up more time than was
+ * spent there, so the parts still add up.
  */
 
 /*
- * Of a kind of step whose places are counted: `step` knows its faults, `alone` is the share of
- * them that its thread can have had where none was seen, `idle` the section of its process whose
- * steps these are (NULL: none).  -1: no memory.
+ * Of a kind of step whose places are counted: `step` has its faults, `alone` is the share of them
+ * that its thread can have had if none was recorded with a place, `idle` the section of its
+ * process whose steps these are (NULL: none).  -1: no memory.
  */
 int fault_parts_move(struct kind_sum *kind, const struct analysis_step *step, double alone,
 		     struct idle_section *idle, struct time_places *places);

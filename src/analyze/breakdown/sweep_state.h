@@ -1,4 +1,4 @@
-/* Where a sweep through a thread's time (step_sweep.c) stands; private to it. */
+/* The state of a sweep through a thread's time (step_sweep.c); private to it. */
 #ifndef ANALYZE_BREAKDOWN_SWEEP_STATE_H
 #define ANALYZE_BREAKDOWN_SWEEP_STATE_H
 
@@ -89,7 +89,7 @@ struct sweep {
 	const struct moment *moment; /* one of them */
 };
 
-/* Finds out what the moments from now on belong to, until something changes. */
+/* Decides which class the time from now on belongs to, until something changes. */
 void sweep_decide(struct sweep *w);
 
 /* The stack of another thread that is working; 0: there is none. */

@@ -1,6 +1,6 @@
 /*
- * What is known about a thread's time but for its Python calls and the device (step_sweep.h):
- * the CUDA calls, the samples, and who else was at work.
+ * What is known about a thread's time besides its Python calls and the device (step_sweep.h): CUDA
+ * calls, samples, and the work of other threads.
  */
 #ifndef ANALYZE_BREAKDOWN_THREAD_TRACKS_H
 #define ANALYZE_BREAKDOWN_THREAD_TRACKS_H
@@ -41,9 +41,9 @@ const struct fault_mark *fault_marks_of(const struct fault_marks *m, uint32_t pr
 					size_t *count);
 
 /*
- * A thread's CUDA calls, and the way to those that start work: what an operator takes from
- * Python to its launch, or less where the call before it ended later.  Both with id: stack, more:
- * enum time_class.  They are windows; the source must stay where it is.
+ * A thread's CUDA calls, and the dispatch before those that start work: the time that an operator
+ * takes from Python to its launch, or less if the call before it ended later.  Both with id:
+ * stack, more: enum time_class.  They are windows; the source must stay where it is.
  */
 struct call_source {
 	const struct gpu_timeline *gpu;

@@ -1,14 +1,15 @@
 /*
- * Waits that nobody ended: a thread let a time pass although its work was there.
+ * Waits that end by timeout: a thread waited although its work was there.
  *
- * What waits for a condition of Python's (a queue, an event, a future) goes on when another
- * thread of its process reports it, in Condition.notify(), or when its own time is over.  The
- * former leaves a call in the trace, unless such calls are throttled: then nothing is known
- * but of threads that wait themselves.  So where no other thread did anything just before, the time
- * was over; and if the thread then goes to work, instead of waiting again, what it works on had
- * been there: it gathered a batch, say.  One that polls an empty queue waits again.
+ * A wait for a Python condition (a queue, an event, a future) ends when another thread of the
+ * process calls Condition.notify(), or when its timeout ends.  The former leaves a call in the
+ * trace, unless such calls are throttled: then nothing is known except of threads that wait
+ * themselves.  So if no other thread did anything just before, the wait timed out; and if the
+ * thread then works instead of waiting again, its work was already there: it was collecting a
+ * batch, for example.  A thread that polls an empty queue waits again.
  *
- * So have coroutines that sleep before a step (batching_sleeps.h), while their event loop waits.
+ * The same holds for coroutines that sleep before a step (batching_sleeps.h), while their event
+ * loop waits.
  */
 #ifndef ANALYZE_BREAKDOWN_TIMED_WAITS_H
 #define ANALYZE_BREAKDOWN_TIMED_WAITS_H

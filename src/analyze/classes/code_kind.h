@@ -28,16 +28,15 @@ bool code_calls_module(const char *name, const char *file);
 bool code_calls_unrecorded_module(const char *name, const char *file);
 
 /*
- * Functions of the standard library in which a thread waits for something else
- * to happen.  Time in them is not work: a report that led with them would show
- * idle threads as the hottest place of a program.
+ * Functions of the standard library in which a thread waits.  Time in them is not work: otherwise
+ * reports would show idle threads as the hottest place of a program.
  */
 
 bool function_waits(const char *name, const char *file);
 
 /*
- * Of these, the one that goes on when another thread of the process calls the other function, or
- * when its time is over: queues, events, futures and semaphores of Python's all wait in it.
+ * Of these, the one that continues when another thread of the process calls the other function, or
+ * at its timeout: Python's queues, events, futures and semaphores all wait in it.
  */
 bool function_is_woken(const char *name, const char *file);
 bool function_wakes(const char *name, const char *file);
@@ -45,15 +44,15 @@ bool function_wakes(const char *name, const char *file);
 /* Of those above, the ones in which an event loop waits for whatever comes first. */
 bool function_loops(const char *name, const char *file);
 
-/* Of those above, the ones that do nothing in between: some take up work when it comes. */
+/* Of those above, the ones that only wait: some others process work when it arrives. */
 bool function_only_waits(const char *name, const char *file);
 
 /*
- * What native code is at, by its symbol and its library: the kernel's samples say no more.
+ * What native code is doing, by its symbol and its library: the kernel's samples contain no more.
  *
- * What a framework does for each operator, whatever its size (arguments are taken apart, a kernel
- * is chosen, a result allocated), has names that are known.  All else of a framework's is taken
- * for its kernels: who is not known to be on the way counts as having arrived.
+ * The functions that a framework runs for each operator, whatever its size (parsing arguments,
+ * choosing a kernel, allocating a result), have known names.  All other functions of a framework
+ * count as its kernels.
  */
 
 enum native_kind {
@@ -62,8 +61,8 @@ enum native_kind {
 	NATIVE_KERNEL,   /* a framework's, at work */
 	NATIVE_DISPATCH, /* a framework's, on the way to its kernels and back */
 	NATIVE_PYTHON,   /* the interpreter */
-	NATIVE_THREADS,  /* a threading runtime's: it hands work out, and waits by spinning */
-	NATIVE_ANYBODYS, /* the C library's and the loader's: who calls it cannot be seen */
+	NATIVE_THREADS,  /* a threading runtime: it distributes work, and waits by spinning */
+	NATIVE_ANYBODYS, /* the C library and the loader: the caller is unknown */
 	NATIVE_KINDS
 };
 

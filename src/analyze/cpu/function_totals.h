@@ -1,6 +1,6 @@
 /*
- * Counts what the walk over the timeline passes by: functions, collections,
- * marks, the values of counters and layers.
+ * Counts what the walk over the timeline visits: functions, collections, marks, the values of
+ * counters and layers.
  */
 #ifndef ANALYZE_CPU_FUNCTION_TOTALS_H
 #define ANALYZE_CPU_FUNCTION_TOTALS_H

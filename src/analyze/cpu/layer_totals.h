@@ -1,11 +1,10 @@
 /*
- * Adds up what each layer did while the timeline is walked.
+ * Adds up what each layer did during the walk over the timeline.
  *
- * CUDA calls and layers are both in order of thread and time: one cursor runs through
- * the calls beside the walk, and each goes to the innermost layer that is open when it
- * begins.  Another does so through the captured nodes of CUDA graphs: what ran of them, whenever
- * it was, is the layer's that was captured.  Memory grows with the number of layers, not of
- * their calls.
+ * CUDA calls and layers are both in order of thread and time: a cursor moves through the calls
+ * beside the walk, and each call goes to the innermost layer that is open when it begins.  Another
+ * cursor moves through the captured nodes of CUDA graphs: their activities, in any replay, count
+ * for the layer that was captured.  Memory grows with the number of layers, not of their calls.
  */
 #ifndef ANALYZE_CPU_LAYER_TOTALS_H
 #define ANALYZE_CPU_LAYER_TOTALS_H

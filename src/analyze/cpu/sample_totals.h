@@ -1,6 +1,6 @@
 /*
- * What the samples say about functions: how often each was found running, itself
- * or something that it called, and on which lines.
+ * Functions by samples: how often each was found running, itself or something that it called, and
+ * on which lines.
  */
 #ifndef ANALYZE_CPU_SAMPLE_TOTALS_H
 #define ANALYZE_CPU_SAMPLE_TOTALS_H
@@ -64,14 +64,14 @@ int sample_totals_take(struct sample_totals *c, const struct trace *t, struct ti
 void sample_totals_release(struct sample_totals *c);
 
 /*
- * Does a function of a library do nothing but wait?  Such is where idle threads are found: it is
- * known by what samples saw of it, whatever its name.
+ * Does a function of a library only wait?  Idle threads are found in such functions; they are
+ * recognized by the states of their samples, not by name.
  */
 bool sample_sums_wait(const struct sample_sums *s, const char *name, const char *file);
 
 /*
- * How far a time of n samples of N may be from the truth by chance: half the width of
- * the 95 % interval, and not less than one sample.
+ * Statistical error of a time of n samples of N: half the width of the 95 % interval, at least one
+ * sample.
  */
 int64_t sample_error_ns(const struct sample_totals *c, uint64_t samples);
 

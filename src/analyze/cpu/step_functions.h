@@ -1,9 +1,9 @@
 /*
- * The functions that took the time of the steps: what a program does to start, importing modules
- * first of all, often takes longer than all that it is recorded for, and would hide them.
+ * The functions that took the time of the steps.  The start of a program, importing modules first
+ * of all, often takes longer than its steps, and would hide them.
  *
- * By samples, of all threads: calls are not recorded evenly (the budget), and to ask them for an
- * interval would take another walk over all of them.
+ * From samples of all threads: calls are not recorded evenly (the budget), and their times in an
+ * interval would need another walk.
  */
 #ifndef ANALYZE_CPU_STEP_FUNCTIONS_H
 #define ANALYZE_CPU_STEP_FUNCTIONS_H

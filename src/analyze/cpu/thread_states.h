@@ -89,18 +89,18 @@ uint32_t window_sample_innermost(const struct trace *t, const struct window_samp
  */
 uint32_t sample_window_common(const struct sample_window *w, const struct trace *t,
 			      const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
-/* Of these the innermost one that is the user's own, where there is one. */
+/* Of these the innermost one of the user's own code, if there is one. */
 uint32_t sample_window_users(const struct sample_window *w, const struct trace *t,
 			     const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
 
-/* The function of the user's that the thread was in most of the time; 0: none, or not known. */
+/* The user's function that the thread was in most of the time; 0: none, or unknown. */
 uint32_t sample_window_mostly(const struct sample_window *w, const struct trace *t,
 			      const struct window_thread *thread, int64_t start_ns, int64_t end_ns);
 
 /* Whether the function is anywhere on the stack. */
 bool window_sample_contains(const struct trace *t, const struct window_sample *l, uint32_t code);
 
-/* How long one function waited while another had what it wanted, summed up. */
+/* How long one function waited while another held what it waited for, in total. */
 
 struct wait_pair {
 	uint32_t waiter, holder; /* code ids; 0: unknown */

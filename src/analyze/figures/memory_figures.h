@@ -1,6 +1,6 @@
 /*
- * What the memory, the kernel's accounts and the devices did meanwhile: a part of struct
- * analysis.  Every source is optional: `known` says what there is.
+ * Figures of memory, kernel counters and devices: a part of struct analysis.  Every source is
+ * optional: `known` shows which there are.
  */
 #ifndef ANALYZE_FIGURES_MEMORY_FIGURES_H
 #define ANALYZE_FIGURES_MEMORY_FIGURES_H
@@ -55,9 +55,8 @@ struct cuda_memory {
 };
 
 /*
- * Of the steps of one kind, without warm-up.  The kernel counts for a process: what its other
- * threads did while a step lasted is in it.  Where steps overlap, all of it is shared
- * among all of them.
+ * Of the steps of one kind, without warm-up.  The kernel counts per process, so other threads' use
+ * during a step is included.  Overlapping steps share it.
  */
 struct memory_step_figures {
 	size_t steps; /* between the first and the last reading; 0: nothing is known */
@@ -131,8 +130,7 @@ struct memory_machine {
 	struct memory_level cpu_limit;     /* of the container, thousandths of a CPU; likewise */
 	struct memory_total oom_kills, limit_hits, throttled_us;
 	struct memory_pressure cpu, memory, io;
-	/* The limit that was closest: what the workload may have, and what was left at the worst.
-	 */
+	/* The tightest limit: what the workload may have, and the minimum that was left. */
 	enum memory_limit limit;
 	int64_t limit_bytes, least_left_bytes;
 	/* Of the pages that were allocated on the whole machine: for a CPU of another node. */

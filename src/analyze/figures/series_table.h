@@ -1,9 +1,9 @@
 /*
- * The series of a trace (format/series.h), one by one.
+ * The series of a trace (format/series.h).
  *
  * Read once; memory is 16 bytes for each point.  Values are never negative.  A running total that
- * falls has begun anew: here it goes on from where it was, so that differences are always what was
- * added.
+ * falls has restarted: it continues from its previous value, so that differences are always what
+ * was added.
  */
 #ifndef ANALYZE_FIGURES_SERIES_TABLE_H
 #define ANALYZE_FIGURES_SERIES_TABLE_H
@@ -52,13 +52,13 @@ int64_t series_first_ns(const struct series *s);
 int64_t series_last_ns(const struct series *s);
 
 /*
- * A level as it was last seen, before the first reading as it was then; a total on the straight
- * line between two points.  A process that ends gives its memory back: on a line that would begin
+ * The last value of a level (before the first reading the first one); a total on the straight line
+ * between two points.  A process that ends gives its memory back: on a line that would begin
  * before its end.
  */
 double series_at(const struct series *s, int64_t time_ns);
 
-/* The lowest that a level was seen to be between two moments. */
+/* The minimum of a level between two times. */
 double series_least(const struct series *s, int64_t start_ns, int64_t end_ns);
 
 /*

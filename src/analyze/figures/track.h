@@ -1,9 +1,8 @@
 /*
- * Something that goes on in pieces of time, one after the other, and a cursor that
- * runs through them beside others.
+ * Consecutive pieces of time, and a cursor that moves through them beside other tracks.
  *
- * A track holds all of its pieces, or a window of them that its source fills as the cursor
- * moves: there may be hundreds of millions.
+ * A track holds all of its pieces, or a window of them that its source fills as the cursor moves:
+ * there may be hundreds of millions.
  */
 #ifndef ANALYZE_FIGURES_TRACK_H
 #define ANALYZE_FIGURES_TRACK_H
@@ -22,13 +21,13 @@ struct track {
 	size_t count, cap;
 	size_t at; /* the first that does not lie behind the cursor */
 	/*
-	 * Of a window: adds what comes next by track_add().  False: there is no more, or no memory
-	 * (failed).  NULL: the track holds all.
+	 * For a window: adds the next pieces with track_add().  False: there are no more, or no
+	 * memory (failed).  NULL: the track holds all pieces.
 	 */
 	bool (*source)(void *ctx, struct track *t);
 	void *ctx;
 	bool failed;
-	/* Private to track_turn(): what it found is so until then. */
+	/* Private to track_turn(): its result is valid until then. */
 	bool turned;
 	int64_t change_ns;
 	const struct piece *here;
@@ -39,22 +38,29 @@ struct track {
 void track_release(struct track *t);
 
 /*
- * Adds a piece that begins no earlier than the last one did; what of it the track has
- * already stays as it is.  -1: no memory.
+ * Adds a piece that begins no earlier than the last one; a part that the track covers already
+ * stays unchanged.  -1: no memory.
  */
 int track_add(struct track *t, const struct piece *p);
 
-/* Pieces in any order, overlapping: put them in the list, then let them be sorted. */
+/*
+ * For pieces in any order that may overlap: put them in the list, then sort them with this.
+ */
 int track_put(struct track *t, const struct piece *p);
 void track_sort(struct track *t);
 
-/* A window at the beginning of what the source gives; the memory of the track is used again. */
+/* A window at the beginning of its source; the memory of the track is reused. */
 void track_open(struct track *t, bool (*source)(void *ctx, struct track *t), void *ctx);
 
-/* Fills a window again: the cursor's piece is the first then, and the next one is known. */
+/*
+ * Fills a window again: then the cursor's piece is the first one, and the next one is known.
+ */
 void track_fill(struct track *t);
 
-/* Is there a piece at the cursor?  The last of a window may grow: it is not shown yet. */
+/*
+ * Is there a piece at the cursor?  The last piece of a window may still grow, so it is not
+ * returned yet.
+ */
 static inline bool track_has(struct track *t)
 {
 	if (t->source && t->at + 1 >= t->count)
@@ -72,8 +78,8 @@ int64_t track_overlap_ns(const struct track *t, int64_t start_ns, int64_t end_ns
 void track_move(struct track *t, int64_t now_ns);
 
 /*
- * Moves the cursor forward to now: the piece there, or NULL.  *next becomes the time
- * at which this changes, if that is earlier.  Of many tracks few change at a time.
+ * Moves the cursor forward to `now`: the piece there, or NULL.  *next becomes the time at which
+ * this changes, if that is earlier.  Of many tracks few change at a time.
  */
 static inline const struct piece *track_turn(struct track *t, int64_t now_ns, int64_t *next_ns)
 {

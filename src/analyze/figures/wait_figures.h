@@ -1,4 +1,4 @@
-/* What threads did and waited for, by samples: a part of struct analysis. */
+/* What threads did and waited for, from samples: a part of struct analysis. */
 #ifndef ANALYZE_FIGURES_WAIT_FIGURES_H
 #define ANALYZE_FIGURES_WAIT_FIGURES_H
 
@@ -30,7 +30,8 @@ enum wait_evidence {
 	WAIT_HOLDER_UNKNOWN,
 	WAIT_HOLDER_LIKELY, /* the only thread that can have had it, or that let go at that moment
 			     */
-	WAIT_HOLDER_SEEN,   /* it was seen to get it, and to be in the same function still */
+	WAIT_HOLDER_SEEN, /* it got the lock after waiting for it, and is still in the same function
+			   */
 };
 
 struct analysis_wait {
@@ -45,7 +46,7 @@ struct analysis_waits {
 	struct analysis_wait *items; /* the longest first */
 };
 
-/* Native code that a thread was in, called from a Python function. */
+/* Native code called from a Python function. */
 struct analysis_native_row {
 	const char *symbol;  /* demangled; NULL: unknown */
 	const char *library; /* file; NULL: unknown */

@@ -5,8 +5,8 @@
 #include "analyze/figures/gpu_figures.h"
 
 /*
- * Where a process' activities stand, and of every so many of them what was before: a section's busy
- * time up to a moment takes a short walk from there, and no memory for each activity.
+ * Where the activities of a process are in the list, with running sums at regular distances: a
+ * section's busy time up to a time takes a short walk from there, and no memory for each activity.
  */
 struct gpu_busy_mark {
 	int64_t before_ns; /* busy, by all activities before these */

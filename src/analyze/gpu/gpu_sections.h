@@ -1,6 +1,6 @@
 /*
- * One section for each process that used a GPU, the one with most GPU time
- * first; and all that reports say about the GPU.
+ * One section for each process that used a GPU, the one with most GPU time first, with all GPU
+ * figures of reports.
  */
 #ifndef ANALYZE_GPU_GPU_SECTIONS_H
 #define ANALYZE_GPU_GPU_SECTIONS_H

@@ -1,10 +1,8 @@
 /*
- * A model in a stack, of what it started on the GPU or of a sample of it: who calls it, and its own
- * forward().
+ * A model in a stack, of a launch or of a sample: its caller, and its own forward().
  *
- * What is to be done about a model as a whole is done where it is called.  But where its
- * forward() starts the work by itself, not by other modules of the user's inside it, that is the
- * function to change.
+ * A model as a whole is changed where it is called.  But if its forward() starts the work itself,
+ * not through other modules of the user, that is the function to change.
  */
 #ifndef ANALYZE_GPU_MODEL_STACK_H
 #define ANALYZE_GPU_MODEL_STACK_H
@@ -23,8 +21,8 @@ struct model_stack {
 	 */
 	struct place forward;
 	/*
-	 * A method of the model itself calls it, or a library does: a generate(), which hands each
-	 * call what the one before it returned.
+	 * A method of the model itself calls it, or a library does: like generate(), which passes
+	 * the result of one call to the next.
 	 */
 	bool generates;
 };

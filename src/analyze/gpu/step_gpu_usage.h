@@ -1,11 +1,9 @@
 /*
- * What the steps of the most important kind did with the GPU of their process, by
- * CUDA calls and activities alone: the evidence beside the breakdown, which goes by
- * what the step's thread did.
+ * What the steps of the most important kind did with the GPU of their process, by CUDA calls and
+ * activities only: evidence beside the breakdown, which uses what the step's thread did.
  *
- * Only what lies inside the steps counts: those that ended, without warm-up and
- * without those in which the GPU was not recorded all the time.  Steps that overlap
- * share their time.
+ * Only what lies inside the steps counts: those that ended, without warm-up and without those in
+ * which the GPU was not recorded throughout.  Steps that overlap share their time.
  */
 #ifndef ANALYZE_GPU_STEP_GPU_USAGE_H
 #define ANALYZE_GPU_STEP_GPU_USAGE_H
@@ -18,7 +16,7 @@
 #include "analyze/figures/wait_figures.h"
 #include "format/record.h"
 
-/* How long waits were, without keeping each: by powers of two. */
+/* A histogram of the lengths of waits, by powers of two. */
 
 #define WAIT_LENGTHS 64
 
@@ -29,7 +27,9 @@ struct wait_lengths {
 
 void wait_lengths_add(struct wait_lengths *w, int64_t ns); /* none of less than 1 ns */
 
-/* What share of all the time the n longest waits took, those of one power taken to be alike. */
+/*
+ * The share of the total that the n longest waits took; those of one power of two count as equal.
+ */
 double wait_lengths_longest(const struct wait_lengths *w, double n);
 
 struct gpu_usage_sum {
@@ -56,8 +56,8 @@ struct gpu_usage_copies {
 #define GPU_USAGE_LARGE_COPY (1u << 20) /* bytes */
 
 /*
- * A gap: nothing ran on the device between the end of some work and the beginning of
- * other work.  By what the thread that launched the latter did.
+ * A gap: the device was idle between two pieces of work.  By what the thread that launched the
+ * second one did.
  */
 struct gpu_usage_gaps {
 	uint64_t count;
@@ -88,7 +88,9 @@ struct step_gpu_usage {
 	struct gpu_usage_sum calls[CUDA_CALL_GRAPH_BUILD + 1]; /* by enum cuda_call */
 	struct gpu_usage_sum waits;                            /* calls that wait, together */
 	struct wait_lengths wait_lengths; /* theirs, and of copies to the host */
-	/* Began while the thread waited for the device: what followed could not be ahead. */
+	/*
+	 * Began while the thread waited for the device, so the next launch could not be early.
+	 */
 	struct gpu_usage_gaps after_wait;
 	/*
 	 * The thread was late without having waited: up to GPU_USAGE_SHORT_GAP_NS long, and longer.
