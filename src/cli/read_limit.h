@@ -1,7 +1,8 @@
 /*
- * --max-memory: what reading a trace may take.  The kernel enforces it (RLIMIT_DATA, around the
- * reading only), so that every allocation counts and the one too many fails, instead of the machine
- * running out of memory.  Callers then try again with a part of the trace (trace_open_part()).
+ * --max-memory: the memory for reading a trace.  The kernel enforces it (RLIMIT_DATA, around the
+ * reading only), so every allocation counts and the first one beyond it fails, instead of the
+ * machine running out of memory.  Callers then try again with a part of the trace
+ * (trace_open_part()).
  */
 #ifndef CLI_READ_LIMIT_H
 #define CLI_READ_LIMIT_H

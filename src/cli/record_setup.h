@@ -1,6 +1,6 @@
 /*
- * The beginning of every recording: everything that can be wrong is found out
- * here, before the workload runs.  The counterpart of report_output.h.
+ * The beginning of every recording: all mistakes are reported here, before the workload runs.  The
+ * counterpart of report_output.h.
  */
 #ifndef CLI_RECORD_SETUP_H
 #define CLI_RECORD_SETUP_H
@@ -55,16 +55,15 @@ void record_end(struct record_run *b, int status);
  */
 int record_write_reports(struct record_run *b, int status);
 
-/* `status`, or EXIT_STRICT where something asked for is missing and --strict was given. */
+/* `status`, or EXIT_STRICT if something requested is missing and --strict was given. */
 int record_status(const struct record_run *b, int status);
 
 /* Without a recording: nothing was run. */
 void record_release(struct record_run *b);
 
 /*
- * That a recording is on, in the title of the terminal: the screen is the
- * workload's.  A line there would stay in parts behind what the workload prints,
- * and would wipe what it has begun to print.
+ * Shows the progress of the recording in the title of the terminal, because the screen belongs to
+ * the workload: a line there would mix with its output.
  */
 
 /* Fits struct supervisor.tick; context is unused. */
@@ -74,8 +73,8 @@ void progress_tick(void *context, struct recording *r);
 void progress_clear(void);
 
 /*
- * --verify-overhead: what recording really cost, by running the workload again
- * without it.  A short one is run several times, recorded and not in turns.
+ * --verify-overhead: measures what recording cost by running the workload again without it.  A
+ * short one runs several times, recorded and not recorded in turns.
  */
 
 /* Standard input as it was before the first run. */

@@ -23,16 +23,16 @@ struct report_output {
 	bool any_rank;               /* which rank it is of was settled before: --rank */
 	bool known_partial;          /* the user knows that the trace is incomplete */
 	const char *kept_trace;      /* trace file that is written; NULL: none is kept */
-	/* What is read, which no output may overwrite.  NULL: there is none. */
+	/* Inputs, which no output may overwrite.  NULL: there is none. */
 	const char *input_trace; /* of `analyze` */
 	const char *program;     /* that the workload runs */
 	char *const *command;    /* words of the workload's command line; files among them count */
 };
 
 /*
- * Before anything runs or is opened for writing: can every report be written, in the format its
- * name asks for, to a place of its own that is not an input?  Are the user's rules sound, and
- * does what --fail-on names exist?  -1: a usage error.  report_output_release() in any case.
+ * Before anything runs or is opened for writing: checks that every report can be written, in the
+ * format of its name, to a place of its own that is not an input; that the user's rules are valid;
+ * and that the rules of --fail-on exist.  -1: a usage error.  report_output_release() in any case.
  */
 int report_output_check(struct report_output *f, struct err *err);
 void report_output_release(struct report_output *f);

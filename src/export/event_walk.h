@@ -1,13 +1,13 @@
 /*
- * A trace for viewers: slices on tracks, marks and counters, handed to a back end.
+ * A trace for viewers: slices on tracks, marks and counters, passed to a back end.
  *
- * On one track slices nest or follow each other, always: what would overlap another slice goes to
- * a track aside (lane 1, 2, ...) of the same thread or stream.  Of slices that begin at the same
- * moment the outer one comes first; otherwise slices of a track come in the order of their ends.
- * A track is announced before its first slice.
+ * On one track slices always nest or follow each other: one that would overlap another goes to an
+ * additional track (lane 1, 2, ...) of the same thread or stream.  Of slices that begin at the
+ * same time the outer one comes first; otherwise slices of a track come in the order of their
+ * ends.  A track is announced before its first slice.
  *
- * The trace is read once to know its functions and scopes, and once to hand over its events.
- * Memory: what the timelines hold, and for each thread the depth of its stacks.
+ * The trace is read once for its functions and scopes, and once for its events.  Memory: that of
+ * the timelines, and for each thread the depth of its stacks.
  */
 #ifndef EXPORT_EVENT_WALK_H
 #define EXPORT_EVENT_WALK_H
@@ -70,7 +70,7 @@ struct counter_point {
 	bool total; /* a count that grows */
 };
 
-/* Whatever is pointed to is gone after the call, except tracks. */
+/* Pointers are valid during the call only, except those to tracks. */
 struct event_sink {
 	void *ctx;
 	void (*track)(void *ctx, const struct track *t);

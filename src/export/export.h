@@ -1,6 +1,6 @@
 /*
- * A trace in the formats of others.  An exporter streams: memory does not grow with the number
- * of events that it writes, beyond what the timelines that it reads hold.
+ * A trace in the formats of other tools.  Exporters stream: beyond the timelines that they read,
+ * memory does not grow with the number of events.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H

@@ -56,7 +56,9 @@ static inline void key_true(struct json *j, const char *key)
 /* What threads did and waited for, by samples.  -1: text set. */
 int export_json_states(struct exported *x, struct err *err);
 
-/* What the recorder read from outside: before the head is written, to know its damage; and it. */
+/*
+ * Series: examined before the head is written, to know whether they are damaged; and written.
+ */
 void export_json_series_examine(struct exported *x);
 int export_json_series(struct exported *x, struct err *err); /* -1: text set */
 

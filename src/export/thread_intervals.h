@@ -1,7 +1,7 @@
 /*
- * What threads did, by samples: consecutive samples that found a thread doing the same
- * are one interval.  When it began and ended is known to within error_ns: half of
- * the time between the last sample that found something else and the first.
+ * What threads did, from samples: consecutive samples with the same state form an interval.  Its
+ * start and end are known to within error_ns: half of the time between the last sample of another
+ * state and the first of this one.
  */
 #ifndef EXPORT_THREAD_INTERVALS_H
 #define EXPORT_THREAD_INTERVALS_H

@@ -1,11 +1,11 @@
 /*
- * What one thread did, of all kinds, as slices that nest on one track.
+ * The activities of one thread, of all kinds, as slices that nest on one track.
  *
- * Functions and layers begin and end as the walk over the events says; scopes and CUDA calls are
- * intervals that are known beforehand.  All that is open lies in one stack, in the order
- * in which it began.  Where something ends while what began inside it goes on, the two overlap:
- * the one inside goes aside, except that a function whose end is not its own (a pause of the
- * recording, a repair) gives way itself.
+ * Functions and layers begin and end as the walk over the events reports; scopes and CUDA calls
+ * are intervals that are known beforehand.  All open slices are in one stack, in the order in
+ * which they began.  If a slice ends while one inside it continues, the two overlap: the inner one
+ * goes to another track, except that a function whose end was inferred (a pause of the recording,
+ * a repair) goes there itself.
  */
 #ifndef EXPORT_THREAD_MERGE_H
 #define EXPORT_THREAD_MERGE_H
@@ -63,7 +63,7 @@ void thread_merge_open(struct thread_merge *m, enum slice_kind kind, size_t numb
 void thread_merge_close(struct thread_merge *m, struct slice *s, size_t number, bool own_end);
 void thread_merge_gap(struct thread_merge *m, int64_t end_ns);
 
-/* Hands over what waited and began at `from` or later, the longest first. */
+/* Writes the held slices that began at `from` or later, the longest first. */
 void held_slices_flush(struct held_slices *h, const struct event_sink *sink, int64_t from_ns);
 int held_slices_add(struct held_slices *h, const struct slice *s); /* -1: no memory */
 

@@ -1,11 +1,13 @@
-/* The tracks of an export, and where on them a slice finds room. */
+/* The tracks of an export, and on which of them a slice fits. */
 #ifndef EXPORT_TRACK_SET_H
 #define EXPORT_TRACK_SET_H
 
 #include "export/event_walk.h"
 #include "timeline/pair_map.h"
 
-#define LANES_MAX 16u /* of one kind that are tried; what finds no room there has a track alone */
+#define LANES_MAX                                                                               \
+	16u /* tracks of one kind that are tried; a slice that fits on none gets a track of its \
+	       own */
 #define ROOTS_MAX 64u
 
 struct stretch {

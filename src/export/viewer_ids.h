@@ -28,7 +28,7 @@ int viewer_ids_init(struct viewer_ids *v, const struct trace *t); /* -1: no memo
 void viewer_ids_release(struct viewer_ids *v);
 
 uint32_t viewer_pid(const struct viewer_ids *v, uint32_t process); /* 0: the machine */
-/* Which GPU that a process used: from 0, in the order in which they are asked for. */
+/* Number of a GPU of a process: from 0, in the order of first use. */
 size_t viewer_gpu(struct viewer_ids *v, uint32_t process, uint32_t device);
 uint32_t viewer_gpu_pid(const struct viewer_ids *v, size_t gpu);
 uint32_t viewer_tid(const struct viewer_ids *v, const struct track *t);

@@ -1,11 +1,10 @@
 /*
- * Any trace that can be read, by its content and not by its name: our own file is opened as it
- * is, what another tool recorded is turned into one first.  Either may be packed with gzip or
- * zstd.
+ * Opens any trace that can be read, detected by its content and not by its name: our own file
+ * directly, a trace of another tool after conversion.  Either may be compressed with gzip or zstd.
  *
- * The result lives in an unlinked temporary file, or in memory where no folder takes one.  What
- * was imported has the facts (trace_info()) "import.format" and, where they are known,
- * "import.tool", "import.rank"; what has no counterpart is counted in notes.
+ * The result is in an unlinked temporary file, or in memory if no folder accepts one.  An imported
+ * trace has the facts (trace_info()) "import.format" and, if known, "import.tool" and
+ * "import.rank"; events without a counterpart are counted in notes.
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H

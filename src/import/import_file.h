@@ -1,4 +1,4 @@
-/* A file that no name leads to: where an imported trace is written. */
+/* A file without a name, for an imported trace. */
 #ifndef IMPORT_IMPORT_FILE_H
 #define IMPORT_IMPORT_FILE_H
 

@@ -1,9 +1,9 @@
 /*
- * What every event or CUDA call reads or runs, side by side.
+ * Keeps what every event or CUDA call reads or runs close together in memory.
  *
- * Between two launches of a model its framework runs through megabytes of code
- * and data, so that nothing of ours is left in the nearest caches: what a callback
- * costs is the number of cache lines and pages that it touches (bench_launch.py).
+ * Between two launches of a model its framework runs through megabytes of code and data, which
+ * displace ours from the nearest caches: the cost of a callback is the number of cache lines and
+ * pages that it touches (bench_launch.py).
  */
 #ifndef AGENT_CORE_HOT_H
 #define AGENT_CORE_HOT_H

@@ -1,14 +1,14 @@
 /*
- * Sleeps of coroutines before they begin a step, while others wait for what it will bring.
+ * Sleeps of coroutines before they begin a step, while other coroutines wait for its result.
  *
- * A service that gathers requests may sleep for a while before it takes up what has come
- * (asyncio.sleep()).  Its event loop is idle then, as it is without any load; but requests are in
- * flight: coroutines that were left waiting before the sleep was over, and go on as soon as the
- * step is done, before the loop waits again.  Their sleep is a part of the step.
+ * A service that collects requests may sleep for a while (asyncio.sleep()) before it processes
+ * them.  Its event loop is idle then, as without load; but requests are in flight: coroutines that
+ * were suspended before the sleep ended, and continue as soon as the step is done, before the loop
+ * waits again.  The sleep is a part of the step.
  *
- * Known by calls: the function that sleeps is left with asyncio.sleep() inside it, and goes on
- * inside of that.  Where two calls of it sleep at once, which of them goes on is not known, and
- * nothing is concluded.
+ * Detected from calls: the function that sleeps is left with asyncio.sleep() inside it, and
+ * resumed inside of that.  If two calls of it sleep at the same time, it is unknown which one
+ * continues, and neither is used.
  */
 #ifndef ANALYZE_STEPS_BATCHING_SLEEPS_H
 #define ANALYZE_STEPS_BATCHING_SLEEPS_H
@@ -31,7 +31,7 @@ struct batching_sleeps {
 	size_t count, cap;
 };
 
-/* Walks over the threads of a program that sleeps so, once more.  -1: no memory. */
+/* One more walk over the threads of a program that sleeps in this way.  -1: no memory. */
 int batching_sleeps_find(struct batching_sleeps *n, struct timeline *tl, const struct trace *t,
 			 struct err *err);
 void batching_sleeps_release(struct batching_sleeps *n);

@@ -1,10 +1,10 @@
 /*
- * Steps around calls whose every begin and end is known, but not the functions that make them:
- * scopes of the agent's around functions of libraries and models (format/request_scopes.h).
+ * Steps around calls whose beginnings and ends are all known, but not their callers: scopes that
+ * the agent records around functions of libraries and models (format/request_scopes.h).
  *
- * Calls of one name that follow each other in a thread are a loop's, and last until the next one
- * begins: what is between them belongs to the step.  After a pause that is long beside the usual
- * one, and after the last call, a step has the usual rest.
+ * Calls of one name that follow each other in a thread belong to a loop, and last until the next
+ * one begins: what is between them belongs to the step.  After a pause much longer than usual, and
+ * after the last call, a step gets the usual time between calls.
  */
 #ifndef ANALYZE_STEPS_CALL_STEPS_H
 #define ANALYZE_STEPS_CALL_STEPS_H
@@ -13,8 +13,8 @@
 #include "analyze/steps/step_finder.h"
 
 /*
- * Of scopes in any order, whose names begin with `prefix` bytes that say what they are.  Puts the
- * scopes into order.  -1: no memory; release the result in any case.
+ * For scopes in any order, whose names begin with a prefix of `prefix` bytes that names their
+ * kind.  Sorts the scopes.  -1: no memory; release the result in any case.
  */
 int call_steps_find(struct step_scope *scopes, size_t n, size_t prefix, struct found_steps *out);
 

@@ -1,9 +1,9 @@
 /*
- * Start-up: what the process of the leading steps did before the first of them began, warm-up
- * included, by samples of its first thread.  It is in no figure of the steps.
+ * Start-up: what the process of the leading steps did before its first step, including warm-up,
+ * from samples of its first thread.  No figure of the steps includes it.
  *
- * A moment belongs to the innermost function on the stack that has a known purpose; the rest to the
- * innermost line of the user's code.
+ * A moment belongs to the innermost function on the stack that has a known purpose; the rest to
+ * the innermost line of the user's code.
  */
 #ifndef ANALYZE_STEPS_STARTUP_H
 #define ANALYZE_STEPS_STARTUP_H

@@ -1,12 +1,12 @@
 /*
- * Plain loops: which functions does a program without known models call again and again, and for
- * most of its time?
+ * Plain loops: which functions does a program without known models call again and again, for most
+ * of its time?
  *
  * One walk adds up the calls of each function by the user's function that makes them.  A function
- * qualifies that one call of another makes more than twice on average, or that a library calls
- * (a handler, a pool's task), that takes a tenth of what the process does besides waiting, and
- * lasts long enough to be a step.  Coroutines do not: their calls are told in pieces that nothing
- * joins.  Nor does what was throttled, since its number is unknown.
+ * qualifies if one call of another makes more than two calls of it on average, or if a library
+ * calls it (a handler, a pool's task), and if it takes a tenth of the process's time besides
+ * waiting and lasts long enough to be a step.  Coroutines do not qualify, because the parts of a
+ * call are not connected.  Nor do throttled functions, whose count is unknown.
  */
 #ifndef ANALYZE_STEPS_STEP_CALLS_H
 #define ANALYZE_STEPS_STEP_CALLS_H

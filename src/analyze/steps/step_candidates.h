@@ -1,8 +1,8 @@
 /*
- * What may be the step of a run: series of scopes, each from one generator.
+ * Candidates for the step of a run: series of scopes, each from one generator.
  *
- * Generators add what they find; step_choice.c puts all of it into one order and says of each
- * candidate why it leads, is shown below, or is not shown.
+ * Generators add what they find; step_choice.c orders all of it and records for each candidate why
+ * it leads, is shown below, or is not shown.
  */
 #ifndef ANALYZE_STEPS_STEP_CANDIDATES_H
 #define ANALYZE_STEPS_STEP_CANDIDATES_H
@@ -38,8 +38,7 @@ struct step_candidate {
 	enum step_role role;
 	bool inside_leader; /* it repeats inside the leading steps */
 	bool bursts;  /* calls were recorded only part of the time, in some thread of the run */
-	bool partial; /* its calls were recorded only part of the time: others of it are not known
-		       */
+	bool partial; /* its calls were recorded only part of the time: the others are unknown */
 	bool minor;   /* next to nothing of its process's work */
 };
 

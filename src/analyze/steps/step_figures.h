@@ -1,11 +1,10 @@
 /*
  * Figures of a series of steps: scopes of one name in one process, in order of time.
  *
- * Warm-up: the leading steps that last more than three times the median, and behind them those
- * that last longer than all that follow, half as long again as the median and far out (three
- * interquartile ranges above the third quartile), in a
- * series of at least five of which no two overlap.  They are omitted
- * from the figures.  Steps that overlap are concurrent requests: none of them is warm-up.
+ * Warm-up: the leading steps that last more than three times the median, and after them those that
+ * last longer than all that follow, 1.5 times the median and are outliers (three interquartile
+ * ranges above the third quartile), in a series of at least five of which no two overlap.  The
+ * figures omit them.  Steps that overlap are concurrent requests: none of them is warm-up.
  */
 #ifndef ANALYZE_STEPS_STEP_FIGURES_H
 #define ANALYZE_STEPS_STEP_FIGURES_H
@@ -21,8 +20,8 @@ bool step_scopes_same_series(const struct scope *x, const struct scope *y);
 const char *step_scope_domain(const struct scope *s); /* NULL: none of NVTX's */
 
 /*
- * Name, source, count and latencies of the series in scopes[0..n); the other fields are 0.
- * durations and scratch are room for n values each.  False: none of them ended.
+ * Sets name, source, count and latencies of the series in scopes[0..n); the other fields are 0.
+ * durations and scratch have room for n values each.  False: none of them ended.
  */
 bool step_figures_measure(struct analysis_step *s, const struct step_scope *scopes, size_t n,
 			  int64_t *durations, int64_t *scratch);

@@ -155,8 +155,8 @@ void found_steps_release(struct found_steps *s);
  */
 
 /*
- * After the walk.  Calls that are no pipeline's become unknown: what is in them is the user's
- * function's, as if it had called it itself.  -1: out of memory.
+ * After the walk.  Calls that belong to no pipeline become unknown: their content counts for the
+ * user's function, as if it had made it itself.  -1: out of memory.
  */
 int step_pipelines_settle(struct step_finder *f);
 

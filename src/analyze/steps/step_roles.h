@@ -1,9 +1,9 @@
 /*
- * What a process is there for, as far as the choice of the step needs to know.
+ * The role of a process, for the choice of the step.
  *
- * Workers of a DataLoader or of a pool of processes supply another process: what repeats in them is
- * not what the user waits for.  Known by the functions in which they take up work, which samples
- * show at the outer end of their stacks, and by the agent's scopes.
+ * Workers of a DataLoader or of a process pool supply another process: what repeats in them is not
+ * what the user waits for.  They are recognized by the functions in which they receive work, which
+ * samples show at the outer end of their stacks, and by the agent's scopes.
  */
 #ifndef ANALYZE_STEPS_STEP_ROLES_H
 #define ANALYZE_STEPS_STEP_ROLES_H

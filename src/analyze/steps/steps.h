@@ -26,33 +26,35 @@ struct step_sources {
 };
 
 /*
- * Fills in a->steps but for what they spent their time on, a->candidates and a->steps_are, and
- * tells which steps those figures are to be made of; needs a->run and a->processes.  `asked`: the
- * name of the step that is to lead, or NULL.  -1: out of memory, or none has that name.
+ * Fills in a->steps except for the breakdown, a->candidates and a->steps_are, and selects the
+ * steps that the breakdown covers; needs a->run and a->processes.  `asked`: the name of the step
+ * that is to lead, or NULL.  -1: out of memory, or none has that name.
  */
 int steps_collect(struct analysis *a, struct timeline *tl, struct step_finder *finder,
 		  const struct step_sources *from, const struct trace *t, const char *asked,
 		  struct step_items *items, struct err *err);
 
 /*
- * When a program infers, by samples: for runs whose steps are not known, because calls were
- * recorded only part of the time, or not at all.
+ * The interval in which a program infers, from samples: for runs whose steps are unknown, because
+ * calls were recorded only part of the time, or not at all.
  *
- * Samples do not tell one call from the next.  But they see a thread inside of models' calls
- * (CODE_MODULE), and the interval from the first of those to the last is what the program
- * is there for: imports, weights that are loaded and what comes behind are no part of it.  Nor
- * are
- *  - a trial: what is called before a pause of a fifth of all this, if it is less than a tenth of
- *    the models' time;
- *  - the start: up to the last import or compilation in the first half, which first calls cause.
- *    One that is still seen later belongs to what the program does.
+ * Samples do not separate calls, but they show when a thread is inside calls of models
+ * (CODE_MODULE).  The interval from the first of those to the last is the purpose of the program:
+ * imports, loading of weights and what follows are outside.  Also excluded are
+ * - a trial: calls before a pause of a fifth of all this, if they take less than a tenth of the
+ * models' time;
+ * - the start: up to the last import or compilation in the first half, which first calls cause.
+ *
+ * Later imports and compilations belong to the program's work.
  */
 
 #define INTERVAL_PARTS 10
 
 struct model_interval {
-	/* 0: models were not seen often enough to say anything; else in so many of
-	 * INTERVAL_PARTS equal parts of the interval. */
+	/*
+	 * 0: too few samples of models; else in so many of INTERVAL_PARTS equal parts of the
+	 * interval.
+	 */
 	unsigned parts;
 	uint32_t thread; /* position: the one that was in models for the longest */
 	int64_t begin_ns, end_ns;
