@@ -214,6 +214,54 @@ void finding_saving(struct finding_builder *d, double least_ms, double most_ms)
 	set_bounds(d, least_ms, most_ms);
 }
 
+static const struct replay *made_replay(struct finding_builder *d)
+{
+	struct finding_replay *all = d->replays;
+	struct err err;
+
+	if (!all || all->failed)
+		return NULL;
+	if (!all->replay && replay_new(&all->replay, d->a, &err)) {
+		all->failed = d->failed = true;
+		return NULL;
+	}
+	return all->replay;
+}
+
+bool finding_replayed(struct finding_builder *d, const struct replay_edit *edit, double *ms)
+{
+	const struct replay *r = made_replay(d);
+	const struct replay_quality *q = r ? replay_quality(r) : NULL;
+	struct replay_result result;
+	struct err err;
+
+	if (!q || !q->steps || !q->gpu)
+		return false;
+	if (q->step_error > REPLAY_STEP_ERROR) {
+		d->doubt = fmin(q->step_error, 0.5);
+		finding_evidence(d, FROM_TIMES, 0,
+				 "a replay of the unchanged steps is off by %.1f %%: the saving is "
+				 "by the times of the cause alone",
+				 100 * q->step_error);
+		return false;
+	}
+	if (replay_predict(r, edit, 1, &result, &err)) {
+		d->failed = true;
+		return false;
+	}
+	/* Another run of it, or other steps: not these. */
+	if (!result.steps || result.missed == 0 || result.touched_ns <= 0)
+		return false;
+	*ms = fmax(0, result.saving_ns / 1e6);
+	d->replay_error = q->step_error;
+	finding_evidence(d, FROM_TIMES, 0,
+			 "replayed without it, a step takes %s less (%s); %s (unchanged, the "
+			 "replay is off by %.1f %%)",
+			 finding_ms(d, *ms), finding_percent(d, *ms),
+			 replay_edit_assumption(edit->kind), 100 * q->step_error);
+	return true;
+}
+
 void finding_claim(struct finding_builder *d, enum time_class what, double ms)
 {
 	d->claims[what] += within(ms, 0, finding_part(d, what) - d->claims[what]);
@@ -512,7 +560,9 @@ static double worth(const struct finding_builder *d)
 
 static void draw_interval(struct finding_builder *d)
 {
-	struct saving_basis basis = { .least_ms = d->least_ms, .most_ms = d->most_ms };
+	struct saving_basis basis = { .least_ms = d->least_ms,
+				      .most_ms = d->most_ms,
+				      .replay_error = d->replay_error };
 	struct saving_interval s;
 
 	memcpy(basis.claims_ms, d->claims, sizeof(basis.claims_ms));
@@ -526,7 +576,7 @@ int finding_finish(struct finding_builder *d)
 	struct analysis_finding *f = &d->finding;
 
 	draw_interval(d);
-	f->confidence = worth(d) * finding_confidence(d, 1);
+	f->confidence = worth(d) * finding_confidence(d, 1) * (1 - d->doubt);
 	f->severity = severity(f);
 	f->evidence = keep(d, d->evidence, f->evidence_count);
 	f->suggestions = keep(d, d->suggestions, f->suggestion_count);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "analyze/analysis.h"
+#include "replay/replay.h"
 #include "rules/metrics.h"
 #include "rules/rule.h"
 
@@ -39,6 +40,12 @@ enum evidence_kind {
 #define FINDING_EVIDENCE_MAX 8
 #define FINDING_SUGGESTIONS_MAX 6
 
+/* The replay of the steps, made when the first finding asks for one. */
+struct finding_replay {
+	struct replay *replay; /* NULL: nobody asked */
+	bool failed;
+};
+
 struct finding_builder {
 	/* To read. */
 	const struct analysis *a;
@@ -47,15 +54,19 @@ struct finding_builder {
 	const struct step_gpu_usage *use;
 	const struct metrics *m;
 	const struct rule *rule;
+	struct finding_replay *replays; /* of all findings; NULL: there is none */
 	double explained_ms; /* for the last rules: idle time that findings may save at most */
 	/* Put down. */
 	struct analysis_finding finding;
 	double strengths[EVIDENCE_KINDS];
 	double claims[TIME_CLASSES]; /* ms of a step: judge.c */
 	double least_ms, most_ms;    /* of the saving: finding_saving() */
-	double hosts_ms;             /* of it, what it was given of time that is not the GPU's */
-	bool settled, dropped;       /* likewise */
-	bool in_library;             /* its place is one that the user cannot change */
+	bool replayed;         /* the saving is a replay's: it knows what goes with the cause */
+	double doubt;          /* so much less sure: the replay does not explain the steps */
+	double replay_error;   /* of the replay that the saving is by; 0: it is by none */
+	double hosts_ms;       /* of it, what it was given of time that is not the GPU's */
+	bool settled, dropped; /* likewise */
+	bool in_library;       /* its place is one that the user cannot change */
 	bool doubtful; /* whatever its evidence, something else is as likely: never certain */
 	bool tail;     /* it is about the slowest steps: what it saves on average is no measure */
 	const char *evidence[FINDING_EVIDENCE_MAX], *suggestions[FINDING_SUGGESTIONS_MAX];
@@ -91,6 +102,13 @@ bool finding_line_known(const struct finding_builder *d, const struct place *p);
  * far as it is unknown what goes with the cause; that it is measured is another matter (saving.h).
  */
 void finding_saving(struct finding_builder *d, double least_ms, double most_ms);
+
+/*
+ * What a replay of the steps saves with one change.  False: there is nothing to replay, the change
+ * applies to nothing, or the unchanged replay is too far off; then evidence says so, and the
+ * finding is less sure.
+ */
+bool finding_replayed(struct finding_builder *d, const struct replay_edit *edit, double *ms);
 
 /*
  * The time that the cause takes of a step: it is saved once, whoever else sees it (judge.c).  A

@@ -123,7 +123,7 @@ static void add_rest(const struct pool *p, struct finding_builder *d)
 {
 	double rest_ms = pool_ms(p);
 
-	if (!d->dropped && !d->rule->of_device && p->whole_ms > 0)
+	if (!d->dropped && !d->replayed && !d->rule->of_device && p->whole_ms > 0)
 		finding_widen(d, d->hosts_ms + rest_ms * d->hosts_ms / p->whole_ms,
 			      d->hosts_ms + rest_ms);
 }
@@ -170,6 +170,7 @@ struct judged {
 	struct analysis *a;
 	struct metrics metrics;
 	struct conditions *conditions;
+	struct finding_replay replays;
 	size_t cap;
 	double explained_ms;
 };
@@ -200,6 +201,7 @@ static int evaluate_rule(struct judged *j, const struct rule *rule, struct findi
 		return 0;
 	finding_init(d, j->a, &j->metrics, rule, &j->a->findings.texts);
 	d->explained_ms = j->explained_ms;
+	d->replays = &j->replays;
 	/* Of a program that neither marks steps nor calls a model there is no step to speak of. */
 	*seen = finding_is_inference(d) && rule->evaluate(d);
 	return d->failed ? err_set(err, "out of memory") : 0;
@@ -457,6 +459,7 @@ int judge(struct analysis *a, const struct rule_set *custom, struct err *err)
 	}
 	rc = 0;
 out:
+	replay_free(j.replays.replay);
 	conditions_free(j.conditions);
 	return rc;
 }

@@ -7,6 +7,8 @@
 #define DRAWS 500u
 /* Of a 95 % interval, as error_ns has it. */
 #define STANDARD_ERRORS 1.96
+/* Half of all normally distributed errors are smaller than so many standard deviations. */
+#define MEDIAN_ERROR 0.6745
 
 /* SplitMix64: the same numbers in each run, so that a trace has one report. */
 static uint64_t next_number(uint64_t *state)
@@ -199,6 +201,7 @@ struct saving_interval saving_interval(const struct step_breakdown *b,
 	double error = sampling_error(b, basis), drawn[DRAWS], tail = (1 - SAVING_LEVEL) / 2;
 	double span_ms = basis->most_ms - basis->least_ms;
 	double step_ms = b->steps ? (double)b->total_ns / 1e6 / (double)b->steps : 0;
+	double replay_ms = step_ms * basis->replay_error / MEDIAN_ERROR;
 	struct saving_interval r = { .ms = basis->least_ms + span_ms / 2 };
 	struct draws d = { .state = 1 };
 
@@ -207,7 +210,8 @@ struct saving_interval saving_interval(const struct step_breakdown *b,
 		double share = draw_mean(&d) + error * normal(&d.state);
 		double ms = share * (basis->least_ms + span_ms * uniform(&d.state));
 
-		drawn[i] = ms - fmax(0, step_ms - ms) * d.rest_error * normal(&d.state);
+		ms -= fmax(0, step_ms - ms) * d.rest_error * normal(&d.state);
+		drawn[i] = ms + replay_ms * normal(&d.state);
 	}
 	free(d.blocks);
 	qsort(drawn, DRAWS, sizeof(*drawn), smaller_first);

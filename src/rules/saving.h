@@ -1,14 +1,15 @@
 /*
  * What a step would be shorter by, and how far that may be off.
  *
- * Of what a fix brings four things are unknown, and nothing else goes into the interval:
+ * Of what a fix brings five things are unknown, and nothing else goes into the interval:
  *
  * - Which steps were recorded.  The mean of the cause's time is taken again and again over steps
  *   that are drawn, with repetition, from those there are, in blocks that follow each other,
  *   because neighbours are alike (moving-block bootstrap).
  * - What samples stand for, where the time of a class is by samples: their own statistical error.
- * - What else differs between two runs.  The fixed program is another one: what is left of its steps
- *   differs from this run's as the means of tenths of this run differ from each other.
+ * - What else differs between two runs.  The fixed program is another one: what is left of its
+ * steps differs from this run's as the means of tenths of this run differ from each other.
+ * - How well a replay explains the steps, where the saving is by one (replay/replay.h).
  * - How much of what the cause holds up goes with it.  A rule says between what that lies; any of
  *   it is as likely.
  */
@@ -23,6 +24,7 @@
 struct saving_basis {
 	double least_ms, most_ms;
 	double claims_ms[TIME_CLASSES]; /* what of each class it is made of */
+	double replay_error; /* of an unchanged replay: median, as a share of the step; 0: none */
 };
 
 struct saving_interval {

@@ -37,7 +37,7 @@ static struct step_breakdown steps_of(const double *ms, size_t n, double error_m
 
 static struct saving_interval interval(struct step_breakdown *b, double least_ms, double most_ms)
 {
-	struct saving_basis basis = { least_ms, most_ms, { 0 } };
+	struct saving_basis basis = { .least_ms = least_ms, .most_ms = most_ms };
 	struct saving_interval s;
 
 	basis.claims_ms[TIME_LOCK_WAIT] = least_ms;
@@ -67,7 +67,8 @@ static void any_value_between_the_bounds_is_as_likely(void **state)
 	assert_true(fabs(s.low_ms - 42) < 1 && fabs(s.high_ms - 58) < 1);
 }
 
-/* 20 and 60 ms at random: the mean of 200 has a standard error of 1.4 ms, 1.28 of which are 80 %. */
+/* 20 and 60 ms at random: the mean of 200 has a standard error of 1.4 ms, 1.28 of which are 80 %.
+ */
 static void steps_that_differ_widen_it(void **state)
 {
 	double ms[STEPS];

@@ -208,6 +208,20 @@ static void names_say_what_multiplies(void **state)
 	assert_int_equal(kernel_math(""), MATH_OTHER);
 }
 
+static void names_say_how_many_rows_a_tile_has(void **state)
+{
+	(void)state;
+	assert_int_equal(kernel_tile_rows("nvjet_sm90_tst_64x8_64x16_2x1_v_bz_bias_TNT"), 8);
+	assert_int_equal(kernel_tile_rows("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"), 128);
+	assert_int_equal(kernel_tile_rows("ampere_bf16_s16816gemm_bf16_128x64_ldg8_stages_64x4"),
+			 64);
+	assert_int_equal(kernel_tile_rows("sm80_xmma_gemm_f16f16_tilesize32x128x32_stage3"), 32);
+	assert_int_equal(kernel_tile_rows("gemv2T_kernel_val<int, int, float, float>"), 1);
+	assert_int_equal(kernel_tile_rows("sm90_xmma_fprop_implicit_gemm_f32f32"), 0);
+	assert_int_equal(kernel_tile_rows("x99999999999999999999x8_0x8"), 0);
+	assert_int_equal(kernel_tile_rows(""), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +231,7 @@ int main(void)
 		cmocka_unit_test(memory_has_who_allocates_and_who_frees),
 		cmocka_unit_test(without_a_gpu_only_the_steps_are_known),
 		cmocka_unit_test(names_say_what_multiplies),
+		cmocka_unit_test(names_say_how_many_rows_a_tile_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

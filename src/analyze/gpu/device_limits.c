@@ -40,8 +40,8 @@ uint32_t device_limits_blocks(const struct multiprocessor_limits *l, const struc
 	if (!warps)
 		return 0;
 	most = smaller(most, l->threads / WARP / warps);
-	of_warp = ((uint64_t)b->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT *
-		  REGISTER_UNIT;
+	of_warp =
+		((uint64_t)b->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
 	if (of_warp)
 		most = smaller(most, l->registers / of_warp / warps);
 	shared = (uint64_t)b->shared_bytes + l->block_shared_bytes;

@@ -6,6 +6,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/figures/stats.h"
+#include "analyze/gpu/device_limits.h"
 #include "analyze/gpu/gpu_busy.h"
 #include "analyze/gpu/gpu_top_lines.h"
 #include "analyze/gpu/model_stack.h"
@@ -70,6 +71,32 @@ enum kernel_math kernel_math(const char *full_name)
 	return MATH_OTHER;
 }
 
+/* What cuBLAS calls a product of a matrix and a vector. */
+#define VECTOR_KERNEL "gemv"
+#define TILE_LEAST 8u /* no tile is smaller, and its sides are multiples of that */
+#define TILE_MOST 512u
+
+unsigned kernel_tile_rows(const char *full_name)
+{
+	if (strstr(full_name, VECTOR_KERNEL))
+		return 1;
+	for (const char *at = full_name; *at; at++) {
+		char *end;
+		unsigned long wide, high;
+
+		if (*at < '1' || *at > '9' || (at > full_name && at[-1] >= '0' && at[-1] <= '9'))
+			continue;
+		wide = strtoul(at, &end, 10);
+		if (*end != 'x' || end[1] < '1' || end[1] > '9')
+			continue;
+		high = strtoul(end + 1, NULL, 10);
+		if (wide >= TILE_LEAST && high >= TILE_LEAST && wide <= TILE_MOST &&
+		    high <= TILE_MOST && wide % TILE_LEAST == 0 && high % TILE_LEAST == 0)
+			return (unsigned)(wide < high ? wide : high);
+	}
+	return 0;
+}
+
 void wait_lengths_add(struct wait_lengths *w, int64_t ns)
 {
 	int power;
@@ -115,6 +142,10 @@ struct user {
 	size_t recent; /* the interval that was asked for last */
 	struct gpu_top_lines tops;
 	enum kernel_math *math; /* by the number of a kernel's name */
+	struct kernel_loads loads;
+	unsigned *tile_rows; /* likewise; 0: no matrix kernel, or unknown */
+	/* Rows from which on a product takes the arithmetic longer than the memory; 0: unknown. */
+	double balanced_rows;
 };
 
 /* The last interval that does not begin after a time; NULL: none. */
@@ -211,10 +242,16 @@ static void use_kernel(struct user *u, const struct gpu_work *w, int64_t ns, uin
 	if (__builtin_mul_overflow(blocks, (uint64_t)w->grid[2], &blocks))
 		blocks = UINT64_MAX;
 	add(&out->kernels, ns, 0);
+	kernel_loads_add(&u->loads, w, ns);
 	if (blocks && blocks < out->multiprocessors) {
+		double fill = (double)blocks / (double)out->multiprocessors;
+		double rows = u->tile_rows[w->name];
+
+		/* Few blocks that cover a whole matrix have all rows of the other one in a tile. */
+		if (rows > 0 && u->balanced_rows > 0 && rows / u->balanced_rows < fill)
+			fill = rows / u->balanced_rows;
 		add(&out->few_blocks, ns, 0);
-		out->few_blocks_idle_ns +=
-			(double)ns * (1 - (double)blocks / (double)out->multiprocessors);
+		out->few_blocks_idle_ns += (double)ns * (1 - fill);
 	}
 	switch (u->math[w->name]) {
 	case MATH_TENSOR:
@@ -490,9 +527,36 @@ static int name_math(struct user *u)
 	size_t n = gpu_kernel_name_count(u->gpu);
 
 	u->math = calloc(n + 1, sizeof(*u->math));
-	for (size_t i = 0; u->math && i < n; i++)
-		u->math[i] = kernel_math(gpu_kernel_name(u->gpu, (uint32_t)i)->full);
-	return u->math ? 0 : -1;
+	u->tile_rows = calloc(n + 1, sizeof(*u->tile_rows));
+	for (size_t i = 0; u->math && u->tile_rows && i < n; i++) {
+		const char *name = gpu_kernel_name(u->gpu, (uint32_t)i)->full;
+
+		u->math[i] = kernel_math(name);
+		if (u->math[i] == MATH_TENSOR || strstr(name, VECTOR_KERNEL))
+			u->tile_rows[i] = kernel_tile_rows(name);
+	}
+	return u->math && u->tile_rows ? 0 : -1;
+}
+
+/*
+ * A product reads each weight once, of two bytes, and computes two operations with it for each
+ * row: below so many rows the memory is what it waits for.
+ */
+static double balanced_rows(const struct step_gpu_usage *use)
+{
+	return use->bytes_per_s > 0 ? use->tensor_per_s / use->bytes_per_s : 0;
+}
+
+static void take_device(struct step_gpu_usage *use, const struct gpu_device *d)
+{
+	const struct multiprocessor_limits *l = device_limits(d->capability);
+
+	use->multiprocessors = d->multiprocessors;
+	use->capability = d->capability;
+	use->bytes_per_s = 1e3 * (double)d->bandwidth_kb_s;
+	if (l)
+		use->tensor_per_s =
+			1e3 * (double)d->clock_khz * d->multiprocessors * l->tensor_half;
 }
 
 int step_gpu_usage_collect(struct analysis *a, const struct step_items *items)
@@ -506,17 +570,19 @@ int step_gpu_usage_collect(struct analysis *a, const struct step_items *items)
 	gpu_top_lines_init(&u.tops);
 	if (step->item_count)
 		a->use.thread = items->items[step->first_item].thread;
-	if (name_math(&u) ||
+	if (kernel_loads_init(&u.loads, u.gpu) || name_math(&u) ||
 	    (step->item_count && cover(&u, items->items + step->first_item, step->item_count)))
 		goto out;
 	if (section && u.interval_count) {
 		u.process = section->process;
 		a->use.gpu = true;
 		if (section->device_count) {
-			a->use.multiprocessors = section->devices[0].multiprocessors;
-			a->use.capability = section->devices[0].capability;
+			take_device(&a->use, &section->devices[0]);
+			u.loads.device = &section->devices[0];
+			u.balanced_rows = balanced_rows(&a->use);
 		}
 		use_activities(&u);
+		a->use.load_count = kernel_loads_top(&u.loads, u.gpu, a->use.loads);
 		use_calls(&u);
 		take_tops(&u, a);
 	}
@@ -525,5 +591,7 @@ out:
 	gpu_top_lines_release(&u.tops);
 	free(u.intervals);
 	free(u.math);
+	free(u.tile_rows);
+	kernel_loads_release(&u.loads);
 	return rc;
 }

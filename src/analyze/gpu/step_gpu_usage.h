@@ -14,6 +14,7 @@
 
 #include "analyze/figures/breakdown.h"
 #include "analyze/figures/wait_figures.h"
+#include "analyze/gpu/kernel_loads.h"
 #include "format/record.h"
 
 /* A histogram of the lengths of waits, by powers of two. */
@@ -76,11 +77,19 @@ struct step_gpu_usage {
 	struct gpu_usage_sum whole_graphs;
 	struct gpu_usage_sum
 		few_blocks; /* kernels with fewer blocks than the device has multiprocessors */
-	double few_blocks_idle_ns; /* of their time, weighted by the multiprocessors without one */
-	uint32_t multiprocessors;  /* 0: unknown */
-	uint32_t capability;       /* compute capability times 10; 0: unknown */
-	int64_t matrix_tensor_ns;  /* matrix kernels on tensor cores, by their names */
-	int64_t matrix_plain_ns;   /* ... known not to be; those in neither are unknown */
+	/*
+	 * Of their time, weighted by what they leave idle: the multiprocessors without a block, or,
+	 * of matrix kernels whose tiles have few rows, what arithmetic waits for the memory.
+	 */
+	double few_blocks_idle_ns;
+	uint32_t multiprocessors; /* 0: unknown */
+	uint32_t capability;      /* compute capability times 10; 0: unknown */
+	double bytes_per_s;       /* of the device's memory; 0: unknown */
+	double tensor_per_s;      /* operations of tensor cores in half precision; 0: unknown */
+	size_t load_count;
+	struct kernel_load loads[KERNEL_LOADS_SHOWN]; /* the kernels with most time */
+	int64_t matrix_tensor_ns;      /* matrix kernels on tensor cores, by their names */
+	int64_t matrix_plain_ns;       /* ... known not to be; those in neither are unknown */
 	struct gpu_top_line plain_top; /* a place as short_late has it */
 	int64_t moved_ns; /* kernels and copies inside the device that only move data */
 	struct gpu_top_line moved_top;
@@ -137,5 +146,11 @@ enum kernel_math {
 
 /* Of a demangled name.  Names that are not listed are MATH_OTHER. */
 enum kernel_math kernel_math(const char *full_name);
+
+/*
+ * The smaller side of the tile of the result that a block of a matrix kernel computes, by its
+ * name: 8 of "nvjet_sm90_tst_64x8_64x16_2x1", 1 of a matrix by a vector; 0: unknown.
+ */
+unsigned kernel_tile_rows(const char *full_name);
 
 #endif

@@ -18,6 +18,12 @@ static bool evaluate(struct finding_builder *d)
 			 finding_ms(d, ms), finding_of_step(d), finding_percent(d, ms),
 			 finding_meanwhile(d), finding_ms(d, top_ms), name);
 	host_doubt_purpose(d);
+	if (host_may_unmap(d, c)) {
+		d->doubtful = true;
+		finding_evidence(d, FROM_TIMES, 0,
+				 "the steps map new memory elsewhere, and this line may be where "
+				 "it is given back: see page-faults");
+	}
 	finding_evidence_idle(d);
 	finding_evidence_samples(d, &c->where);
 	host_claim(d, HOST_CODE);

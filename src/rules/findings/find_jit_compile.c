@@ -62,6 +62,28 @@ static size_t compiler_of(const struct time_cause *c)
 	return i;
 }
 
+/* So many modules in a step are no accident of a few first calls. */
+#define MODULES_LEAST 0.5
+
+/*
+ * What NVRTC and its like compile is then loaded as a module.  Where modules are loaded again and
+ * again, the framework's code in the same function, called from the same line, is the compiler.
+ */
+static double compilers_ms(const struct finding_builder *d, const struct time_cause *loads)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++) {
+		const struct time_cause *c = &d->parts->causes[i];
+
+		if (c->what == TIME_FRAMEWORK && c->where.line == loads->where.line &&
+		    place_same_function(&c->where, &loads->where) &&
+		    place_same_function(&c->inner, &loads->inner))
+			ms += finding_cause_ms(d, c);
+	}
+	return ms;
+}
+
 /* Warm-up is left out of the figures: what compiles here compiles again and again. */
 static bool evaluate(struct finding_builder *d)
 {
@@ -70,7 +92,11 @@ static bool evaluate(struct finding_builder *d)
 	double modules = n > 0 ? (double)d->use->calls[CUDA_CALL_MODULE_LOAD].count / n : 0;
 	const char *name = finding_place_name(d, c ? &c->where : NULL);
 	bool reported = d->a->torch.compiled_count > 0;
+	double compiler_ms = c && modules >= MODULES_LEAST ? compilers_ms(d, c) : 0;
 
+	ms += compiler_ms;
+	if (finding_share(d, ms) <= 0.05)
+		return false;
 	finding_where(d, c ? &c->where : NULL);
 	/* Before 3.12 PyTorch is not asked when it compiles: by samples alone it is never sure. */
 	finding_evidence(d, d->step->model_parts && !reported ? FROM_TIMES : FROM_SCOPES,
@@ -90,7 +116,8 @@ static bool evaluate(struct finding_builder *d)
 				 finding_strength(finding_share(d, d->m->slow_excess_time), 0.5),
 				 "slow steps take %s longer than typical ones",
 				 finding_ms(d, d->m->slow_excess_time));
-	finding_claim(d, TIME_COMPILE, ms);
+	finding_claim(d, TIME_COMPILE, ms - compiler_ms);
+	finding_claim(d, TIME_FRAMEWORK, compiler_ms);
 	finding_saving(d, ms, ms);
 	compilers[compiler_of(c)].suggest(d, name);
 	finding_suggest(d,
@@ -105,6 +132,6 @@ static bool evaluate(struct finding_builder *d)
 const struct rule rule_jit_compile = {
 	.id = "jit-compile",
 	.title = "Code is compiled while requests are served",
-	.condition = "compile_time / total_time > 0.05",
+	.condition = "compile_time > 0 AND (compile_time + framework_time) / total_time > 0.05",
 	.evaluate = evaluate,
 };

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "analyze/classes/code_kind.h"
-#include "rules/finding_builder.h"
+#include "rules/findings/host_code.h"
 
 /* What a framework's operators return is not the program's to allocate: activations. */
 static bool is_of_operators(const struct time_cause *c)
@@ -38,6 +38,17 @@ static void suggest_buffers(struct finding_builder *d, const char *name)
 		name);
 }
 
+/* What is mapped in each step is unmapped in it, too, which takes no longer. */
+static double unmapping_ms(const struct finding_builder *d, double faults_ms)
+{
+	double ms = 0;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (host_may_unmap(d, &d->parts->causes[i]))
+			ms += finding_cause_ms(d, &d->parts->causes[i]);
+	return fmin(ms, faults_ms);
+}
+
 static bool evaluate(struct finding_builder *d)
 {
 	const struct analysis_memory *memory = &d->a->memory;
@@ -46,6 +57,7 @@ static bool evaluate(struct finding_builder *d)
 	double major = fmax(d->m->major_faults_per_step, 0), ms = d->m->page_faults_time;
 	const char *name = finding_place_name(d, c ? &c->where : NULL);
 	bool huge = d->step->memory.huge_pages;
+	double unmap_ms = unmapping_ms(d, ms);
 
 	finding_where(d, c ? &c->where : NULL);
 	finding_evidence(d, FROM_SERIES, finding_strength(finding_share(d, ms), 0.05),
@@ -65,7 +77,12 @@ static bool evaluate(struct finding_builder *d)
 				 "the host is mostly in %s during this time", name);
 	finding_evidence_idle(d);
 	finding_claim(d, TIME_PAGE_FAULTS, ms);
-	finding_saving(d, ms, ms);
+	if (unmap_ms > 0)
+		finding_evidence(d, FROM_TIMES, 0,
+				 "memory that is mapped in a step is unmapped again: up to %s more "
+				 "on lines that may do so",
+				 finding_ms(d, unmap_ms));
+	finding_saving(d, ms, ms + unmap_ms);
 	if (!is_of_operators(c))
 		suggest_buffers(d, name);
 	suggest_allocator(d, name, minor + major, ms);

@@ -27,7 +27,8 @@ static bool evaluate(struct finding_builder *d)
 	double speed = up->pageable.ns ? (double)up->pageable.bytes / (double)up->pageable.ns : 0;
 	/* What is left of the copies from pinned memory. */
 	double left = shortened(d, speed);
-	double hidden_ms = fmin(left * exposed_ms, fmax(d->m->gpu_compute_time, 0));
+	double least_ms, replayed_ms,
+		hidden_ms = fmin(left * exposed_ms, fmax(d->m->gpu_compute_time, 0));
 	const char *name;
 
 	finding_where(d, &up->top.where);
@@ -42,8 +43,11 @@ static bool evaluate(struct finding_builder *d)
 			 "the calls that start these copies block the host for %s per step",
 			 finding_ms(d, (double)up->call_ns / 1e6 / n));
 	finding_claim(d, TIME_H2D, exposed_ms);
+	least_ms = (1 - left) * exposed_ms;
+	if (finding_replayed(d, &(struct replay_edit){ .kind = REPLAY_PIN }, &replayed_ms))
+		least_ms = fmin(replayed_ms, least_ms + hidden_ms);
 	/* Pinned they are shorter; on a stream of their own kernels hide the rest, too. */
-	finding_saving(d, (1 - left) * exposed_ms, (1 - left) * exposed_ms + hidden_ms);
+	finding_saving(d, least_ms, (1 - left) * exposed_ms + hidden_ms);
 	finding_suggest(d,
 			"Copy from pinned memory in %s: tensor.pin_memory(), "
 			"DataLoader(pin_memory=True), or one pinned buffer that is reused",

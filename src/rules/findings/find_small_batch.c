@@ -87,6 +87,35 @@ static bool evaluate_short_calls(struct finding_builder *d)
 	return true;
 }
 
+/* Where threads and tasks of Python's take what others gave them. */
+static const char *const queues[] = { "/queue.py", "/asyncio/queues.py",
+				      "/multiprocessing/queues.py" };
+
+static bool takes_from_queue(const struct time_cause *c)
+{
+	if (!c->inner.name || !c->inner.file || !strstr(c->inner.name, "get"))
+		return false;
+	for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
+		if (strstr(c->inner.file, queues[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Requests wait: the steps take them from a queue, hardly wait for it, and follow each other
+ * without a break.
+ */
+static bool queue_is_never_empty(const struct finding_builder *d)
+{
+	double waits_ms = wait_ms(d, TIME_LOCK_WAIT, true) + wait_ms(d, TIME_IO_WAIT, true) +
+			  fmax(d->m->idle_time, 0);
+	bool takes = false;
+
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		takes |= takes_from_queue(&d->parts->causes[i]);
+	return takes && finding_share(d, waits_ms) < 0.05 && d->step->service.busy_share > 0.95;
+}
+
 /*
  * Several calls of a model in one step, or in one of the loop around the steps, of which
  * none waits for the one before it, could be one.  With one call only its author knows
@@ -100,6 +129,7 @@ static bool evaluate(struct finding_builder *d)
 	double inside = fmax(fmax(d->m->model_calls_per_step, d->m->graph_launches_per_step), 0);
 	double calls = fmax(fmax(inside, d->m->steps_per_outer), 1);
 	bool in_turn = calls > 1.5 && d->m->sync_count_per_step < 0.5 * inside;
+	bool queued = !in_turn && queue_is_never_empty(d);
 	double few_ms = (double)u->few_blocks.ns / 1e6 / (double)u->steps;
 	/* So much of the multiprocessors such kernels use: that often they can be repeated in it.
 	 */
@@ -126,15 +156,25 @@ static bool evaluate(struct finding_builder *d)
 			"the model is called %s times in a row in %s, and no call waits for the "
 			"previous one",
 			finding_number(d, calls), name);
+	if (queued)
+		finding_evidence(
+			d, FROM_TIMES, 0.6,
+			"each step takes its request from a queue and finds one there: requests "
+			"wait while the GPU serves them one by one");
 	finding_claim(d, TIME_GPU_COMPUTE, in_turn ? few_ms : few_ms * (1 - fill));
 	if (in_turn)
 		finding_claim_hosts(d, host_ms * (1 - 1 / calls));
 	/* At best the GPU takes no longer for all of them than for one: it reads the weights once.
 	 */
-	finding_saving(d, ms,
-		       in_turn ? fmin(few_ms + host_ms + gaps_ms, d->m->total_time) *
-					 (1 - 1 / calls)
-			       : few_ms * (1 - fill));
+	if (in_turn)
+		finding_saving(d, ms,
+			       fmin(few_ms + host_ms + gaps_ms, d->m->total_time) *
+				       (1 - 1 / calls));
+	else if (queued) /* by two at least; at best as many as the GPU has room for */
+		finding_saving(d, few_ms * (1 - fmax(fill, 0.5)) + host_ms / 2,
+			       (few_ms + host_ms + gaps_ms) * (1 - fill));
+	else
+		finding_saving(d, 0, few_ms * (1 - fill));
 	finding_suggest(d,
 			"Combine several inputs into one batch in %s: the model is called %s "
 			"times",

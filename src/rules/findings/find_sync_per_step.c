@@ -32,7 +32,10 @@ static bool evaluate(struct finding_builder *d)
 	const struct step_gpu_usage *u = d->use;
 	const struct gpu_usage_gaps *gaps = &u->after_wait;
 	double ms = d->m->sync_avoidable_time, gap_ms = d->m->sync_gap_time;
-	double count = d->m->sync_count_per_step;
+	double count = d->m->sync_count_per_step, replayed_ms;
+	/* Other waits may be for the step's result. */
+	const struct replay_edit edit = { .kind = REPLAY_REMOVE_SYNC,
+					  .name = gaps->top.where.name };
 	const char *name = finding_place_name(d, &gaps->top.where);
 
 	finding_where(d, &gaps->top.where);
@@ -46,8 +49,11 @@ static bool evaluate(struct finding_builder *d)
 			 "of %s",
 			 finding_number(d, count), finding_ms(d, d->m->sync_call_time), name);
 	claim(d, ms);
-	/* The idle time behind the waits, and what is avoidable of them: two sides of the same. */
-	finding_saving(d, fmin(ms, gap_ms), fmax(ms, gap_ms));
+	d->replayed = finding_replayed(d, &edit, &replayed_ms);
+	if (d->replayed)
+		finding_saving(d, replayed_ms, replayed_ms);
+	else /* the idle time behind the waits, and what is avoidable of them: two sides */
+		finding_saving(d, fmin(ms, gap_ms), fmax(ms, gap_ms));
 	finding_suggest(d,
 			"Remove the wait in %s: .item(), .cpu(), bool(tensor), print(tensor) and "
 			"torch.cuda.synchronize() all wait for the GPU",

@@ -202,6 +202,27 @@ bool host_is_model(const struct finding_builder *d, const struct time_cause *c)
 		       : c->what == TIME_CPU_PREPROCESSING && kind_of(d, c) == HOST_COMPUTE;
 }
 
+#define ONE_LINE 0.9
+
+bool host_may_unmap(const struct finding_builder *d, const struct time_cause *c)
+{
+	const struct time_cause *faults = finding_cause(d, TIME_PAGE_FAULTS);
+	struct native_sums n;
+	int64_t ns = 0;
+
+	if (!faults || !(d->m->page_faults_time > 0.05 * d->m->total_time) || c->inner.name ||
+	    c->what != TIME_CPU_PREPROCESSING || !c->where.name || !c->where.file ||
+	    !faults->where.file || strcmp(c->where.file, faults->where.file) != 0 ||
+	    place_same_function(&c->where, &faults->where))
+		return false;
+	for (size_t i = 0; i < d->parts->cause_count; i++)
+		if (d->parts->causes[i].what == c->what &&
+		    place_same_function(&d->parts->causes[i].where, &c->where))
+			ns = stats_add(ns, d->parts->causes[i].ns);
+	n = native_of(d, &c->where);
+	return (double)c->ns > ONE_LINE * (double)ns && !is_most(&n, n.samples[NATIVE_PYTHON] + 1);
+}
+
 double host_ms(const struct finding_builder *d, enum host_kind kind)
 {
 	double ms = 0;

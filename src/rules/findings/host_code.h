@@ -26,6 +26,13 @@ double host_faults_ms(const struct finding_builder *d, enum host_kind kind);
 /* Of one function, both together. */
 double host_function_ms(const struct finding_builder *d, enum host_kind kind,
 			const struct place *function);
+/*
+ * Is it a line that may unmap what the steps map?  Page faults take time in them, in another
+ * function of the same file; nearly all of this one's own time is on one line, where it calls no
+ * Python code and, as far as samples of native code say, the interpreter is not at work.  Such a
+ * line drops large memory, or calls native code.
+ */
+bool host_may_unmap(const struct finding_builder *d, const struct time_cause *c);
 /* Claims the first, of the classes that it is in. */
 void host_claim(struct finding_builder *d, enum host_kind kind);
 
@@ -90,6 +97,26 @@ struct operator_cost {
 
 /* The user's functions whose operators take longer to be called than to compute. */
 void operator_cost_find(struct operator_cost *out, const struct finding_builder *d);
+
+/* What kernels do, by their names: advice depends on it. */
+enum kernel_kind {
+	KERNELS_OTHER, /* nothing is known */
+	KERNELS_MATRIX,
+	KERNELS_CONVOLUTION,
+	KERNELS_ATTENTION,
+	KERNELS_ELEMENTS, /* element by element, or sums of them: the memory is what they wait for
+			   */
+	KERNELS_MOVE,
+	KERNELS_INDEX,
+	KERNELS_SORT,
+	KERNELS_RANDOM,
+	KERNELS_FFT,
+	KERNEL_KINDS
+};
+
+enum kernel_kind kernel_kind(const char *full_name);
+/* Those with most time of a process' kernels, and their share of it. */
+enum kernel_kind kernel_kind_of_most(const struct gpu_section *s, double *share);
 
 /* All that is inside of models; nothing is known of dispatch_ms where samples are few: 0. */
 void operator_cost_of_models(struct operator_cost *out, const struct finding_builder *d);
