@@ -71,6 +71,7 @@ class Findings {
 		this.bar.hidden = false;
 		t.model.reveal(row);
 		t.section.scrollIntoView({ block: "start" });
+		if (!t.section.contains(document.activeElement)) t.canvas.focus({ preventScroll: true }); // for the keys
 		const item = await t.data.itemFrom(row, from);
 		t.gaps = await this.gapsOf(from, to);
 		const last = Math.max(to, ...t.gaps.map(g => g.end)), first = Math.min(from, ...t.gaps.map(g => g.start));

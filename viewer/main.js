@@ -461,7 +461,7 @@ Data.open().then(async data => {
 	const timeline = new Timeline(data);
 	timeline.resize();
 	timeline.begin();
-	await timeline.state.restore();
+	await timeline.state.begin();
 	// For tests and for those who measure.
 	window.inferscopeTimeline = timeline;
 	document.documentElement.setAttribute("data-timeline", "ready");

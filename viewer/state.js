@@ -4,6 +4,7 @@ class State {
 	constructor(timeline) {
 		this.t = timeline;
 		this.timer = 0;
+		this.last = ""; // as saved
 		addEventListener("hashchange", () => this.restore());
 	}
 
@@ -25,8 +26,14 @@ class State {
 		clearTimeout(this.timer);
 		this.timer = setTimeout(() => {
 			const text = this.text();
-			if (location.hash !== text) history.replaceState(null, "", text);
+			if (text !== this.last) history.replaceState(null, "", this.last = text);
 		}, 300);
+	}
+
+	// The first view needs no address: a link to a chapter stays in it until something changes.
+	begin() {
+		this.last = this.text();
+		return this.restore();
 	}
 
 	async restore() {
@@ -41,6 +48,7 @@ class State {
 				// Not ours: somebody cut it.
 			}
 		}
+		this.t.section.scrollIntoView({ block: "start" });
 		const numbers = key => (parts.get(key) || "").split(",").filter(Boolean).map(Number).filter(Number.isFinite);
 		const [from, to] = numbers("tl"), [row, start] = numbers("sel"), range = numbers("range"), finding = numbers("finding");
 		const pinned = new Set(numbers("pin")), closed = new Set(numbers("closed"));

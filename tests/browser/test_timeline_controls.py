@@ -195,3 +195,22 @@ def test_a_finding_is_seen_on_each_screen(width, scheme, example, browser):
         browser.screenshot(os.path.splitext(str(path))[0] + "-finding-%d-%s.png" % (width, scheme))
     finally:
         browser.prefer("light")
+
+
+def test_a_link_to_a_chapter_stays_until_the_view_changes(example, browser):
+    example("resnet50", fragment="#fix-first")
+    browser.value("new Promise(done => setTimeout(done, 700))", wait=True)
+    assert browser.value("location.hash") == "#fix-first"
+    browser.value("inferscopeTimeline.zoom(0.5)")
+    browser.wait_for("location.hash.startsWith('#tl=')")
+
+
+def test_after_show_the_keys_belong_to_the_timeline(example, browser):
+    example("resnet50")
+    browser.focus(".finding .tl-show")
+    browser.key("Enter")
+    browser.wait_for("document.activeElement === inferscopeTimeline.canvas")
+    browser.wait_for("inferscopeTimeline.gaps.length > 0")
+    at = browser.value("inferscopeTimeline.findings.at")
+    browser.key("]")
+    browser.wait_for("inferscopeTimeline.findings.at !== %d" % at)

@@ -16,13 +16,17 @@ static int by_kind_and_time(const void *a, const void *b)
 	return x->end_ns > y->end_ns ? -1 : x->end_ns < y->end_ns;
 }
 
-/* The first lane that is free at a time, else the one that is free first. */
-static uint32_t free_lane(const int64_t until_ns[STEP_LANES], int64_t start_ns)
+/*
+ * The first lane that is free when a step begins, else the one that is free first.  An overlap that
+ * nobody could see (a step may end with the device's work) takes no further lane.
+ */
+static uint32_t free_lane(const int64_t until_ns[STEP_LANES], const struct step_item *step)
 {
+	int64_t unseen_ns = (step->end_ns - step->start_ns) / 2000;
 	uint32_t lane = 0;
 
 	for (uint32_t i = 0; i < STEP_LANES; i++) {
-		if (until_ns[i] <= start_ns)
+		if (until_ns[i] <= step->start_ns + unseen_ns)
 			return i;
 		if (until_ns[i] < until_ns[lane])
 			lane = i;
@@ -36,7 +40,7 @@ static void add_kind(struct view *v, uint32_t track, const struct step_item *ite
 	int64_t until_ns[STEP_LANES] = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t lane = free_lane(until_ns, items[i].start_ns);
+		uint32_t lane = free_lane(until_ns, &items[i]);
 		struct view_item item = {
 			.start_ns = items[i].start_ns,
 			.end_ns = items[i].end_ns,
