@@ -131,6 +131,43 @@ def test_native_calls_of_a_script_are_steps(work, inferscope, python, version):
     assert "decompress" not in found
 
 
+def test_native_calls_run_no_code_of_the_program(work, inferscope, python, version):
+    """What may be asked for its name by Python code is not asked."""
+    if version < (3, 12):
+        pytest.skip("before CPython 3.12 native functions are not listened to")
+    _, out = first_step(work, inferscope, python, """
+        class Loud(type):
+            def __getattribute__(cls, name):
+                print("class asked for", name)
+                return super().__getattribute__(name)
+
+        class Rows(list, metaclass=Loud):
+            pass
+
+        class CompiledFunction:
+            def __getattr__(self, name):
+                print("object asked for", name)
+                raise AttributeError(name)
+
+            def __call__(self, number):
+                return number
+
+        method = type("method", (CompiledFunction,), {})
+
+        def main():
+            rows = Rows()
+            calls = [CompiledFunction(), method()]
+            for number in range(6):
+                rows.append(number)
+                for call in calls:
+                    call(number)
+            return len(rows)
+
+        print(main())
+    """)
+    assert out == "6\n"
+
+
 def test_a_framework_inside_a_server_counts_once(work, inferscope, python, fake_uvicorn):
     folder = work / "lib" / "flask"
     folder.mkdir()

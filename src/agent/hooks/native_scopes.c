@@ -15,6 +15,7 @@
 #define SHORT_NS 100000u /* on average: nothing that takes so little is a step */
 #define DEEPEST 16u      /* native calls inside each other */
 #define NAME_MOST 200
+#define HEAP_TYPE (1ul << 9) /* Py_TPFLAGS_HEAPTYPE */
 
 /* A place in a function: by the function's id, which is never given again in a recording. */
 struct site {
@@ -61,11 +62,22 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !memcmp(text + n - m, end, m);
 }
 
+/*
+ * Attributes of what a class statement made may run code of the program's.  Types of native modules
+ * are static, or named with their module.
+ */
+static bool made_by_python(PyObject *type)
+{
+	return py.Type_Flags(type) & HEAP_TYPE && !strchr(py_type_name(type), '.');
+}
+
 static bool is_native(const PyObject *callable)
 {
 	const char *name = py_type_name(callable->type);
 
-	for (size_t i = 0; name && i < sizeof(native_types) / sizeof(*native_types); i++)
+	if (!name || made_by_python(callable->type))
+		return false;
+	for (size_t i = 0; i < sizeof(native_types) / sizeof(*native_types); i++)
 		if (ends_with(name, native_types[i]))
 			return true;
 	return false;
@@ -109,7 +121,8 @@ static PyObject *module_of(PyObject *callable)
 		PyObject *class = owner && i ? owner->type : owner;
 
 		py_drop(module);
-		module = class ? py.GetAttr(class, "__module__") : NULL;
+		module = class && !made_by_python(class->type) ? py.GetAttr(class, "__module__")
+							       : NULL;
 		py_drop(owner);
 	}
 	py.Err_Clear();
@@ -145,7 +158,8 @@ static PyObject *function_of(PyObject *callable)
 	const char *type = py_type_name(callable->type);
 	PyObject *function = NULL;
 
-	if (type && (!strcmp(type, "method") || !strcmp(type, "instancemethod")))
+	if (type && !made_by_python(callable->type) &&
+	    (!strcmp(type, "method") || !strcmp(type, "instancemethod")))
 		function = py.GetAttr(callable, "__func__");
 	py.Err_Clear();
 	return function ? function : py_new_ref(callable);

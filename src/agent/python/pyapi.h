@@ -124,6 +124,7 @@ typedef int (*py_code_watcher)(int event, PyObject *code);
 	X(PyObject *, Type_FromSpec, "PyType_FromSpec", (struct py_type_spec *))                   \
 	X(void *, Type_GetSlot, "PyType_GetSlot", (PyObject *, int))                               \
 	X(int, Type_IsSubtype, "PyType_IsSubtype", (PyObject *, PyObject *))                       \
+	X(unsigned long, Type_Flags, "PyType_GetFlags", (PyObject *))                              \
 	X(void *, Object_Malloc, "PyObject_Malloc", (size_t))                                      \
 	X(void, Object_Free, "PyObject_Free", (void *))                                            \
 	X(PyObject *, Object_Init, "PyObject_Init", (PyObject *, PyObject *))                      \
