@@ -31,14 +31,14 @@ BINS = [(0.9, 1.01), (HIGH, 0.9), (0.6, HIGH), (0.0, 0.6)]
 
 INTRODUCTION = """# Accuracy
 
-What the findings say of programs whose bottleneck is known: `examples/bottlenecks`, {count}
-programs with one planted bottleneck each, in a slow and a fixed variant, and
+How often the findings are right for programs with a known bottleneck: `examples/bottlenecks`,
+{count} programs with one planted bottleneck each, in a slow and a fixed variant, and
 {healthy} healthy ones. Recorded with default settings on {machine}
 (`tests/gpu/record_examples.py`);
-`make accuracy` makes this page from the recordings. The right id stands in
+`make accuracy` generates this page from the recordings. The right id is in
 `examples/bottlenecks/truth.json`, the right lines are marked in the sources; a line next to a
-marked one is wrong. The rules were written with these recordings at hand; the last chapter is
-about programs that were not.
+marked one counts as wrong. The rules were developed with these recordings; the later chapters are
+about programs that were not used.
 
 - **First finding**: the first of the report, whatever its confidence.
 - **Predicted**: its saving as a share of the step, with its 80 % interval. **Actual**: what the
@@ -48,64 +48,63 @@ about programs that were not.
 
 UNSEEN = """## Programs that the rules' authors had not seen
 
-`tests/gpu/unseen`, `unseen2` and `unseen3`: written by somebody who knew the list of ids, but
-neither the rules nor the programs above; recorded once (`tests/gpu/record_unseen.py`), and judged
-as they are.
-Where two ids are as right, the truth that came with them names both; findings that it calls true
-besides count as right below.
+`tests/gpu/unseen`, `unseen2` and `unseen3`: the author knew the list of ids, but neither the rules
+nor the programs above. Each was recorded once (`tests/gpu/record_unseen.py`) and judged unchanged.
+If two ids are equally right, the truth written with the programs names both; further findings that
+it lists as true count as right below.
 
-The tables tell of the present rules, which were changed when these results had been seen. As first
-seen: of the first set 14 of 14 first ids were right, and 15 of 23 sure findings. Of the second, 15
+The tables show the present rules, which were changed after these results were known. At first
+sight, the first set had 14 of 14 first ids right, and 15 of 23 sure findings. The second had 15
 of 18 first ids (14 by the truth as it was before the recording, which was corrected in three
-places), 9 of 13 lines, 16 of 23 sure findings (6 of the others argued) and 1 of 10 ranges. What was
-mended then: NVTX ranges of libraries were taken for steps (moe_router, chat_generate), models
-without modules had none (offload_layers), warm-up calls were preferred to requests (quiet_http),
-waiting in a copy counted as copying and graphs' launches were no calls of a model (graph_rows), the
-loop around a lock was said to hold it (adapter_lock), small savings and collections in slow
-compilations were called sure. Later: launches and precision were placed where a model is called
-even if its own forward() does it all (speech_rnn), or inside of it although all of it is concerned
-(vit_fp32); a model that waits for the GPU cannot be captured where it is called (moe_router); a
-captured one is called where it is replayed (graph_rows); a batch that is gathered until a time is
-over counted as no load (window_batcher), moving tensors inside the GPU as work that has to be
-(kv_concat). Not mended: the huge pages of hashed_features, whose memory was looked at too rarely to
-see them. Of the third, whose truth was not touched after the recording, 13
-of 14 first ids (all 11 causes that were planted), 11 of 11 lines, 18 of 20 sure findings and 8 of 9
-ranges; mended since: of two waits in a request the one that is over at once was said to hold it up,
-and a GPU that nobody asks for anything to be idle (calm_server).
+places), 9 of 13 lines, 16 of 23 sure findings (6 of the others debatable) and 1 of 10 ranges. Fixed
+then: NVTX ranges of libraries were used as steps (moe_router, chat_generate); models without
+modules had no steps (offload_layers); warm-up calls were preferred to requests (quiet_http);
+waiting in a copy counted as copying, and launches of graphs did not count as calls of a model
+(graph_rows); the loop around a lock was reported as its holder (adapter_lock); small savings and
+collections in slow compilations were reported as sure. Later: launches and precision were placed
+where a model is called although its own forward() does everything (speech_rnn), or inside it
+although all of it is concerned (vit_fp32); a model that waits for the GPU cannot be captured where
+it is called (moe_router); the place of a captured model is where it is replayed (graph_rows);
+collecting a batch until a timeout counted as no load (window_batcher), moving tensors inside the
+GPU as necessary work (kv_concat). Not fixed: the huge pages of hashed_features, because memory was
+read too rarely to detect them. The third set, whose truth was not changed after the recording, had
+13 of 14 first ids (all 11 planted causes), 11 of 11 lines, 18 of 20 sure findings and 8 of 9
+ranges. Fixed since: of two waits in a request the short one was reported as the cause, and a GPU
+without requests was reported as idle (calm_server).
 """
 UNSEEN += """
-`unseen4` and its truth were written by the author of the savings' intervals before he had read the
-rules; `real` runs third-party libraries (transformers, JAX, CuPy, torchvision). Both were recorded
+The author of the savings' intervals wrote `unseen4` and its truth before reading the rules; `real`
+runs third-party libraries (transformers, JAX, CuPy, torchvision). Both were recorded
 once, after their truths had been committed.
 """
 UNSEEN_SETS = ["unseen", "unseen2", "unseen3", "unseen4", "real"]
 
 UNSEEN_CPU = """## Programs without a GPU that the rules' authors had not seen
 
-`tests/unseen_cpu`: sixteen programs for a CPU alone, CPython 3.11, written with the list of ids at
-hand and nothing else; what is true of them was written down before the first was recorded
-(`tests/unseen_cpu/record_cpu.py`). Recorded on two cores that other programs kept busy: most had
-no CPU for 24 to 85 % of the time in which they could have run. *Actual* is of two plain runs there,
-and rough. Of programs that got so little, calls are hardly recorded before CPython 3.12, and steps
-are not found.
+`tests/unseen_cpu`: sixteen programs without a GPU, CPython 3.11. Their author knew only the list of
+ids, and wrote down the truth before the first one was recorded
+(`tests/unseen_cpu/record_cpu.py`). They were recorded on two cores that other programs kept busy:
+most had no CPU for 24 to 85 % of the time in which they could have run. *Actual* comes from two
+plain runs there, and is rough. If a program gets so little CPU time, few calls are recorded before
+CPython 3.12, and steps are not found.
 
-The table tells of the present rules. As first seen: 6 of 12 first ids were right, and with them 6
-lines and 5 of 6 ranges; the other 6 had no finding at all. 4 of the 5 that had a CPU for at least
-60 % of their time were right, 2 of the other 7. Of 8 sure findings 6 were right. 13 of 16 verdicts:
-programs that wait were called bound by the CPU. No number of steps was: only those that fall into
-bursts are counted. Of the healthy ones that nothing was said of, two had no steps either. Nothing
-that the programs say, and no exit status, was changed by recording. What was mended then: the
-advice for collections that the program asks for. The six that had no finding, recorded again with
-CPython 3.12 and the program as it was then, as busy: three first ids and lines are right
-(row_gather, token_stream, variable_docs), and their steps are counted exactly.
+The table shows the present rules. At first sight 6 of 12 first ids were right, with 6
+lines and 5 of 6 ranges; the other 6 had no finding. Of the 5 programs that had a CPU for at least
+60 % of their time 4 were right, of the other 7 two. Of 8 sure findings 6 were right. 13 of 16
+verdicts were right: programs that wait were reported as CPU-bound. No number of steps was right,
+because only steps in recorded intervals are counted. Two of the healthy programs without a finding
+had no steps either. Recording changed no output and no exit status. Fixed then: the
+advice for collections that the program itself requests. The six without a finding were recorded
+again with CPython 3.12 and that version, on an equally busy machine: three first ids and lines are
+right (row_gather, token_stream, variable_docs), and their steps are counted exactly.
 
-Since then, with these recordings at hand, so that the table below is no proof of anything unseen:
-without steps nothing was said, and now the time from the model's first call to its last is judged
-by samples; the nap of an asyncio batcher is a part of its step (ticket_api); native samples tell
-small operators (movie_nights) and small calls of a model that follow each other (sentence_cache).
-Samples of CPython 3.11 ended where `torch.compile` begins to compile, as they do in these
-recordings (variable_docs). The page faults of sketch_loader and scan_pages had not been foreseen,
-and are true: the allocator gives memory back after each step.
+Later changes used these recordings, so the table below is no evidence for unseen programs: without
+steps, the time from the model's first call to its last is now judged by samples; the sleep of an
+asyncio batcher is a part of its step (ticket_api); native samples reveal small operators
+(movie_nights) and small consecutive calls of a model (sentence_cache). Samples of CPython 3.11
+ended where `torch.compile` begins to compile, also in these recordings (variable_docs). The page
+faults of sketch_loader and scan_pages were not foreseen, and are real: the allocator returns memory
+after each step.
 """
 
 Row = namedtuple("Row", "program finding right_id right_function right_line predicted actual")

@@ -13,8 +13,8 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # A folder of src/ includes only itself and those before it.
-LAYERS = ["base", "format", "agent", "capture", "import", "timeline", "analyze", "replay", "rules", "tables",
-          "report", "compare", "query", "export", "cli"]
+LAYERS = ["base", "format", "agent", "capture", "import", "timeline", "analyze", "replay",
+          "rules", "tables", "report", "compare", "query", "export", "cli"]
 # What the agent may take from base/: it links nothing, so header-only files alone.
 AGENT_BASE_HEADERS = {"base/varint.h"}
 

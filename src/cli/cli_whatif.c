@@ -401,7 +401,7 @@ const struct command command_whatif = {
 		"Replays the steps of TRACE with changes and prints how long they would take, "
 		"with\n"
 		"an 80 % interval. Several changes are replayed together, which is not the sum of\n"
-		"each alone. docs/WHATIF.md says what each takes for granted.\n\n"
+		"each alone. docs/WHATIF.md lists the assumptions of each.\n\n"
 		"WHERE is a function (preprocess, Pipeline.run), a line (41, serve.py:41), a file\n"
 		"(serve.py) or all. A function includes what it calls.\n\n"
 		"Exit status 2: a change applies to nothing in the steps; 1: the trace cannot be\n"

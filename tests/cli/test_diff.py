@@ -337,7 +337,8 @@ def kineto_service(path, steps, kernel):
         at, work = 1000 + 100 * i, {"device": 0, "context": 1, "stream": 7}
         events += [complete("step %d" % i, "user_annotation", at, 70 + kernel),
                    complete("cudaLaunchKernel", "cuda_runtime", at + 4, 5, correlation=10 * i + 1),
-                   complete("gemm", "kernel", at + 10, kernel, 7, 0, correlation=10 * i + 1, **work)]
+                   complete("gemm", "kernel", at + 10, kernel, 7, 0, correlation=10 * i + 1,
+                            **work)]
     path.write_text(json.dumps({"traceEvents": events}))
 
 

@@ -1,4 +1,4 @@
-"""SQLite files of Nsight Systems: what becomes of them, whatever the version, and of hostile ones."""
+"""SQLite files of Nsight Systems of any version, and hostile ones."""
 
 import gzip
 import json
@@ -153,7 +153,8 @@ def test_devices_have_cudas_numbers(export, report):
     """The machine counts them in another order, and the program sees only some."""
     service(None, export=export)
     export.run("CREATE TABLE TARGET_INFO_GPU (id, name, cuDevice, totalMemory, clockRate)")
-    export.run("INSERT INTO TARGET_INFO_GPU VALUES (0, 'other', 1, 1, 1), (1, 'used', 0, 80, 1410000000)")
+    export.run("INSERT INTO TARGET_INFO_GPU VALUES "
+               "(0, 'other', 1, 1, 1), (1, 'used', 0, 80, 1410000000)")
     export.close()
     assert [(d["device_id"], d["name"], d["clock_mhz"]) for d in report()["gpu"]["devices"]] == [
         (0, "used", 1410)]
@@ -173,7 +174,8 @@ def test_names_threads_and_other_ranges(export, report):
     export.run("CREATE TABLE PROCESSES (globalPid, pid, name)")
     export.run("INSERT INTO PROCESSES VALUES (?, 10, '/usr/bin/serve')", global_pid(10))
     export.run("CREATE TABLE ThreadNames (nameId, priority, globalTid)")
-    export.run("INSERT INTO ThreadNames VALUES (?, 5, ?)", export.text("worker"), global_tid(10, 10))
+    export.run("INSERT INTO ThreadNames VALUES (?, 5, ?)", export.text("worker"),
+               global_tid(10, 10))
     export.add(OSRT, start=1000000, end=1003000, globalTid=global_tid(10, 10),
                nameId=export.text("ioctl"), nestingLevel=0)
     export.run("CREATE TABLE SCHED_EVENTS (start, cpu, isSchedIn, globalTid)")
@@ -241,7 +243,8 @@ def test_values_of_wrong_types(export, report):
 
 def test_triggers_views_and_virtual_tables_are_not_used(export, report, refused, work):
     service(None, export=export)
-    export.run("CREATE TRIGGER evil BEFORE INSERT ON NVTX_EVENTS BEGIN DELETE FROM NVTX_EVENTS; END")
+    export.run("CREATE TRIGGER evil BEFORE INSERT ON NVTX_EVENTS "
+               "BEGIN DELETE FROM NVTX_EVENTS; END")
     export.run("CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS SELECT 1 AS start, 2 AS end")
     export.run("CREATE VIRTUAL TABLE OSRT_API USING fts5(start, end, globalTid, nameId)")
     export.close()
@@ -256,8 +259,8 @@ def test_triggers_views_and_virtual_tables_are_not_used(export, report, refused,
 
 
 def test_a_generated_column_that_calls_functions(export, report):
-    export.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end AS (length(hex(zeroblob(start)))"
-               "))")
+    export.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL "
+               "(start, end AS (length(hex(zeroblob(start)))))")
     export.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5)")
     export.copy(10, 20, 1)
     export.close()

@@ -109,7 +109,8 @@ SHARED = next((os.path.abspath(folder) for folder in (
     if os.path.isdir(folder)), None)
 FOREIGN = ["kineto_b200_eager_step.json.gz", "kineto_mi300_vllm_decode_graph.json.gz",
            "kineto_mi250_minitoy.json.gz", "kineto_2021_resnet50_dataloader.json.gz",
-           "nsys_a100_cloverleaf_2024.sqlite", "nsys_h200_2024.sqlite", "nsys_2020_no_version.sqlite",
+           "nsys_a100_cloverleaf_2024.sqlite", "nsys_h200_2024.sqlite",
+           "nsys_2020_no_version.sqlite",
            "viztracer_asyncio.json", "chrome_array_unclosed.json"]
 FOREIGN_KEYS = ["kernels", "copies", "memsets", "graphs", "span_ms", "busy_ms", "idle_ms",
                 "streams", "calls", "syncs"]

@@ -110,5 +110,6 @@ def test_a_small_file_that_unpacks_to_a_large_one(inferscope, root, work):
     path = os.path.join(root, "tests/fuzz/corpus/mutants/unpacks_to_half_a_gigabyte")
     done = inferscope("analyze", path, "--report", "r.json")
     assert done.returncode == 0
-    assert "the file unpacks to more than a trace of this size can contain, at offset" in done.stderr
+    assert ("the file unpacks to more than a trace of this size can contain, at offset"
+            in done.stderr)
     assert json.loads((work / "r.json").read_text())["trust"]["events"] == 400_000

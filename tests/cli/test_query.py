@@ -353,7 +353,8 @@ def figures_of_readme():
     if not REAL:
         return [("absent", None)]
     with open(os.path.join(REAL, "README.md"), encoding="utf-8") as file:
-        rows = re.findall(r"^\| `((?:kineto|nsys)[^`]*)` \|[^|]*\| (\d+) / (\d+) / (\d+) \| ([\d.]+)"
+        rows = re.findall(r"^\| `((?:kineto|nsys)[^`]*)` \|[^|]*\| (\d+) / (\d+) / (\d+)"
+                          r" \| ([\d.]+)"
                           r" \| ([\d.]+)"
                           r" \| ([\d.]+) \|", file.read(), re.M)
     return [(row[0], [int(n) for n in row[1:4]] + [nanoseconds(us) for us in row[4:]])

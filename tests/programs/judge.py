@@ -169,10 +169,10 @@ def table(rows):
 INTRODUCTION = """{heading}
 
 `tests/programs`: {count} programs that only start unmodified third-party packages, with random
-weights or a model inside its wheel; servers run under a load generator. What is true of each stands
-in `tests/programs/programs_truth.json`, written before its first recording by somebody who knew the
-list of ids and nothing else of the rules. `make programs` records them and writes this chapter;
-`tests/programs/results.json` keeps what it is made of.
+weights or a model inside its wheel; servers run under a load generator. The truth about each is
+in `tests/programs/programs_truth.json`, written before its first recording by an author who
+knew only the list of ids. `make programs` records them and writes this chapter;
+`tests/programs/results.json` has its data.
 
 - **Steps** are right where the count is within 2 % and the mean within 5 % of the program's own
   clock in the same run.
