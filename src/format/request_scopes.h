@@ -11,6 +11,6 @@
 /* before CPython 3.12 the outermost calls of PyTorch's modules, behind it the class. */
 #define MODEL_SCOPES "model: "
 /* From CPython 3.12 on: calls of native functions by the user's own code, if they are not short. */
-#define NATIVE_SCOPES "native: "
+#define NATIVE_SCOPES "native: " /* behind it the package, a dot, the qualified name */
 
 #endif

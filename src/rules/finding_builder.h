@@ -56,6 +56,7 @@ struct finding_builder {
 	const struct rule *rule;
 	struct finding_replay *replays; /* of all findings; NULL: there is none */
 	double explained_ms; /* for the last rules: idle time that findings may save at most */
+	bool has_user_code;  /* the program has functions of the user's own */
 	/* Put down. */
 	struct analysis_finding finding;
 	double strengths[EVIDENCE_KINDS];

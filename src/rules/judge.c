@@ -10,6 +10,7 @@
 #include "rules/finding_builder.h"
 #include "rules/metrics.h"
 #include "rules/rule.h"
+#include "timeline/code_owner.h"
 
 /*
  * Which finding has which time.
@@ -173,7 +174,17 @@ struct judged {
 	struct finding_replay replays;
 	size_t cap;
 	double explained_ms;
+	bool has_user_code;
 };
+
+static bool has_user_code(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->function_count; i++)
+		if (strcmp(a->functions[i].name, "<module>") != 0 &&
+		    user_frame(a->functions[i].name, a->functions[i].file))
+			return true;
+	return false;
+}
 
 static int add_finding(struct judged *j, const struct analysis_finding *f)
 {
@@ -202,6 +213,7 @@ static int evaluate_rule(struct judged *j, const struct rule *rule, struct findi
 	finding_init(d, j->a, &j->metrics, rule, &j->a->findings.texts);
 	d->explained_ms = j->explained_ms;
 	d->replays = &j->replays;
+	d->has_user_code = j->has_user_code;
 	/* Of a program that neither marks steps nor calls a model there is no step to speak of. */
 	*seen = finding_is_inference(d) && rule->evaluate(d);
 	return d->failed ? err_set(err, "out of memory") : 0;
@@ -439,7 +451,7 @@ static void rank(struct analysis_findings *f)
 
 int judge(struct analysis *a, const struct rule_set *custom, struct err *err)
 {
-	struct judged j = { .a = a };
+	struct judged j = { .a = a, .has_user_code = has_user_code(a) };
 	int rc = -1;
 
 	if (!a->step_count)

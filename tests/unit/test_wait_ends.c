@@ -162,6 +162,38 @@ static void a_request_is_where_its_work_was_handed_out_to(void **state)
 	forget(&t);
 }
 
+/* What native code of a package waits for is its own threads, for no lock of the user's. */
+static void native_calls_are_their_packages(void **state)
+{
+#define NATIVE(name)                                                          \
+	HEAD "code answer /srv/app.py 10\nstack 1 answer:14\n"                \
+	     "1: [step#1/0@0 +answer@0 [native:_" name "#2/0@0 ]#2@10000000 " \
+	     "-answer@10000000 ]#1@10000000\nlook 1 1 500000 9500000 10 3\n" END
+
+	static const struct {
+		const char *story;
+		enum time_class what;
+	} cases[] = {
+		{ NATIVE("ctranslate2.Generator.generate_batch"), TIME_CPU_COMPUTE },
+		{ NATIVE("polars.DataFrame.join"), TIME_CPU_PREPROCESSING },
+		{ HEAD "code answer /srv/app.py 10\nstack 1 answer:14\n"
+		       "1: [step#1/0@0 +answer@0 -answer@10000000 ]#1@10000000\n"
+		       "look 1 1 500000 9500000 10 3\n" END,
+		  TIME_LOCK_WAIT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct story_analysis t;
+		const struct analysis_step *s = analyze_story(&t, cases[i].story)->steps;
+
+		check_sum(&s->breakdown);
+		assert_true(part(s, cases[i].what) >= 9000000);
+		assert_string_equal(cause(s, cases[i].what)->where.name, "answer");
+		forget(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +201,7 @@ int main(void)
 		cmocka_unit_test(calls_without_samples_do_what_those_with_samples_did),
 		cmocka_unit_test(a_librarys_function_that_only_waits_is_idle),
 		cmocka_unit_test(a_request_is_where_its_work_was_handed_out_to),
+		cmocka_unit_test(native_calls_are_their_packages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

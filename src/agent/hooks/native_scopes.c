@@ -48,6 +48,7 @@ static const char *const native_types[] = {
 	"builtin_function_or_method",
 	"method_descriptor",
 	"cython_function_or_method",
+	"fused_cython_function",
 	"PjitFunction",
 	"CompiledFunction",
 	"nb_func",
@@ -109,11 +110,16 @@ static bool is_standard(PyObject *module)
 	return is;
 }
 
-/* The module of a method is its class's; a new reference, NULL: unknown. */
+/*
+ * The module of a method is its class's, that of an object which stands for a function of the
+ * user's (compiled by JAX) its type's; a new reference, NULL: unknown.
+ */
 static PyObject *module_of(PyObject *callable)
 {
 	static const char *const owners[] = { "__objclass__", "__self__" };
-	PyObject *module = py.GetAttr(callable, "__module__");
+	bool compiled = ends_with(py_type_name(callable->type), "PjitFunction") ||
+			ends_with(py_type_name(callable->type), "CompiledFunction");
+	PyObject *module = py.GetAttr(compiled ? callable->type : callable, "__module__");
 
 	for (size_t i = 0; i < 2 && (!module || module == py.None); i++) {
 		PyObject *owner = py.GetAttr(callable, owners[i]);
@@ -129,7 +135,15 @@ static PyObject *module_of(PyObject *callable)
 	return module;
 }
 
-/* "native: Tokenizer.encode"; a new reference, NULL: it is nothing to listen to. */
+/* The part of a module's name that is the package's; 0: it is none. */
+static uint32_t package_bytes(const struct text *module)
+{
+	const char *dot = memchr(module->data, '.', module->bytes);
+
+	return dot ? (uint32_t)(dot - module->data) : module->bytes;
+}
+
+/* "native: tokenizers.Tokenizer.encode"; a new reference, NULL: it is nothing to listen to. */
 static PyObject *name_of(PyObject *callable)
 {
 	PyObject *module, *name, *scope = NULL;
@@ -140,11 +154,15 @@ static PyObject *name_of(PyObject *callable)
 	name = py.GetAttr(callable, "__qualname__");
 	if (!name)
 		name = py.GetAttr(callable, "__name__");
-	if (name && py_is(name, py.UnicodeType) && !is_standard(module)) {
+	if (name && py_is(name, py.UnicodeType) && module && py_is(module, py.UnicodeType) &&
+	    !is_standard(module)) {
 		struct text t = text_of(name, NAME_MOST);
+		struct text m = text_of(module, NAME_MOST);
 
-		scope = py.Unicode_Format(NATIVE_SCOPES "%.*s", (int)t.bytes, t.data);
+		scope = py.Unicode_Format(NATIVE_SCOPES "%.*s.%.*s", (int)package_bytes(&m), m.data,
+					  (int)t.bytes, t.data);
 		text_release(&t);
+		text_release(&m);
 	}
 	py_drop(module);
 	py_drop(name);

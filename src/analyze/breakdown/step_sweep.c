@@ -238,6 +238,7 @@ static void turn(struct sweep *w)
 		w->way_class = *stack_classes_of(w->s->classes, w->way->id);
 	}
 	w->at_work = track_turn(&w->framework, w->now_ns, &w->next_ns);
+	w->native_call = track_turn(&w->natives, w->now_ns, &w->next_ns);
 	w->gap = track_turn(&w->gaps, w->now_ns, &w->next_ns);
 	w->covered = track_turn(&w->steps, w->now_ns, &w->next_ns);
 	w->holder = track_turn(&w->holders, w->now_ns, &w->next_ns);
@@ -418,6 +419,7 @@ static int fill(struct sweep *w, bool own)
 	w->next_fault = fault_marks_of(&w->s->samples->faults, w->process, &faults);
 	w->last_fault = faults ? w->next_fault + faults : w->next_fault;
 	return framework_track_fill(&w->framework, w->s->timeline, w->thread) ||
+	       native_calls_track_fill(&w->natives, w->s->timeline, w->thread) ||
 	       open_device(w, own);
 }
 
@@ -437,6 +439,7 @@ static void release(struct sweep *w)
 	track_release(&w->calls);
 	track_release(&w->ways);
 	track_release(&w->framework);
+	track_release(&w->natives);
 	free(w->frames);
 	free(w->log_frames);
 	free(w->layer_ids);
@@ -447,9 +450,9 @@ static void release(struct sweep *w)
 /* A thread that came late has nothing to do with what was before. */
 static void seek(struct sweep *w, int64_t from_ns)
 {
-	struct track *const tracks[] = { &w->calls,      &w->ways,    &w->framework, &w->gaps,
-					 &w->steps,      &w->holders, &w->running,   w->samples,
-					 w->timed_waits, w->queued,   NULL };
+	struct track *const tracks[] = { &w->calls,  &w->ways,       &w->framework, &w->natives,
+					 &w->gaps,   &w->steps,      &w->holders,   &w->running,
+					 w->samples, w->timed_waits, w->queued,     NULL };
 
 	w->now_ns = from_ns;
 	for (struct track *const *t = tracks; *t; t++)

@@ -245,14 +245,24 @@ static bool is_pause(const struct sweep *w)
 	return false;
 }
 
+/* Is it the user's function itself, while it calls native code of a package? */
+static bool is_in_native_call(const struct sweep *w, const struct stack_class *at)
+{
+	return w->native_call && at->users && at->user == at->inner;
+}
+
 /*
  * An operator on a CPU is computed by several threads, and the calling thread waits for the others
- * to finish: for the kernel that is a lock, although no thread holds it.  Python locks that a
- * framework takes are known by their functions.
+ * to finish: for the kernel that is a lock, although no thread holds it.  So do other native
+ * functions.  Python locks that a framework takes are known by their functions.
  */
+static enum time_class class_of_code(const struct sweep *w, const struct stack_class *at,
+				     bool runs);
+
 static bool waits_for_own_threads(const struct sweep *w)
 {
-	return !w->has_gpu && w->code_class.what == TIME_FRAMEWORK;
+	return !w->has_gpu &&
+	       (w->code_class.what == TIME_FRAMEWORK || is_in_native_call(w, &w->code_class));
 }
 
 /* Is it where an event loop waits for whatever comes first? */
@@ -276,6 +286,8 @@ static enum time_class class_of_code(const struct sweep *w, const struct stack_c
 	/* Throttled layers are still seen on the stack, unless calls are throttled as well. */
 	if ((w->layers || at->in_module) && (at->models || what == TIME_UNATTRIBUTED))
 		what = TIME_FRAMEWORK;
+	if (is_in_native_call(w, at))
+		what = (enum time_class)w->native_call->more;
 	if (w->way && at->users && at->user == w->way_class.user)
 		what = TIME_FRAMEWORK;
 	return what == TIME_FRAMEWORK && !w->has_gpu ? TIME_CPU_COMPUTE : what;
@@ -322,7 +334,7 @@ static bool decide_wait(struct sweep *w, struct moment *m)
 		waited_for = gil_holder(w);
 		break;
 	case SAMPLE_LOCK_WAIT:
-		m->what = waits_for_own_threads(w) ? TIME_CPU_COMPUTE : TIME_LOCK_WAIT;
+		m->what = waits_for_own_threads(w) ? class_of_code(w, in, true) : TIME_LOCK_WAIT;
 		break;
 	case SAMPLE_IO_WAIT:
 	case SAMPLE_OFF_CPU:

@@ -57,11 +57,11 @@ struct sweep {
 	struct device_tracks device;
 	struct call_source of_calls, of_ways;
 	struct gap_source of_gaps;
-	struct track calls, ways, framework, gaps, holders, running, steps;
+	struct track calls, ways, framework, natives, gaps, holders, running, steps;
 	struct track *samples, *timed_waits, *queued;
 	const struct piece *on_device, *call, *way, *at_work, *sample, *gap, *covered, *holder,
 		*runs;
-	const struct piece *timed_wait, *without_cpu;
+	const struct piece *timed_wait, *without_cpu, *native_call;
 	struct stack_class sample_class, code_class, way_class;
 	uint32_t way_stack;              /* of way_class */
 	const struct piece *code_sample; /* the sample that describes now: sweep_decide.c */

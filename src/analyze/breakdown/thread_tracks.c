@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/classes/code_kind.h"
 #include "analyze/figures/breakdown.h"
 #include "analyze/gpu/gpu_busy.h"
 #include "base/array.h"
+#include "format/request_scopes.h"
 #include "format/torch_scopes.h"
 #include "timeline/sample_walk.h"
 
@@ -238,6 +240,26 @@ int framework_track_fill(struct track *t, const struct timeline *tl, size_t thre
 			if (!strcmp(s->name, reported[k].name) && track_add(t, &p))
 				return -1;
 		}
+	}
+	return 0;
+}
+
+int native_calls_track_fill(struct track *t, const struct timeline *tl, size_t thread)
+{
+	static const char start[] = NATIVE_SCOPES;
+
+	for (size_t i = first_scope(tl, thread); i < timeline_scope_count(tl); i++) {
+		const struct scope *s = timeline_scope(tl, i);
+		struct piece p = { s->start_ns, s->end_ns, 0, TIME_CPU_PREPROCESSING };
+
+		if (s->thread != thread)
+			break;
+		if (s->nvtx || !s->ended || strncmp(s->name, start, sizeof(start) - 1) != 0)
+			continue;
+		if (framework_package(s->name + sizeof(start) - 1))
+			p.more = TIME_FRAMEWORK;
+		if (track_add(t, &p))
+			return -1;
 	}
 	return 0;
 }

@@ -61,6 +61,12 @@ void ways_open(struct track *t, struct call_source *s, const struct gpu_timeline
  */
 int framework_track_fill(struct track *t, const struct timeline *tl, size_t thread);
 
+/*
+ * When its user's code called native functions of packages, where that is recorded; more:
+ * TIME_FRAMEWORK or TIME_CPU_PREPROCESSING.
+ */
+int native_calls_track_fill(struct track *t, const struct timeline *tl, size_t thread);
+
 #define BUSY_THREAD 0x7fffffffu /* bits of `more`: position; */
 #define BUSY_GIL 0x80000000u    /* it had the GIL */
 

@@ -413,6 +413,16 @@ static bool is_in(const char *package, const char *const *folders, size_t count)
 	return false;
 }
 
+bool framework_package(const char *name)
+{
+	size_t n = strcspn(name, ".");
+
+	for (size_t i = 0; n && i < COUNT(frameworks); i++)
+		if (!strncmp(frameworks[i] + 1, name, n) && frameworks[i][n + 1] == '/')
+			return true;
+	return false;
+}
+
 static enum code_kind package_kind(const char *package)
 {
 	for (size_t i = 0; i < COUNT(preparing); i++) {

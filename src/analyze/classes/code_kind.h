@@ -21,6 +21,9 @@ enum code_kind {
 
 enum code_kind code_kind(const char *name, const char *file);
 
+/* Is this package, by the start of a name that a dot ends, a framework? */
+bool framework_package(const char *name);
+
 /* Is it what CODE_MODULE is? */
 bool code_calls_module(const char *name, const char *file);
 

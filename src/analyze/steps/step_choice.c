@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/classes/code_kind.h"
 #include "analyze/figures/stats.h"
 #include "analyze/steps/step_candidates.h"
 #include "analyze/steps/step_figures.h"
@@ -243,8 +244,9 @@ static int prefer_loops_around_work(struct step_candidates *c)
 }
 
 /*
- * An iteration begins with the first thing that it does.  Where that is a call of native code, as
- * often as the function that leads, but earlier, the time between the two is the loop's as well.
+ * An iteration begins with the first thing that it does.  Where that is a call of a framework's
+ * native code, as often as the function that leads, but earlier, the time between the two is the
+ * loop's as well.
  */
 static void prefer_begin_of_loop(struct step_candidates *c)
 {
@@ -254,9 +256,9 @@ static void prefer_begin_of_loop(struct step_candidates *c)
 		const struct analysis_step *s = &c->items[i].step;
 
 		if (c->items[i].by != BY_NATIVE_CALLS || c->items[i].minor ||
-		    s->pid != first->pid || s->count < first->count ||
-		    s->count > first->count + 1 || s->first_ns >= first->first_ns ||
-		    s->total_ns < first->total_ns)
+		    !framework_package(s->name) || s->pid != first->pid ||
+		    s->count < first->count || s->count > first->count + 1 ||
+		    s->first_ns >= first->first_ns || s->total_ns < first->total_ns)
 			continue;
 		bring_to_front(c, i);
 		return;

@@ -11,7 +11,7 @@
 #define MODELS_LEAST 0.05
 
 /* Of that many samples in the interpreter one at least is where it executes code. */
-#define EVALUATES 10
+#define EVALUATES 5
 
 /* Of fewer nothing is concluded: chance, and looks that came late, decide about them. */
 #define FEW_SAMPLES 20
@@ -108,15 +108,6 @@ static bool is_users(const struct place *p)
 	return p->name && p->file && user_frame(p->name, p->file);
 }
 
-/* Do steps spend time below the user's own code? */
-static bool has_users(const struct finding_builder *d)
-{
-	for (size_t i = 0; i < d->parts->cause_count; i++)
-		if (is_users(&d->parts->causes[i].where))
-			return true;
-	return false;
-}
-
 /*
  * What a server does around its handlers is no preparation of data, and its user cannot change it;
  * nor is the moment before a thread falls asleep, and after.
@@ -127,7 +118,7 @@ static bool is_around(const struct finding_builder *d, const struct time_cause *
 
 	if (p->name && p->file && function_waits(p->name, p->file))
 		return true;
-	return d->step->source == STEP_REQUEST && !is_users(&c->where) && has_users(d);
+	return d->step->source == STEP_REQUEST && !is_users(&c->where) && d->has_user_code;
 }
 
 /*
