@@ -181,7 +181,7 @@ static int complain_of_edit(const struct whatif *w, const struct replay *r, size
 	if (e->kind == REPLAY_KERNEL && !replay_quality(r)->gpu)
 		return complain(EXIT_USAGE, "--speedup: the steps have no GPU work");
 	if (!e->name && !e->file && !e->line)
-		return complain(EXIT_USAGE, "%s: there is nothing of this kind in the steps",
+		return complain(EXIT_USAGE, "%s: the steps contain nothing of this kind",
 				a->setting->flag);
 	if (!e->name)
 		return complain(EXIT_USAGE, "%s: nothing in the steps applies at '%s'",

@@ -239,9 +239,8 @@ void ranks_compare(struct ranks *r)
 			  "The ranks have no kind of step in common: only GPU times are compared");
 	if (guessed)
 		notes_add(&r->notes,
-			  "%zu trace%s neither say%s which rank it is of nor is named for it: "
-			  "numbered in order of the names",
-			  guessed, notes_plural(guessed), guessed == 1 ? "s" : "");
+			  "the rank of %zu trace%s is unknown: numbered in order of the names",
+			  guessed, notes_plural(guessed));
 	if (same)
 		notes_add(&r->notes, "Several traces are of one rank: %zu trace%s more than ranks",
 			  same, notes_plural(same));

@@ -112,10 +112,8 @@ static void ranks_markdown(struct buf *out, const struct ranks *r)
 		    "|--:|---|--:|--:|--:|--:|--:|--:|--:|---|---|\n");
 	for (size_t i = 0; i < r->count; i++)
 		add_row(out, r, &r->items[i]);
-	buf_add_str(out,
-		    "\nCommunication: kernels of NCCL and RCCL, in which ranks wait for each "
-		    "other. The rank with most work of its own is the one that the others wait "
-		    "for.\n");
+	buf_add_str(out, "\nCommunication: kernels of NCCL and RCCL, in which ranks wait for each "
+			 "other. The others wait for the rank with most work of its own.\n");
 	for (size_t i = 0; i < r->notes.count; i++) {
 		buf_add_str(out, i ? "- " : "\n- ");
 		markdown_escaped(out, r->notes.items[i]);

@@ -240,8 +240,8 @@ bool finding_replayed(struct finding_builder *d, const struct replay_edit *edit,
 	if (q->step_error > REPLAY_STEP_ERROR) {
 		d->doubt = fmin(q->step_error, 0.5);
 		finding_evidence(d, FROM_TIMES, 0,
-				 "a replay of the unchanged steps is off by %.1f %%: the saving is "
-				 "by the times of the cause alone",
+				 "a replay of the unchanged steps is off by %.1f %%, so the saving "
+				 "comes from the times of the cause only",
 				 100 * q->step_error);
 		return false;
 	}

@@ -117,7 +117,7 @@ def test_a_program_without_a_gpu_has_host_time_to_change(whatif, story):
     (["--speedup", "gem=2"], None),
     (["--speedup", "conv=2"], "--speedup: no kernel 'conv' in the steps"),
     (["--remove-sync", "44"], "--remove-sync: nothing in the steps applies at '44'"),
-    (["--pin", "all"], "--pin: there is nothing of this kind in the steps"),
+    (["--pin", "all"], "--pin: the steps contain nothing of this kind"),
     (["--remove", "gc"], "--remove: the steps have no time of 'gc'"),
     (["--remove", "time"], "--remove: expected allocation, compile, gc, gil, io, locks or sleep, "
                            "not 'time'"),

@@ -49,8 +49,8 @@ void kernel_loads_add(struct kernel_loads *l, const struct gpu_work *kernel, int
 		fit = 1; /* it ran */
 	held = fmin(fit, ceil(blocks / l->device->multiprocessors));
 	/* Of the multiprocessors that have a block at all. */
-	s->occupancy_ns += (double)ns * fmin(1, held * ceil(threads / WARP) * WARP /
-							(double)limits->threads) *
+	s->occupancy_ns += (double)ns *
+			   fmin(1, held * ceil(threads / WARP) * WARP / (double)limits->threads) *
 			   fmin(1, blocks / l->device->multiprocessors);
 	s->waves_ns += (double)ns * blocks / (fit * l->device->multiprocessors);
 }

@@ -1,7 +1,7 @@
 /*
- * How much of the device the kernels of steps use, name by name, by what their launches say: blocks,
- * threads, registers and shared memory.  No counters are needed; what a kernel does with the room
- * that it has is not known.
+ * How much of the device the kernels of steps use, name by name, by what their launches say:
+ * blocks, threads, registers and shared memory.  No counters are needed; what a kernel does with
+ * the room that it has is not known.
  */
 #ifndef ANALYZE_GPU_KERNEL_LOADS_H
 #define ANALYZE_GPU_KERNEL_LOADS_H

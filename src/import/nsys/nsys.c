@@ -284,7 +284,7 @@ static const struct {
 	{ "rocpd_kernel_dispatch", "a database of rocprofv3 (rocpd)",
 	  "record with PyTorch's profiler" },
 	{ "rocpd_op", "a database of rpd (rocpd)", "record with PyTorch's profiler" },
-	{ "step_kinds", "what InferScope exported", "give the trace that it was made from" },
+	{ "step_kinds", "what InferScope exported", "use the trace that it was made from" },
 };
 
 static int refuse(struct nsys *n, const char *path)
@@ -312,18 +312,17 @@ static int note_count(struct nsys *n, uint64_t count, const char *what)
 
 static int write_notes(struct nsys *n, struct facts *f)
 {
-	if (build_note(
-		    n->build,
-		    "Imported from Nsight Systems SQLite (%llu events%s); times are as that file "
-		    "has them",
-		    (unsigned long long)n->events, buf_string(&f->tool)) ||
+	if (build_note(n->build,
+		       "Imported from Nsight Systems SQLite (%llu events%s); times are those of "
+		       "that file",
+		       (unsigned long long)n->events, buf_string(&f->tool)) ||
 	    (n->shown.len &&
 	     build_note(n->build, "Shown as functions: %s", buf_string(&n->shown))) ||
 	    (n->skipped.len &&
 	     build_note(n->build, "%llu of %llu events have no counterpart here: %s",
 			(unsigned long long)n->unmapped, (unsigned long long)n->events,
 			buf_string(&n->skipped))) ||
-	    note_count(n, n->bad_times, "have no usable time and were left out") ||
+	    note_count(n, n->bad_times, "have no usable time and were omitted") ||
 	    note_count(n, n->negative, "have a negative duration, which counts as 0"))
 		return err_set(n->err, "out of memory");
 	return 0;
@@ -357,8 +356,8 @@ int nsys_import(struct nsys_import *out, struct build *b, int fd, const char *pa
 		snprintf(out->partial, sizeof(out->partial), "%s", n.damage);
 	else if (!rc && part < n.file_bytes)
 		snprintf(out->partial, sizeof(out->partial),
-			 "only the first %.0f %% of each table were read: all of it needs more "
-			 "memory than --max-memory allows",
+			 "only the first %.0f %% of each table were read: the whole file needs "
+			 "more memory than --max-memory allows",
 			 100 * (double)part / (double)n.file_bytes);
 	nsys_release(&n);
 	return rc;
