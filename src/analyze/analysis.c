@@ -346,6 +346,7 @@ void analysis_free(struct analysis *a)
 	free(a->steps);
 	free(a->step_items.items);
 	host_log_release(&a->host_log);
+	critical_path_release(&a->critical_path);
 	arena_release(&a->step_names);
 	free(a->candidates);
 	free(a->startup.places);

@@ -16,6 +16,7 @@
 #include "analyze/cpu/step_functions.h"
 #include "analyze/cpu/torch_figures.h"
 #include "analyze/figures/breakdown.h"
+#include "analyze/figures/critical_path.h"
 #include "analyze/figures/curve.h"
 #include "analyze/cpu/crowd.h"
 #include "analyze/figures/finding_figures.h"
@@ -289,6 +290,7 @@ struct analysis {
 	struct analysis_run run;
 	struct analysis_verdict verdict; /* these two: rules/judge.h fills them in */
 	struct analysis_findings findings;
+	struct analysis_critical_path critical_path; /* likewise */
 	size_t process_count;
 	struct analysis_process *processes; /* in order of appearance */
 	size_t thread_count;

@@ -240,6 +240,8 @@ static void put_quality(struct json *j, const struct replay_quality *q)
 		json_null(j);
 	json_key(j, "unknown_share");
 	json_fixed(j, q->unknown_share, 6);
+	json_key(j, "with_work_left");
+	json_bool(j, q->behind);
 	json_key(j, "reliable");
 	json_bool(j, is_reliable(q));
 	json_object_end(j);
@@ -290,6 +292,8 @@ static void put_text(struct buf *out, const struct whatif *w, const char *step,
 		   text_duration(after, r->predicted_ns), text_duration(saving, fabs(r->saving_ns)),
 		   text_share(share, fabs(r->saving_ns), r->unchanged_ns),
 		   slower ? "slower" : "saved");
+	if (q->behind)
+		buf_add_str(out, ", with the work that steps leave to the GPU");
 	if (!slower)
 		buf_printf(out, "; 80 %% interval %s to %s",
 			   text_duration(low, r->low_ns > 0 ? r->low_ns : 0),

@@ -35,7 +35,8 @@ struct replay_quality {
 	double idle_ns;       /* of the device in a step, mean, as measured */
 	double idle_error;    /* |replayed - measured| of all idle time, over the measured one */
 	double unknown_share; /* of the steps: waits whose end nothing known explains */
-	bool gpu;             /* the steps use a device */
+	bool gpu;             /* the steps use a device, */
+	bool behind; /* and leave work to it: times of steps are with what it takes longer */
 };
 
 /* Steps whose replay is further off than this are no base for a prediction one may rely on. */
@@ -50,6 +51,10 @@ int replay_new(struct replay **out, const struct analysis *a, struct err *err);
 void replay_free(struct replay *r); /* NULL is a no-op */
 
 const struct replay_quality *replay_quality(const struct replay *r);
+
+/* The critical path of the steps; nothing where there are none.  -1: no memory. */
+int replay_critical_path(const struct replay *r, struct analysis_critical_path *out,
+			 struct err *err);
 
 enum replay_edit_kind {
 	REPLAY_FASTER,      /* host time takes `factor` of it: 0 is free */

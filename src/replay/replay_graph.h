@@ -155,9 +155,23 @@ void replay_times_release(struct replay_times *t);
 /* nodes are the graph's, perhaps changed. */
 void replay_times_run(struct replay_times *t, const struct node *nodes, size_t count);
 
+/*
+ * By how much more the device is behind the host at the end of a window's counted steps than at
+ * their begin, for each of them: steps that wait for nothing leave their work to it.  *last, if not
+ * NULL: the work that ends last, if it is behind.
+ */
+double graph_backlog_ns(const struct graph *g, const struct replay_times *t,
+			const struct graph_window *w, uint32_t *last);
+/* Is that a part of the steps' time that matters? */
+bool graph_is_behind(const struct graph *g, const struct replay_times *t);
+
 /* Idle time of the device in the counted steps, all together; -1: no memory. */
 int replay_idle(const struct graph *g, const int64_t *start_ns, const int64_t *end_ns,
 		const int64_t *step_begin_ns, const int64_t *step_end_ns, double *idle_ns);
+
+/* Fills in all but the errors; -1: no memory. */
+int graph_path_find(const struct graph *g, const struct replay_times *t,
+		    struct analysis_critical_path *out);
 
 /* An edit in progress: the nodes are a copy that it may change. */
 struct plan {

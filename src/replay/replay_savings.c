@@ -33,49 +33,17 @@ static double median(double *values, size_t n)
 	return values[(n - 1) / 2];
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-/*
- * By how much more the device is behind the host at the end of a window's steps than at their
- * begin: steps that wait for nothing leave their work to it.
- */
-static double backlog_ns(const struct graph *g, const struct replay_times *t,
-			 const struct graph_window *w)
-{
-	int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN, before_ns, behind_ns;
-
-	for (uint32_t k = w->first_step; k < w->first_step + w->step_count; k++) {
-		int64_t begins_ns = t->end_ns[g->steps[k].begin];
-
-		begin_ns = begins_ns < begin_ns ? begins_ns : begin_ns;
-		end_ns = later(end_ns, t->end_ns[g->steps[k].end]);
-	}
-	before_ns = begin_ns;
-	behind_ns = end_ns;
-	for (uint32_t i = w->first; i < w->first + w->count && w->step_count; i++) {
-		if (g->nodes[i].activity == GPU_NONE)
-			continue;
-		if (g->nodes[i].deps[DEP_LAUNCH] == NODE_NONE)
-			before_ns = later(before_ns, t->end_ns[i]);
-		behind_ns = later(behind_ns, t->end_ns[i]);
-	}
-	return (double)(behind_ns - end_ns) - (double)(before_ns - begin_ns);
-}
-
 /* The time of each step, and what it leaves to the device. */
 static void measure_steps(const struct graph *g, const struct replay_times *t, double *steps_ns)
 {
 	for (size_t i = 0; i < g->window_count; i++) {
 		const struct graph_window *w = &g->windows[i];
-		double more_ns = w->step_count ? backlog_ns(g, t, w) : 0;
+		double more_ns = graph_backlog_ns(g, t, w, NULL);
 
 		for (uint32_t k = w->first_step; k < w->first_step + w->step_count; k++)
 			steps_ns[k] = (double)(t->end_ns[g->steps[k].end] -
 					       t->end_ns[g->steps[k].begin]) +
-				      (more_ns > 0 ? more_ns / (double)w->step_count : 0);
+				      (more_ns > 0 ? more_ns : 0);
 	}
 }
 
@@ -151,6 +119,7 @@ static int measure_quality(struct replay *r, const struct replay_times *measured
 		errors[q->steps++] = fabs(r->steps_ns[k] - steps_ns[k]) / steps_ns[k];
 		sum_ns += steps_ns[k];
 	}
+	q->behind = graph_is_behind(g, &r->times);
 	q->step_error = median(errors, q->steps);
 	q->gpu = has_device(g);
 	if (q->steps) {
@@ -209,6 +178,20 @@ void replay_free(struct replay *r)
 const struct replay_quality *replay_quality(const struct replay *r)
 {
 	return &r->quality;
+}
+
+int replay_critical_path(const struct replay *r, struct analysis_critical_path *out,
+			 struct err *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->gpu = r->quality.gpu;
+	out->step_error = r->quality.step_error;
+	out->idle_error = r->quality.idle_error;
+	if (graph_path_find(&r->graph, &r->times, out)) {
+		critical_path_release(out);
+		return err_set(err, "out of memory");
+	}
+	return 0;
 }
 
 void replay_names(const struct replay *r, enum replay_edit_kind kind,

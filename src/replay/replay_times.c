@@ -134,3 +134,61 @@ int replay_idle(const struct graph *g, const int64_t *start_ns, const int64_t *e
 	free(items);
 	return 0;
 }
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+double graph_backlog_ns(const struct graph *g, const struct replay_times *t,
+			const struct graph_window *w, uint32_t *last)
+{
+	int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN, before_ns, behind_ns;
+	size_t counted = 0;
+
+	for (uint32_t k = w->first_step; k < w->first_step + w->step_count; k++) {
+		int64_t begins_ns = t->end_ns[g->steps[k].begin];
+
+		if (!g->steps[k].counted)
+			continue;
+		counted++;
+		begin_ns = begins_ns < begin_ns ? begins_ns : begin_ns;
+		end_ns = later(end_ns, t->end_ns[g->steps[k].end]);
+	}
+	before_ns = begin_ns;
+	behind_ns = end_ns;
+	if (!counted)
+		return 0;
+	for (uint32_t i = w->first; i < w->first + w->count; i++) {
+		uint32_t launch = g->nodes[i].deps[DEP_LAUNCH];
+
+		if (g->nodes[i].activity == GPU_NONE)
+			continue;
+		if (launch == NODE_NONE || t->end_ns[launch] <= begin_ns)
+			before_ns = later(before_ns, t->end_ns[i]);
+		if (t->end_ns[i] > behind_ns && last)
+			*last = i;
+		behind_ns = later(behind_ns, t->end_ns[i]);
+	}
+	return ((double)(behind_ns - end_ns) - (double)(before_ns - begin_ns)) / (double)counted;
+}
+
+/* Of the steps: less is a kernel that the next step finds to be done. */
+#define BEHIND_SHARE 0.05
+
+bool graph_is_behind(const struct graph *g, const struct replay_times *t)
+{
+	double behind_ns = 0, steps_ns = 0;
+
+	for (size_t i = 0; i < g->window_count; i++) {
+		const struct graph_window *w = &g->windows[i];
+		double ns = graph_backlog_ns(g, t, w, NULL);
+
+		for (uint32_t k = w->first_step; k < w->first_step + w->step_count; k++) {
+			steps_ns +=
+				(double)(t->end_ns[g->steps[k].end] - t->end_ns[g->steps[k].begin]);
+			behind_ns += ns > 0 ? ns : 0;
+		}
+	}
+	return behind_ns > BEHIND_SHARE * steps_ns;
+}

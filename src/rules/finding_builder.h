@@ -40,7 +40,7 @@ enum evidence_kind {
 #define FINDING_EVIDENCE_MAX 8
 #define FINDING_SUGGESTIONS_MAX 6
 
-/* The replay of the steps, made when the first finding asks for one. */
+/* The replay of the steps. */
 struct finding_replay {
 	struct replay *replay; /* NULL: nobody asked */
 	bool failed;

@@ -6,6 +6,7 @@
 
 #include "analyze/figures/finding_figures.h"
 #include "base/array.h"
+#include "replay/replay.h"
 #include "rules/condition.h"
 #include "rules/finding_builder.h"
 #include "rules/metrics.h"
@@ -459,6 +460,9 @@ int judge(struct analysis *a, const struct rule_set *custom, struct err *err)
 	metrics_measure(&j.metrics, a);
 	if (conditions_new(&j.conditions, &j.metrics, err))
 		return -1;
+	if (replay_new(&j.replays.replay, a, err) ||
+	    replay_critical_path(j.replays.replay, &a->critical_path, err))
+		goto out;
 	if (evaluate_all(&j, err))
 		goto out;
 	for (size_t i = 0; custom && i < custom->count; i++)

@@ -11,7 +11,7 @@
 #include "rules/rules_file.h"
 
 /*
- * Fills in a->verdict and a->findings, which must be empty.  `custom` may be NULL; it is
+ * Fills in a->critical_path, a->verdict and a->findings, which must be empty.  `custom` may be NULL; it is
  * not needed afterwards.  A rule that says nothing because a metric is unknown adds a
  * note.  -1: out of memory, or an expression that fails when it is computed.
  */

@@ -440,6 +440,36 @@ static void test_two_threads_with_a_lock(void **state)
 	forget_replay(&r);
 }
 
+static double path_ns(const struct analysis_critical_path *p, enum critical_kind kind)
+{
+	return (double)p->kinds_ns[kind] / (double)p->steps;
+}
+
+static void test_the_critical_path_is_what_a_step_waits_for(void **state)
+{
+	struct analysis_critical_path path;
+	struct replayed r;
+	struct told t;
+	struct err err;
+
+	(void)state;
+	tell_one_stream(&t);
+	replay_told(&r, &t);
+	assert_int_equal(replay_critical_path(r.replay, &path, &err), 0);
+	assert_int_equal(path.steps, STEPS - 1);
+	check_close((double)path.total_ns / (STEPS - 1), PREPARE + COMPUTE + 2 * LATENCY);
+	check_close(path_ns(&path, CRITICAL_HOST), PREPARE);
+	check_close(path_ns(&path, CRITICAL_DEVICE), COMPUTE);
+	check_close(path_ns(&path, CRITICAL_LATENCY), 2 * LATENCY);
+	assert_int_equal(path.parts[0].kind, CRITICAL_DEVICE);
+	assert_string_equal(path.parts[0].kernel, "gemm");
+	assert_int_equal(path.parts[0].where.line, 12);
+	assert_int_equal(path.parts[1].kind, CRITICAL_HOST);
+	assert_string_equal(path.parts[1].where.name, "prepare");
+	critical_path_release(&path);
+	forget_replay(&r);
+}
+
 static void test_a_trace_without_steps_has_nothing_to_replay(void **state)
 {
 	struct replayed r;
@@ -466,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_launches_become_a_graph),
 		cmocka_unit_test(test_two_threads_with_a_lock),
+		cmocka_unit_test(test_the_critical_path_is_what_a_step_waits_for),
 		cmocka_unit_test(test_a_trace_without_steps_has_nothing_to_replay),
 	};
 

@@ -510,6 +510,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	put_steps(&j, a, detail);
 	put_candidates(&j, a, detail);
 	put_startup(&j, a, detail);
+	json_put_critical_path(&j, &a->critical_path, detail);
 	json_put_verdict(&j, &a->verdict);
 	json_put_findings(&j, &a->findings);
 	json_put_gpu(&j, &a->gpu, detail);

@@ -1,5 +1,7 @@
 #include "report/json/report_json_sections.h"
 
+#include <stdio.h>
+
 #include "report/json/json_put.h"
 #include "report/table_rows.h"
 
@@ -132,4 +134,58 @@ void json_put_blame(struct json *j, const struct idle_blame *b, enum report_deta
 		json_object_end(j);
 	}
 	json_array_end(j);
+}
+
+static void put_critical_part(struct json *j, const struct critical_part *c,
+			      const struct analysis_critical_path *p)
+{
+	json_object_begin(j);
+	put_string(j, "kind", critical_kind_name(c->kind));
+	put_string(j, "class", time_class_name(c->what));
+	put_string(j, "kernel", c->kernel);
+	put_place(j, &c->where);
+	put_mean(j, "ms", (double)c->ns, p->steps);
+	put_share(j, "share", (double)c->ns, (double)p->total_ns);
+	json_object_end(j);
+}
+
+void json_put_critical_path(struct json *j, const struct analysis_critical_path *p,
+			    enum report_detail detail)
+{
+	size_t parts = json_rows(detail, p->part_count, 20);
+	size_t layers = json_rows(detail, p->layer_count, 20);
+
+	if (!p->steps) {
+		put_null(j, "critical_path");
+		return;
+	}
+	begin_object(j, "critical_path");
+	put_uint(j, "steps", p->steps);
+	put_mean(j, "ms", (double)p->total_ns, p->steps);
+	put_bool(j, "with_work_left", p->behind);
+	put_fixed(j, "step_error_share", p->step_error, 6);
+	if (p->gpu)
+		put_fixed(j, "gpu_idle_error_share", p->idle_error, 6);
+	else
+		put_null(j, "gpu_idle_error_share");
+	for (enum critical_kind k = 0; k < CRITICAL_KINDS; k++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s_ms", critical_kind_name(k));
+		put_mean(j, key, (double)p->kinds_ns[k], p->steps);
+	}
+	begin_array(j, "parts");
+	for (size_t i = 0; i < parts; i++)
+		put_critical_part(j, &p->parts[i], p);
+	json_array_end(j);
+	begin_array(j, "layers");
+	for (size_t i = 0; i < layers; i++) {
+		json_object_begin(j);
+		put_string(j, "name", p->layers[i].name);
+		put_string(j, "class", p->layers[i].class_name);
+		put_mean(j, "ms", (double)p->layers[i].ns, p->steps);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
 }

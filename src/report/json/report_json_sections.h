@@ -15,6 +15,10 @@ void json_put_breakdown(struct json *j, const struct step_breakdown *b, enum rep
 /* Members of a section of "gpu". */
 void json_put_blame(struct json *j, const struct idle_blame *b, enum report_detail detail);
 
+/* "critical_path"; null where it is not known. */
+void json_put_critical_path(struct json *j, const struct analysis_critical_path *p,
+			    enum report_detail detail);
+
 /* The verdict and the findings in report.json. */
 
 void json_put_verdict(struct json *j, const struct analysis_verdict *v);

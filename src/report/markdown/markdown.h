@@ -31,6 +31,9 @@ void markdown_breakdown(struct buf *out, const struct analysis *a, enum report_d
 /* Which lines those parts come from, and what slow steps did more; likewise. */
 void markdown_causes(struct buf *out, const struct analysis *a, enum report_detail detail);
 
+/* What determines how long a step takes; likewise, and nothing without a GPU. */
+void markdown_critical_path(struct buf *out, const struct analysis *a, enum report_detail detail);
+
 /* Why the GPU of a process was idle; nothing where it never was. */
 void markdown_blame(struct buf *out, const struct gpu_section *s, const char *root,
 		    enum report_detail detail);

@@ -370,6 +370,7 @@ static void render(struct buf *out, const struct analysis *a, enum report_detail
 	markdown_breakdown(out, a, detail);
 	markdown_findings(out, a, detail);
 	markdown_causes(out, a, detail);
+	markdown_critical_path(out, a, detail);
 	add_steps(out, a, detail);
 	add_startup(out, a);
 	markdown_layers(out, a, detail);
