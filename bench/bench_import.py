@@ -6,6 +6,8 @@ Each tool reads the same text (bench/kineto_text.py) in a process of its own, in
 kernels by name; InferScope makes its whole report.  CPU seconds of the process, the best of three;
 peak memory. VENV has pandas, pysimdjson, duckdb and HolisticTraceAnalysis from the package index;
 without it only InferScope and Python's own json are measured.  INFERSCOPE_IMPORT_MB (default 200).
+Then a database as Nsight Systems exports it (bench/nsys_rows.py), beside one GROUP BY of Python's
+sqlite3.
 """
 
 import os
@@ -15,6 +17,7 @@ import sys
 import tempfile
 
 import kineto_text
+import nsys_rows
 
 ROUNDS = 3
 MEGABYTES = float(os.environ.get("INFERSCOPE_IMPORT_MB", "200"))
@@ -49,6 +52,11 @@ TOOLS = {
 }
 
 
+NSYS_STEPS = 500000
+SQL = ("import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('SELECT value, sum(end - start) "
+       "FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName GROUP BY 1').fetchall()")
+
+
 def measure(command):
     """CPU seconds and peak bytes of a process; None where it fails."""
     pid = os.fork()
@@ -69,6 +77,19 @@ def available(python, code):
         "from hta.trace_analysis import TraceAnalysis"
     return not subprocess.run([python, "-c", imports], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode
+
+
+def measure_nsys(inferscope, folder):
+    path = os.path.join(folder, "trace.sqlite")
+    rows = nsys_rows.write(NSYS_STEPS, path)
+    commands = {"nsys": [inferscope, "analyze", "--quiet", path],
+                "nsys.sqlite3_group_by": [sys.executable, "-c", SQL, path]}
+    print("# import.nsys: %d MB, %d rows" % (os.path.getsize(path) / 1e6, rows))
+    for name, command in commands.items():
+        seconds, peak = min(measure(command) for _ in range(ROUNDS))
+        print("import.%s %.2f s" % (name, seconds))
+        print("import.%s.peak %.0f bytes/row%s" % (name, peak / rows,
+                                                 " <= 120" if name == "nsys" else ""))
 
 
 def main():
@@ -101,6 +122,7 @@ def main():
             print("import.%s %.2f s%s" % (name, seconds, goal))
             goal = " <= 120" if name == "inferscope" else ""
             print("import.%s.peak %.0f bytes/event%s" % (name, peak / events, goal))
+        measure_nsys(inferscope, folder)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,12 @@ static const struct {
 	{ "cuda_runtime", CATEGORY_CALL },
 	{ "cuda_driver", CATEGORY_CALL },
 	{ "hip_runtime", CATEGORY_CALL },
+	{ "hip_driver", CATEGORY_CALL },
+	{ "xpu_runtime", CATEGORY_CALL },
+	{ "xpu_driver", CATEGORY_CALL },
+	{ "mtia_runtime", CATEGORY_CALL },
+	{ "privateuse1_runtime", CATEGORY_CALL },
+	{ "privateuse1_driver", CATEGORY_CALL },
 	{ "Runtime", CATEGORY_CALL },
 	{ "cpu_op", CATEGORY_OPERATOR },
 	{ "Operator", CATEGORY_OPERATOR },
@@ -51,11 +57,11 @@ static const struct {
 	{ "gpu_user_annotation", CATEGORY_UNMAPPED }, /* the shadow of one of the host's */
 	{ "cuda_sync", CATEGORY_UNMAPPED },           /* likewise of a call */
 	{ "overhead", CATEGORY_UNMAPPED },
+	{ "cuda_event", CATEGORY_UNMAPPED },
+	{ "external_correlation", CATEGORY_UNMAPPED },
+	{ "collective_comm", CATEGORY_UNMAPPED }, /* its kernels are there as well */
+	{ "gpu_pm_counter", CATEGORY_UNMAPPED },
 	{ "Trace", CATEGORY_UNMAPPED }, /* the profiler's own window */
-	/* What our own export draws beside what was recorded (export/event_facts.c). */
-	{ "inferscope_step", CATEGORY_UNMAPPED },
-	{ "inferscope_state", CATEGORY_UNMAPPED },
-	{ "inferscope_sampled", CATEGORY_UNMAPPED },
 };
 
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))

@@ -312,3 +312,40 @@ def test_a_string_without_end_and_one_of_many_megabytes(report):
     result = report('[{"ph":"X","name":"f","ts":1,"dur":2},{"ph":"X","name":"' + "y" * 20000000,
                     warning="the text ends too early")
     assert [f["name"] for f in result["cpu"]["functions"]] == ["f"]
+
+
+def test_flows_in_circles_and_without_ends(report):
+    """Flows say nothing here: launches are joined by their correlations."""
+    def flow(phase, identity, ts, **more):
+        return {"ph": phase, "id": identity, "ts": ts, "pid": 1, "tid": 1, "cat": "ac2g",
+                "name": "ac2g", **more}
+    events = [complete("a", "x", 0, 10)]
+    for i in range(50):
+        events += [flow("f", i, i, bp="e"), flow("t", (i + 1) % 50, i), flow("s", i, 100 - i)]
+    result = report(events)
+    assert spans(result) == {"a": (1, 0.01)}
+    assert "150 of 151 events have no counterpart here: ac2g 150" in notes_of(result)
+
+
+def test_numbers_that_no_double_holds(report):
+    """Ids above 2^53 and 2^63 stay different; a duration of one nanosecond stays one."""
+    base = "9007199254740993"
+    work = '"device": 0, "stream": 7'
+    text = '[%s]' % ",".join(
+        '{"ph": "X", "cat": "%s", "name": "%s", "pid": %d, "tid": 9, "ts": %s.%03d, "dur": 0.001,'
+        '"args": {"correlation": %d, %s}}' % (cat, name, pid, "1712195495505583", ns, number, work)
+        for number, ns in ((int(base), 1), (int(base) + 1, 7))
+        for cat, name, pid in (("cuda_runtime", "cudaLaunchKernel", 3), ("kernel", "k%d" % ns, 0)))
+    result = report(text)
+    assert result["trust"]["unmatched_activities"] == 0
+    assert result["gpu"]["span_ms"] == 0.000007 and result["gpu"]["busy_ms"] == 0.000002
+
+
+@pytest.mark.parametrize("category", ["hip_driver", "xpu_runtime", "mtia_runtime",
+                                      "privateuse1_runtime"])
+def test_calls_of_other_devices(report, category):
+    result = report([
+        complete("launch", category, 0, 5, correlation=3),
+        complete("k", "kernel", 10, 5, tid=7, pid=0, device=0, stream=7, correlation=3)])
+    assert result["trust"]["unmatched_activities"] == 0
+    assert [call["name"] for call in result["gpu"]["calls"]] == ["launch"]

@@ -41,16 +41,22 @@ static uint32_t new_correlation(struct build *b)
 
 /* Where each call is, and whose. */
 struct call_index {
-	struct keymap calls;  /* (process, correlation) to the position of the call */
-	struct keymap owners; /* correlation to the process that has it; SEVERAL */
+	struct keymap calls; /* (process, correlation) to the position of the call */
+	/* correlation to the process that has it; SEVERAL.  Empty where all work says whose it is.
+	 */
+	struct keymap owners;
+	bool owners_wanted;
 };
 
 #define SEVERAL 0
 
 static int owner_put(struct call_index *x, uint32_t correlation, uint32_t process)
 {
-	uint32_t known = keymap_find(&x->owners, correlation);
+	uint32_t known;
 
+	if (!x->owners_wanted)
+		return 0;
+	known = keymap_find(&x->owners, correlation);
 	if (known == process)
 		return 0;
 	return keymap_put(&x->owners, correlation, known == KEYMAP_NONE ? process : SEVERAL);
@@ -58,6 +64,9 @@ static int owner_put(struct call_index *x, uint32_t correlation, uint32_t proces
 
 static int calls_index(struct build *b, struct call_index *x)
 {
+	x->owners_wanted = false;
+	for (size_t i = 0; i < b->activities.count && !x->owners_wanted; i++)
+		x->owners_wanted = !build_activity(b, i)->process;
 	for (size_t i = 0; i < b->spans.count; i++) {
 		const struct build_span *s = build_span(b, i);
 

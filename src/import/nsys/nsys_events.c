@@ -24,16 +24,24 @@ uint32_t nsys_process(struct nsys *n, int64_t global)
 {
 	uint64_t key = (uint64_t)global >> 24;
 
-	return build_process(n->build, key, (uint32_t)(key & 0xffffff));
+	if (!n->last_process || n->last_global_pid >> 24 != global >> 24) {
+		n->last_process = build_process(n->build, key, (uint32_t)(key & 0xffffff));
+		n->last_global_pid = global;
+	}
+	return n->last_process;
 }
 
 uint32_t nsys_thread(struct nsys *n, int64_t global)
 {
 	uint32_t process = nsys_process(n, global);
 
-	return process ? build_thread(n->build, process, (uint64_t)global,
-				      (uint32_t)global & 0xffffff)
-		       : 0;
+	if (!n->last_thread || n->last_global_tid != global) {
+		n->last_thread = process ? build_thread(n->build, process, (uint64_t)global,
+							(uint32_t)global & 0xffffff)
+					 : 0;
+		n->last_global_tid = global;
+	}
+	return n->last_thread;
 }
 
 static uint64_t call_key(uint32_t process, uint32_t correlation)

@@ -35,6 +35,14 @@ static int check_progress(void *ctx)
 	return ++n->steps * OPS_PER_STEP > OPS_ALWAYS + OPS_PER_BYTE * n->file_bytes;
 }
 
+/* SQLite quotes the file, and so do we: line ends in a name must not end the line. */
+static void one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 /* 0: it is damaged, which is remembered. */
 static int failure(struct nsys *n, int rc, const char *table)
 {
@@ -48,6 +56,7 @@ static int failure(struct nsys *n, int rc, const char *table)
 		text = "it has more rows than a file of this size can hold";
 	snprintf(n->damage, sizeof(n->damage), "%s%.64s%s%.300s", table ? "table " : "",
 		 table ? table : "", table ? ": " : "", text);
+	one_line(n->damage);
 	return 0;
 }
 

@@ -35,6 +35,9 @@ struct nsys {
 	struct keymap ranges;  /* (process, domain) and (process, domain, category): name */
 	struct keymap generic; /* (file, name): function */
 	uint8_t memory_kinds[16], copy_kinds[16];
+	/* Of the latest row: most rows are of the same thread; 0: none yet. */
+	int64_t last_global_pid, last_global_tid;
+	uint32_t last_process, last_thread;
 	uint64_t events, bad_times, negative, unmapped;
 	struct buf shown, skipped; /* "OSRT_API 4631, ..." */
 	char damage[512];          /* the first; or "" */
