@@ -213,7 +213,9 @@ class Timeline {
 	resize() {
 		const width = this.wrapper.clientWidth;
 		if (!width || !this.painter) return;
-		this.gutter = width < 560 ? 104 : 190;
+		const narrow = width < 560;
+		this.gutter = narrow ? 104 : 190;
+		this.wrapper.classList.toggle("tl-narrow", narrow);
 		const top = this.painter.top, room = this.printed ? PAPER_HEIGHT : this.large ? innerHeight * 0.62 : clamp(innerHeight * 0.62, 300, 640);
 		const height = Math.round(Math.min(room, top + this.model.height));
 		this.wrapper.style.height = height + 2 + "px"; // its border

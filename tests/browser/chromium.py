@@ -9,7 +9,7 @@ import subprocess
 import time
 
 # Of a page with a timeline, once that can be used.
-READY = "document.documentElement.dataset.timeline === 'ready'"
+READY = "document.documentElement?.dataset.timeline === 'ready'"
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -88,8 +88,13 @@ class Chromium:
                 return message["result"]
 
     def open(self, path):
+        # From another document: an address that differs behind # alone is no new page.
+        self.navigate("about:blank")
+        self.navigate("file://%s" % path)
+
+    def navigate(self, url):
         self.errors, self.requests, self.loaded = [], [], False
-        self.ask("Page.navigate", url="file://%s" % path)
+        self.ask("Page.navigate", url=url)
         end = time.monotonic() + 30
         while not self.loaded and time.monotonic() < end:
             self.next_message(30)

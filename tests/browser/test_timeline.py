@@ -238,6 +238,21 @@ def test_statistics_of_everything_are_those_of_the_report(name, example, browser
                                       abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["encoder", "two_streams"])
+def test_statistics_of_steps_are_those_of_the_breakdown(name, example, browser, work):
+    """Of each step's range; the two recordings have no copies, of which the host does a part."""
+    example(name)
+    step = json.loads((work / "r.json").read_text())["steps"][0]
+    ranges = browser.value("""(() => { const t = inferscopeTimeline,
+        p = t.data.root.rows.get(t.model.stepLines[0].row);
+        return [...p.start].map((start, i) => [start, p.end[i]]); })()""")
+    steps = ranges[-step["breakdown_steps"]:]
+    busy_ns = sum(entry["ns"] for start, end in steps
+                  for entry in statistics(browser, str(start), str(end))["busy"])
+    compute = next(part for part in step["breakdown"] if part["class"] == "gpu_compute")
+    assert busy_ns / 1e6 / len(steps) == pytest.approx(compute["ms"], abs=1e-6)
+
+
 def test_statistics_of_functions_are_those_of_the_report(story, browser, work):
     story(STORY)
     functions = json.loads((work / "r.json").read_text())["cpu"]["functions"]
@@ -336,7 +351,6 @@ def test_a_view_can_be_shared_by_its_address(example, browser):
         t.model.tracks[2].pinned = true; t.search.set('gemv'); t.setRange(9.61e9, 9.62e9); })()""")
     browser.wait_for("location.hash.includes('range=') && location.hash.includes('pin=')")
     fragment = browser.value("location.hash")
-    browser.ask("Page.navigate", url="about:blank")
     example("gpt2_decode", fragment=fragment)
     browser.wait_for("inferscopeTimeline.range")
     assert browser.value("[inferscopeTimeline.from, inferscopeTimeline.to,"
