@@ -94,7 +94,12 @@ def chapter(sets):
 Of each program whose planted cause is among its findings. *Predicted*: what the step would be
 shorter by, with the interval that shall contain it in %.0f of 100 cases. *Measured*: what the fixed
 variant takes less by the program's own clock. *Error*: their difference as a share of the
-measured. *Half width*: half the interval as a share of the prediction. Goal: %s.
+measured. *Half width*: half the interval as a share of the prediction.
+Goal: %s.
+
+The intervals hold what is unknown about a trace. They leave out which fix the author of a program
+chose: how many workers, what else was changed, how close the new kernels come to the device's
+arithmetic rate on paper.
 
 """ % (100 * LEVEL, GOALS)
     rows = [["`%s`" % name] + summary(saved) for name, saved in sets]

@@ -106,6 +106,26 @@ def test_recordings_of_all_sets_are_found_by_their_names(tmp_path):
     assert found == [["rerank"], ["hashed_features"], ["rag_batches"], [], []]
 
 
+def test_clocks_of_recordings_that_were_not_kept_are_read(tmp_path):
+    (tmp_path / "table.log").write_text(
+        "held_lock       fixed is faster         < 1                      0.25          OK\n"
+        "held_lock       same answers            a                        a             OK\n")
+    (tmp_path / "STEPS.txt").write_text("ms of a step, slow and fixed\n"
+                                        "empty_cache 8.0 2.0\nx 3 -\n")
+    said = accuracy.said_in(str(tmp_path))
+    assert accuracy.actual(PROGRAMS["held_lock"], said) == 0.75
+    assert accuracy.actual(PROGRAMS["empty_cache"], said) == 0.75
+    assert accuracy.actual(PROGRAMS["gil_fight"], said) is None
+
+
+def test_chapters_without_recordings_stay_as_they_were():
+    page = "# A\n\n## B\n\nb\n\n### `x`\n\n1\n\n### `y`\n\n2\n\n## C\n\nc\n"
+    assert accuracy.carried_over(page, "### `x`") == "### `x`\n\n1\n"
+    assert accuracy.carried_over(page, "### `y`") == "### `y`\n\n2\n"
+    assert accuracy.carried_over(page, "## B").endswith("2\n")
+    assert accuracy.carried_over(page, "## D") == ""
+
+
 def saved(low, likely, high, actual):
     return accuracy.savings.Saved("p", "io-wait", low, likely, high, actual, True)
 

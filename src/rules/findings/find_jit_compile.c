@@ -62,16 +62,36 @@ static size_t compiler_of(const struct time_cause *c)
 	return i;
 }
 
-/* So many modules in a step are no accident of a few first calls. */
-#define MODULES_LEAST 0.5
+/* In so many of the steps: it is no accident of a few first calls. */
+#define STEPS_LEAST 0.5
+
+static bool compiles_again_and_again(const struct finding_builder *d)
+{
+	const struct step_samples *s = &d->parts->samples;
+	size_t compiling = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		compiling += s->items[i].ns[TIME_COMPILE] > 0;
+	return s->count && (double)compiling >= STEPS_LEAST * (double)s->count;
+}
+
+/* Files whose functions compile a kernel with NVRTC where they have not seen its source before. */
+static const char *const compile_or_launch[] = { "/torch/cuda/jiterator.py",
+						 "/cupy/_core/raw.pyx" };
 
 /*
- * What NVRTC and its like compile is then loaded as a module.  Where modules are loaded again and
- * again, the framework's code in the same function, called from the same line, is the compiler.
+ * What such a function compiles is then loaded as a module.  Where modules are loaded again and
+ * again, the framework's code in it, called from the same line, is the compiler.
  */
 static double compilers_ms(const struct finding_builder *d, const struct time_cause *loads)
 {
+	bool compiles = false;
 	double ms = 0;
+
+	for (size_t i = 0; i < sizeof(compile_or_launch) / sizeof(*compile_or_launch); i++)
+		compiles |= loads->inner.file && strstr(loads->inner.file, compile_or_launch[i]);
+	if (!compiles)
+		return 0;
 
 	for (size_t i = 0; i < d->parts->cause_count; i++) {
 		const struct time_cause *c = &d->parts->causes[i];
@@ -92,7 +112,8 @@ static bool evaluate(struct finding_builder *d)
 	double modules = n > 0 ? (double)d->use->calls[CUDA_CALL_MODULE_LOAD].count / n : 0;
 	const char *name = finding_place_name(d, c ? &c->where : NULL);
 	bool reported = d->a->torch.compiled_count > 0;
-	double compiler_ms = c && modules >= MODULES_LEAST ? compilers_ms(d, c) : 0;
+	double compiler_ms =
+		c && modules > 0 && compiles_again_and_again(d) ? compilers_ms(d, c) : 0;
 
 	ms += compiler_ms;
 	if (finding_share(d, ms) <= 0.05)
