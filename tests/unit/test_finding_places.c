@@ -84,6 +84,33 @@ static void a_part_of_something_likely_is_not_certain(void **state)
 	}
 }
 
+/* Where calls are too small for their threads, those wait for each other; never certain. */
+static void threads_that_spin_are_too_many(void **state)
+{
+	(void)state;
+	for (int spins = 40; spins <= 60; spins += 20) {
+		struct made *m = make(false);
+		const struct analysis_finding *f;
+
+		take(m, TIME_CPU_COMPUTE, 80);
+		m->native[0] =
+			(struct analysis_native_row){ "gomp_barrier_wait_end",
+						      "/venv/xgboost.libs/libgomp-1.so", user,
+						      (uint64_t)spins, (uint64_t)spins };
+		m->native[1] = (struct analysis_native_row){ "predict", "/venv/libxgboost.so", user,
+							     (uint64_t)(100 - spins),
+							     (uint64_t)(100 - spins) };
+		m->a->native.rows = m->native;
+		m->a->native.count = 2;
+		m->a->native.samples = 100;
+		judge_it(m);
+		f = found(m, "cpu-oversubscribed");
+		assert_int_equal(f != NULL, spins > 50);
+		assert_true(!f || f->confidence < FINDING_SURE);
+		forget(m);
+	}
+}
+
 /* Lower precision helps no sort. */
 static void advice_fits_the_kernels(void **state)
 {
@@ -143,6 +170,7 @@ int main(void)
 		cmocka_unit_test(a_place_is_one_that_the_user_can_change),
 		cmocka_unit_test(a_part_of_something_likely_is_not_certain),
 		cmocka_unit_test(a_wait_is_no_part_of_work),
+		cmocka_unit_test(threads_that_spin_are_too_many),
 		cmocka_unit_test(advice_fits_the_kernels),
 	};
 

@@ -10,6 +10,8 @@ static const struct {
 	const char *library; /* a part of its path, or a framework's name */
 	const char *setting;
 } settings[] = {
+	{ "xgboost", "nthread of XGBoost" },
+	{ "lightgbm", "num_threads of LightGBM" },
 	{ "onnxruntime", "SessionOptions.intra_op_num_threads of ONNX Runtime" },
 	{ "openblas", "OPENBLAS_NUM_THREADS" },
 	{ "libmkl", "MKL_NUM_THREADS" },
@@ -72,6 +74,60 @@ static size_t processes_with_steps(const struct finding_builder *d)
 	return n;
 }
 
+/* Most of what is computed, by at least so many samples. */
+#define SPINS_MOST 0.5
+#define FEW_SAMPLES 20
+
+/*
+ * The work of a call is so small that its threads wait for each other for most of the time, by
+ * spinning.  Other programs that take a thread's CPU make that longer: never certain.
+ */
+static bool evaluate_spinning(struct finding_builder *d)
+{
+	const struct analysis_native *n = &d->a->native;
+	const struct time_cause *c = finding_cause(d, TIME_CPU_COMPUTE);
+	uint64_t spins = 0, all = 0;
+	const char *name;
+	double share, ms;
+
+	for (size_t i = 0; i < n->count; i++) {
+		all += n->rows[i].in_steps;
+		if (native_kind(n->rows[i].symbol, n->rows[i].library) == NATIVE_THREADS)
+			spins += n->rows[i].in_steps;
+	}
+	share = all ? (double)spins / (double)all : 0;
+	ms = share * finding_part(d, TIME_CPU_COMPUTE);
+	if (!c || d->use->gpu || all < FEW_SAMPLES || share <= SPINS_MOST)
+		return false;
+	d->finding.title = "Threads wait for each other longer than they compute";
+	d->doubtful = true;
+	finding_where(d, &c->where);
+	name = finding_place_name(d, &c->where);
+	finding_evidence(d, FROM_NATIVE, finding_strength(share, 0.25),
+			 "%" PRIu64 " of %" PRIu64
+			 " native samples in the steps are in a threading "
+			 "runtime, whose threads wait for each other by spinning: about %s %s (%s)",
+			 spins, all, finding_ms(d, ms), finding_of_step(d), finding_percent(d, ms));
+	finding_evidence(d, FROM_TIMES, 0,
+			 "other programs that take CPUs from its threads make such waits longer");
+	finding_claim(d, TIME_CPU_COMPUTE, ms);
+	finding_saving(d, ms / 3, ms);
+	finding_suggest(d,
+			"Use one thread for the small calls of %s: set %s to 1, or pass more rows "
+			"in each call",
+			name, setting_of(d));
+	finding_suggest(
+		d,
+		"Let waiting threads sleep instead of spinning (OMP_WAIT_POLICY=PASSIVE), if "
+		"%s needs several threads elsewhere",
+		name);
+	finding_suggest(d,
+			"Give each call more work before it is split over threads: combine several "
+			"inputs of %s into one batch",
+			name);
+	return true;
+}
+
 static bool evaluate(struct finding_builder *d)
 {
 	const struct time_cause *c = finding_cause(d, TIME_CPU_WAIT);
@@ -79,8 +135,8 @@ static bool evaluate(struct finding_builder *d)
 	size_t processes = processes_with_steps(d);
 	const char *name, *setting = setting_of(d);
 
-	if (!c)
-		return false;
+	if (!c || finding_share(d, ms) <= 0.10)
+		return evaluate_spinning(d);
 	finding_where(d, &c->where);
 	name = finding_place_name(d, &c->where);
 	finding_evidence(d, FROM_TIMES, finding_strength(finding_share(d, ms), 0.10),
@@ -121,6 +177,6 @@ static bool evaluate(struct finding_builder *d)
 const struct rule rule_cpu_oversubscribed = {
 	.id = "cpu-oversubscribed",
 	.title = "More threads are ready to run than there are CPUs",
-	.condition = "cpu_wait_time / total_time > 0.10",
+	.condition = "(cpu_wait_time + cpu_compute_time) / total_time > 0.10",
 	.evaluate = evaluate,
 };

@@ -82,7 +82,11 @@ static bool evaluate_short_calls(struct finding_builder *d)
 			d->step->name, name);
 	finding_suggest(d,
 			"If rows arrive one at a time, collect them for a few milliseconds before "
-			"%s, or use the library's interface for single rows",
+			"%s (dynamic batching)",
+			name);
+	finding_suggest(d,
+			"Use a compiled form of the model in %s, or the library's interface for "
+			"single rows, if it has one",
 			name);
 	return true;
 }

@@ -29,22 +29,36 @@ static bool runs_python(const char *symbol)
 	return !symbol || !*symbol || !strncmp(symbol, evaluates, sizeof(evaluates) - 1);
 }
 
+static void add_row(struct native_sums *n, const struct analysis_native_row *r)
+{
+	enum native_kind kind = native_kind(r->symbol, r->library);
+
+	n->samples[kind] += r->in_steps;
+	if (kind == NATIVE_PYTHON && runs_python(r->symbol))
+		n->evaluates += r->in_steps;
+	if (kind != NATIVE_ANYBODYS)
+		n->known += r->in_steps;
+}
+
 void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p)
 {
 	const struct analysis_native *native = &d->a->native;
 
-	for (size_t i = 0; i < native->count; i++) {
-		const struct analysis_native_row *r = &native->rows[i];
-		enum native_kind kind;
+	for (size_t i = 0; i < native->count; i++)
+		if (native->rows[i].in_steps && place_same_function(&native->rows[i].python, p))
+			add_row(n, &native->rows[i]);
+}
 
-		if (!r->in_steps || !place_same_function(&r->python, p))
-			continue;
-		kind = native_kind(r->symbol, r->library);
-		n->samples[kind] += r->in_steps;
-		if (kind == NATIVE_PYTHON && runs_python(r->symbol))
-			n->evaluates += r->in_steps;
-		if (kind != NATIVE_ANYBODYS)
-			n->known += r->in_steps;
+void native_sums_add_frameworks(struct native_sums *n, const struct finding_builder *d)
+{
+	const struct analysis_native *native = &d->a->native;
+
+	for (size_t i = 0; i < native->count; i++) {
+		const struct place *p = &native->rows[i].python;
+		enum code_kind kind = p->name && p->file ? code_kind(p->name, p->file) : CODE_USER;
+
+		if (native->rows[i].in_steps && (kind == CODE_FRAMEWORK || kind == CODE_MODULE))
+			add_row(n, &native->rows[i]);
 	}
 }
 

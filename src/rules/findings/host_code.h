@@ -61,6 +61,8 @@ struct native_sums {
 
 /* Those with this innermost function of Python's. */
 void native_sums_add(struct native_sums *n, const struct finding_builder *d, const struct place *p);
+/* Those with a framework's as the innermost function of Python's, whoever calls it. */
+void native_sums_add_frameworks(struct native_sums *n, const struct finding_builder *d);
 /*
  * Samples of the interpreter at work on Python code: none if native code of others, which calls
  * functions of the interpreter (Cython's does), was there instead.

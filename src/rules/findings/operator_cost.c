@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* Of what is inside of models: then it is what the program is at. */
+#define MOST 0.8
+
 /* Operators that one function of the user's calls, or (NULL) all those inside of models. */
 struct group {
 	const struct finding_builder *builder;
@@ -51,6 +54,12 @@ static struct operator_cost sum_group(const struct group *g)
 			o.compute_ms += finding_cause_ms(g->builder, c);
 		if (!is_counted(g, i))
 			native_sums_add(&o.native, g->builder, innermost(c));
+	}
+	/* Of many functions each has few samples; where they are nearly all, all of them tell. */
+	if (!native_is_enough(&o.native) &&
+	    o.compute_ms > MOST * finding_part(g->builder, TIME_CPU_COMPUTE)) {
+		o.native = (struct native_sums){ 0 };
+		native_sums_add_frameworks(&o.native, g->builder);
 	}
 	away = o.native.samples[NATIVE_DISPATCH] + native_interpreted(&o.native);
 	if (native_is_enough(&o.native))
