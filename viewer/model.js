@@ -32,6 +32,7 @@ const LANES = [
 	{ lane: LANE.SAMPLES, name: "Python (sampled)", rows: 10 },
 ];
 const THREADS_OPEN = 12;
+const MINOR_STREAM = 0.01; // of the items of its process' greatest stream: one with less begins collapsed
 const ROW = 17, THIN = 5, COUNTER_HEIGHT = 38, TRACK_GAP = 5, HEAD = 18;
 
 function kindName(label) {
@@ -97,8 +98,12 @@ class Model {
 			});
 	}
 
-	// A server may have a thread for each request: those with most items are open.
+	// A server may have a thread for each request, a framework many streams: those with most items are open.
 	collapseMost() {
+		const streams = this.tracks.filter(t => t.type === TRACK.STREAM);
+		for (const track of streams)
+			track.collapsed = streams.some(t => t.process === track.process && t.items * MINOR_STREAM > track.items);
+
 		const threads = this.tracks.filter(t => t.type === TRACK.THREAD).sort((a, b) => b.items - a.items);
 		for (const track of threads.slice(THREADS_OPEN)) track.collapsed = true;
 	}
@@ -161,6 +166,11 @@ class Model {
 	}
 
 	layoutLanes(track, y) {
+		if (track.collapsed && track.lanes.length === 1) {
+			// In the line of its name.
+			this.lines.push({ row: track.lanes[0].rows[0], y: track.y + 5, height: 5, track, lane: track.lanes[0], thin: true });
+			return y;
+		}
 		for (const lane of track.lanes) {
 			const outer = this.outerRows(lane);
 			const rows = lane.all ? lane.rows : lane.rows.slice(0, lane.limit + outer);

@@ -214,3 +214,16 @@ def test_after_show_the_keys_belong_to_the_timeline(example, browser):
     at = browser.value("inferscopeTimeline.findings.at")
     browser.key("]")
     browser.wait_for("inferscopeTimeline.findings.at !== %d" % at)
+
+
+def test_streams_with_next_to_nothing_begin_collapsed(example, browser):
+    example("resnet50")
+    streams = browser.value("""inferscopeTimeline.model.tracks.filter(t => t.type === 2)
+        .map(t => [t.items, t.collapsed])""")
+    most = max(items for items, _ in streams)
+    assert [collapsed for _, collapsed in streams] == [items < most / 100 for items, _ in streams]
+    assert {collapsed for _, collapsed in streams} == {True, False}
+    height = browser.value("inferscopeTimeline.model.height")
+    browser.value("""[...document.querySelectorAll('.tl-head button[aria-expanded=false]')]
+        .forEach(b => b.click())""")
+    assert browser.value("inferscopeTimeline.model.height") > height

@@ -317,8 +317,9 @@ void view_findings_finish(struct view_findings *f, uint32_t steps_row)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct view_finding *of = &f->items[i];
+		bool none = !of->count;
 
-		for (size_t k = 0; !of->count && k < f->step_count; k++)
+		for (size_t k = 0; none && k < f->step_count; k++)
 			offer(of, &(struct view_occurrence){ f->steps[k].start_ns,
 							     f->steps[k].end_ns, steps_row, 0 });
 	}
