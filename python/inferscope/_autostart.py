@@ -28,7 +28,7 @@ def autostart():
         from inferscope import _recorder
 
         _recorder.start(None, None, {"quiet": False})
-    except Exception as error:  # the workload is sacred
+    except Exception as error:  # never disturb the workload
         sys.stderr.write("inferscope: not recording: %s\n" % (error,))
     return False
 

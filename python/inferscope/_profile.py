@@ -91,7 +91,7 @@ class Profile:
 
     @property
     def trace(self):
-        """The trace file; it goes with this object unless profile(trace=...) named it."""
+        """The trace file; deleted with this object unless profile(trace=...) named it."""
         return self._trace
 
     @property

@@ -1,4 +1,4 @@
-"""Where the program `inferscope` lies, and the command of that name in a wheel's installation."""
+"""Where the program `inferscope` is, and the command of that name in a wheel's installation."""
 
 import os
 import shutil

@@ -68,7 +68,7 @@ def start(report, trace, settings, join=True):
 
 
 def _join(report, trace, settings):
-    """`inferscope run` records this process already: that recording has it all."""
+    """`inferscope run` records this process already: nothing is left to do."""
     global _current
 
     session = os.environ.get("INFERSCOPE_SESSION")

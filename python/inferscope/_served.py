@@ -1,4 +1,4 @@
-"""Requests of servers before CPython 3.12, where calls are recorded in bursts: scopes around them.
+"""Scopes around requests of servers before CPython 3.12, where calls are traced at times only.
 
 Called by the agent (src/agent/hooks/server_requests.c), whose table has more functions, for later
 versions.  A function is replaced when its module is completely imported, by one that only opens a
