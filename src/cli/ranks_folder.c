@@ -209,7 +209,7 @@ static int write_all(const struct report_output *f, const struct ranks *r, struc
 	return rc;
 }
 
-/* Which file is of a rank: names tell without reading them. */
+/* The rank of each file: from its name, without reading it. */
 static int find_rank(const struct folder *d, uint32_t wanted, size_t *at, struct err *err)
 {
 	size_t traces = 0;

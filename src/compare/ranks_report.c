@@ -11,7 +11,7 @@
 
 #define RANKS_SCHEMA 1
 
-/* What is compared, in the order in which it is told. */
+/* What is compared, in the order of the report. */
 static const struct {
 	const char *key, *title;
 	const char *slowest; /* what the rank with the largest figure is */

@@ -86,7 +86,7 @@ bool user_code(const char *file)
 				return true;
 		return false;
 	}
-	/* Neither a path nor a script: a name that somebody gave to code that he made. */
+	/* Neither a path nor a script: a name that was given to generated code. */
 	if (*file && !strpbrk(file, "/."))
 		return false;
 	for (size_t i = 0; i < sizeof(library_folders) / sizeof(*library_folders); i++)

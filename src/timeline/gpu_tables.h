@@ -49,7 +49,10 @@ int graph_nodes_clone(struct graph_nodes *n, uint32_t process, uint64_t node, ui
 /* The capture of a node; GPU_NONE: unknown. */
 uint32_t graph_nodes_find(const struct graph_nodes *n, uint32_t process, uint64_t node);
 
-/* After all of the above: tells each activity its capture, and each capture its activities. */
+/*
+ * After all of the above: joins each activity with its capture, and each capture with its
+ * activities.
+ */
 int graph_nodes_link(struct graph_nodes *n, const struct gpu_lists *lists, size_t work_count);
 
 /* A synchronisation that returned; it may bound when activities ended. */

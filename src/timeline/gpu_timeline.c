@@ -1,4 +1,7 @@
-/* A gpu_timeline, put together and told about; the work is done in the files gpu_tables.h lists. */
+/*
+ * A gpu_timeline: assembled and queried here; the work is done in the files that gpu_tables.h
+ * lists.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -91,7 +91,7 @@ void layer_stack_gap(struct layer_stack *s, int64_t start_ns)
 	while (s->depth) {
 		int64_t begun_ns = s->open[s->depth - 1].start_ns;
 
-		/* A pause may be told late. */
+		/* A pause may be recorded late. */
 		close_top(s, start_ns > begun_ns ? start_ns : begun_ns, SPAN_GAP);
 	}
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* The latest sample of a thread, which is told when the next one says where it ends. */
+/* The latest sample of a thread, which is passed on when the next one shows where it ends. */
 struct pending {
 	struct sample sample; /* count 0: none */
 	int64_t start_ns;

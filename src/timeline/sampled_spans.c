@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define SAMPLES_MIN 2 /* of a span that is told */
+#define SAMPLES_MIN 2 /* of a span that is reported */
 
 /* What the trace has of a function, by its index. */
 struct traced_function {

@@ -370,7 +370,7 @@ static int walk_block(struct walk *w, size_t nth)
 	return 0;
 }
 
-/* When the thread ended or, where nobody saw it end, its process or the recording did. */
+/* When the thread ended; if unknown, the end of its process or of the recording. */
 static int64_t thread_end(const struct walk *w)
 {
 	const struct trace *t = w->tl->trace;
@@ -476,7 +476,7 @@ int timeline_walk_again(struct timeline *tl, size_t thread, const struct timelin
 struct timeline_reader {
 	struct walk walk;
 	struct timeline_visitor visitor;
-	struct thread_counts totals; /* of the thread that is being read: nobody's */
+	struct thread_counts totals; /* of the thread that is being read: belongs to no function */
 	size_t thread, block;
 };
 

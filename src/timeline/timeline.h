@@ -149,7 +149,7 @@ enum scope_reach {
 /* A scope or a range of NVTX from its begin to its end, which may be on different threads. */
 struct scope {
 	const char *name;              /* borrowed from the trace; "(unknown)" where it has none */
-	const struct trace_nvtx *nvtx; /* what NVTX was told of it; NULL: a scope of ours */
+	const struct trace_nvtx *nvtx; /* NVTX attributes; NULL: an InferScope scope */
 	int64_t start_ns, end_ns;
 	uint64_t task, instance;
 	size_t parent; /* index of the innermost scope open around it, or SCOPE_NONE */
@@ -179,7 +179,7 @@ struct thread_counts {
 	uint64_t unreadable; /* event blocks that could not be decoded */
 	int64_t start_ns, end_ns;
 	int64_t covered_ns; /* inside any function or collection */
-	int64_t gap_ns;     /* of that, in gaps: nobody's self time */
+	int64_t gap_ns;     /* of that, in gaps: in no self time */
 	/* Another tool had the thread's calls (RECORD_DISPLACED). */
 	uint64_t displaced; /* times */
 	int64_t displaced_ns, displaced_first_ns, displaced_first_end_ns;
@@ -202,8 +202,8 @@ void timeline_free(struct timeline *tl); /* NULL is a no-op */
 int timeline_walk(struct timeline *tl, const struct timeline_visitor *v, struct err *err);
 
 /*
- * After that: reads the events of one thread once more and tells the visitor the same, for
- * what can only be asked when all scopes are known.  Changes nothing.
+ * After that: reads the events of one thread again and calls the visitor in the same way, for what
+ * needs all scopes.  Changes nothing.
  */
 int timeline_walk_again(struct timeline *tl, size_t thread, const struct timeline_visitor *v,
 			struct err *err);

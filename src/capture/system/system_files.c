@@ -362,7 +362,7 @@ static bool read_file_of(struct buf *text, const char *root, pid_t pid,
 	return done;
 }
 
-/* Somebody else may have got the number: only one that has ended is ours. */
+/* The number may have been reused: only a process that has ended is ours. */
 static bool has_ended(const char *stat)
 {
 	const char *state = strrchr(stat, ')');

@@ -155,7 +155,7 @@ static int vfs_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags
 	file->base.pMethods = NULL;
 	if (!name || !(flags & SQLITE_OPEN_MAIN_DB))
 		return SQLITE_CANTOPEN;
-	file->fd = atoi(name);
+	file->fd = (int)strtol(name, NULL, 10);
 	file->base.pMethods = &methods;
 	if (out_flags)
 		*out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
