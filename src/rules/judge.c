@@ -228,9 +228,8 @@ static int keep(struct judged *j, struct finding_builder *d, struct err *err)
 		return 0;
 	if (add_finding(j, &d->finding))
 		return err_set(err, "out of memory");
-	j->explained_ms += d->rule->of_device
-				   ? d->hosts_ms
-				   : fmax(d->hosts_ms, d->finding.saving_high_ns / 1e6);
+	j->explained_ms += d->rule->of_device ? d->hosts_ms
+					      : fmax(d->hosts_ms, d->finding.saving_high_ns / 1e6);
 	return 0;
 }
 

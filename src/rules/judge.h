@@ -11,8 +11,8 @@
 #include "rules/rules_file.h"
 
 /*
- * Fills in a->critical_path, a->verdict and a->findings, which must be empty.  `custom` may be NULL; it is
- * not needed afterwards.  A rule that says nothing because a metric is unknown adds a
+ * Fills in a->critical_path, a->verdict and a->findings, which must be empty.  `custom` may be
+ * NULL; it is not needed afterwards.  A rule that says nothing because a metric is unknown adds a
  * note.  -1: out of memory, or an expression that fails when it is computed.
  */
 int judge(struct analysis *a, const struct rule_set *custom, struct err *err);

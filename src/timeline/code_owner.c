@@ -127,8 +127,8 @@ bool launcher_frame(const char *name, const char *file)
 }
 
 /*
- * Code that dataclasses, named tuples and proxies of remote objects generate has this file.  So have
- * functions of a program behind -c, which are rare.
+ * Code that dataclasses, named tuples and proxies of remote objects generate has this file.  So
+ * have functions of a program behind -c, which are rare.
  */
 static bool is_generated(const char *name, const char *file)
 {
