@@ -127,6 +127,8 @@ static int smaller_first(const void *a, const void *b)
  * deviation.  Shorter runs have stretches of a step each.
  */
 #define STRETCHES 10u
+/* Standard deviation between steady runs of one program: what `diff` assumes, --run-spread. */
+#define RUN_SPREAD 0.02
 
 static double stretches_error(const double *values, size_t n)
 {
@@ -191,7 +193,7 @@ static void prepare(struct draws *d, const struct step_breakdown *b,
 		sum_blocks(d->blocks, values, n, d->length);
 	for (size_t i = 0; i < n; i++)
 		values[i] = step_ns(&b->samples.items[i]) - values[i];
-	d->rest_error = stretches_error(values, n);
+	d->rest_error = hypot(stretches_error(values, n), RUN_SPREAD);
 	free(values);
 }
 

@@ -7,8 +7,9 @@
  *   that are drawn, with repetition, from those there are, in blocks that follow each other,
  *   because neighbours are alike (moving-block bootstrap).
  * - What samples stand for, where the time of a class is by samples: their own statistical error.
- * - What else differs between two runs.  The fixed program is another one: what is left of its
- * steps differs from this run's as the means of tenths of this run differ from each other.
+ * - What else differs between two runs.  The fixed program is another one.  What is left of its
+ *   steps differs from this run's as the means of tenths of this run do from each other, and by
+ *   what steady runs differ (docs/DIFF.md).
  * - How well a replay explains the steps, where the saving is by one (replay/replay.h).
  * - How much of what the cause holds up goes with it.  A rule says between what that lies; any of
  *   it is as likely.

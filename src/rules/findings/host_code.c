@@ -225,7 +225,7 @@ bool host_may_unmap(const struct finding_builder *d, const struct time_cause *c)
 		    place_same_function(&d->parts->causes[i].where, &c->where))
 			ns = stats_add(ns, d->parts->causes[i].ns);
 	n = native_of(d, &c->where);
-	return (double)c->ns > ONE_LINE * (double)ns && !is_most(&n, n.samples[NATIVE_PYTHON] + 1);
+	return (double)c->ns > ONE_LINE * (double)ns && !is_most(&n, n.samples[NATIVE_PYTHON]);
 }
 
 double host_ms(const struct finding_builder *d, enum host_kind kind)
