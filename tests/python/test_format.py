@@ -332,7 +332,7 @@ def test_what_did_not_fit_is_counted(recorded, name):
 
 def test_names_that_did_not_fit_are_a_note(recorded):
     trace = isc.load(recorded("names"))
-    assert "names found no room" in " ".join(trace.notes)
+    assert "names did not fit into the trace buffer" in " ".join(trace.notes)
     assert any(event.id not in trace.codes for event in of_kind(trace, isc.CALL))
 
 

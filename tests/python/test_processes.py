@@ -251,7 +251,7 @@ def test_a_pid_namespace(python, inferscope, write, work, read_trace):
     assert sorted((call["pid"], tid_of[call["thread"]]) for call in recording.calls("leaf")) == \
         sorted(numbers)
     notes = recording.head["notes"]
-    assert len(notes) == 2 and all("a PID namespace of its own" in note for note in notes), notes
+    assert len(notes) == 2 and all("its own PID namespace" in note for note in notes), notes
 
 
 def test_a_program_that_is_not_python(inferscope, work, read_trace):

@@ -144,7 +144,7 @@ for _ in range(50): timed(busy)
     assert seen.looks("busy", "spin") > 0, seen.stacks
     assert "does not let the recorder read" in seen.note()
     # One note each for what else such a process does not tell.
-    hidden = [note for note in seen.trust["notes"] if "hides the system calls" in note]
+    hidden = [note for note in seen.trust["notes"] if "does not show the system calls" in note]
     assert len(hidden) == 1
 
 
