@@ -10,7 +10,8 @@
 #define LONG_PART 0.5
 /*
  * Unless such pauses are a part of the loop: of a fifth of all (batches that come in pairs), or of
- * more than a few, if the loop is at work for most of its time (a machine that is busy).
+ * more than a few, or of no more time than the thread waited for a CPU, if the loop is at work for
+ * most of its time (a machine that is busy).
  */
 #define MANY_PAUSES 0.2
 #define SOME_PAUSES 0.02
@@ -37,7 +38,8 @@ static bool same_series(const struct scope *x, const struct scope *y)
 }
 
 /* Sorted; of a series that lasts so long. */
-static bool has_long_rests(const int64_t *rests, size_t m, int64_t longest_ns, double series_ns)
+static bool has_long_rests(const int64_t *rests, size_t m, int64_t longest_ns, double series_ns,
+			   double queued_share)
 {
 	double long_ns = 0;
 	size_t n = 0;
@@ -45,11 +47,13 @@ static bool has_long_rests(const int64_t *rests, size_t m, int64_t longest_ns, d
 	for (; n < m && rests[m - 1 - n] > longest_ns; n++)
 		long_ns += (double)rests[m - 1 - n];
 	return (double)n >= MANY_PAUSES * (double)m ||
-	       ((double)n > SOME_PAUSES * (double)m && long_ns < (1 - MOST_TIME) * series_ns);
+	       (((double)n > SOME_PAUSES * (double)m || long_ns <= queued_share * series_ns) &&
+		long_ns < (1 - MOST_TIME) * series_ns);
 }
 
 /* Up to the next of them, in order of time; the usual one, which is also its limit. */
-static int64_t usual_rest(const struct step_scope *s, size_t n, int64_t *room, int64_t *longest_ns)
+static int64_t usual_rest(const struct step_scope *s, size_t n, double queued_share, int64_t *room,
+			  int64_t *longest_ns)
 {
 	int64_t rest_ns, call_ns;
 	size_t m = 0;
@@ -66,15 +70,27 @@ static int64_t usual_rest(const struct step_scope *s, size_t n, int64_t *room, i
 	rest_ns = stats_percentile(room, m, 0.5);
 	*longest_ns = (int64_t)(LONG_TIMES * (double)rest_ns + LONG_PART * (double)call_ns);
 	if (has_long_rests(room, m, *longest_ns,
-			   (double)s[n - 1].scope->end_ns - (double)s[0].scope->start_ns))
+			   (double)s[n - 1].scope->end_ns - (double)s[0].scope->start_ns,
+			   queued_share))
 		*longest_ns = room[m - 1];
 	return rest_ns > 0 ? rest_ns : 0;
 }
 
-static void add_series(const struct step_scope *s, size_t n, size_t prefix, int64_t *room,
-		       struct found_steps *out)
+/* Of the time that the thread lived; 0: not known. */
+static double queued_share_of(const struct analysis *a, uint32_t thread)
 {
-	int64_t longest_ns, rest_ns = usual_rest(s, n, room, &longest_ns);
+	const struct analysis_thread *t = thread < a->thread_count ? &a->threads[thread] : NULL;
+
+	return t && t->timed && t->end_ns > t->start_ns
+		       ? (double)t->queued_ns / ((double)t->end_ns - (double)t->start_ns)
+		       : 0;
+}
+
+static void add_series(const struct analysis *a, const struct step_scope *s, size_t n,
+		       size_t prefix, int64_t *room, struct found_steps *out)
+{
+	int64_t longest_ns, rest_ns = usual_rest(s, n, queued_share_of(a, s[0].scope->thread), room,
+						 &longest_ns);
 
 	for (size_t i = 0; i < n; i++) {
 		struct scope step = *s[i].scope;
@@ -93,7 +109,8 @@ static void add_series(const struct step_scope *s, size_t n, size_t prefix, int6
 	}
 }
 
-int call_steps_find(struct step_scope *scopes, size_t n, size_t prefix, struct found_steps *out)
+int call_steps_find(const struct analysis *a, struct step_scope *scopes, size_t n, size_t prefix,
+		    struct found_steps *out)
 {
 	int64_t *room = calloc(n + 1, sizeof(*room));
 	size_t ended = 0;
@@ -114,7 +131,7 @@ int call_steps_find(struct step_scope *scopes, size_t n, size_t prefix, struct f
 	for (size_t i = 0, next; i < n; i = next) {
 		for (next = i + 1; next < n && same_series(scopes[i].scope, scopes[next].scope);)
 			next++;
-		add_series(scopes + i, next - i, prefix, room, out);
+		add_series(a, scopes + i, next - i, prefix, room, out);
 	}
 	free(room);
 	return 0;

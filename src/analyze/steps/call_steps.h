@@ -9,13 +9,15 @@
 #ifndef ANALYZE_STEPS_CALL_STEPS_H
 #define ANALYZE_STEPS_CALL_STEPS_H
 
+#include "analyze/analysis.h"
 #include "analyze/gpu/gpu_steps.h"
 #include "analyze/steps/step_finder.h"
 
 /*
- * For scopes in any order, whose names begin with a prefix of `prefix` bytes that names their
- * kind.  Sorts the scopes.  -1: no memory; release the result in any case.
+ * Needs a->threads.  For scopes in any order, whose names begin with a prefix of `prefix` bytes
+ * that names their kind.  Sorts the scopes.  -1: no memory; release the result in any case.
  */
-int call_steps_find(struct step_scope *scopes, size_t n, size_t prefix, struct found_steps *out);
+int call_steps_find(const struct analysis *a, struct step_scope *scopes, size_t n, size_t prefix,
+		    struct found_steps *out);
 
 #endif

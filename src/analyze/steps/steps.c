@@ -216,7 +216,7 @@ static int add_calls(struct collection *c, enum step_generator by, const char *s
 		    !lies_in_another(c->timeline, s, start))
 			scopes[n++].scope = s;
 	}
-	if (scopes && !call_steps_find(scopes, n, strlen(start), &found))
+	if (scopes && !call_steps_find(c->analysis, scopes, n, strlen(start), &found))
 		rc = step_candidates_add_found(&c->candidates, by, &found, c->trace);
 	found_steps_release(&found);
 	free(scopes);
