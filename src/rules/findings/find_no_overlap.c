@@ -11,7 +11,8 @@ static bool evaluate(struct finding_builder *d)
 	const struct gpu_usage_copies *up = &d->use->h2d;
 	double n = (double)d->use->steps;
 	double exposed_ms = fmax(0, d->m->h2d_time - d->m->h2d_pageable_time);
-	double ms = fmin(exposed_ms, d->m->gpu_compute_time);
+	double ms = fmin(exposed_ms, d->m->gpu_compute_time), replayed_ms;
+	const struct replay_edit edit = { .kind = REPLAY_ASYNC_COPY };
 	const char *name = finding_place_name(d, &up->top.where);
 
 	if (finding_share(d, ms) <= 0.05)
@@ -30,7 +31,11 @@ static bool evaluate(struct finding_builder *d)
 		"from overlapping with kernels",
 		name);
 	finding_claim(d, TIME_H2D, ms);
-	finding_saving(d, ms, ms);
+	d->replayed = finding_replayed(d, &edit, &replayed_ms);
+	if (d->replayed)
+		finding_saving(d, replayed_ms, replayed_ms);
+	else
+		finding_saving(d, ms, ms);
 	finding_suggest(d,
 			"Copy the next input in %s on a separate stream while the current one is "
 			"computed (torch.cuda.Stream, then wait_stream)",
