@@ -38,7 +38,7 @@ def main():
             begin = end
         pool.close()
         pool.join()
-    clock.write("block", took)
+    clock.write("block", took[1:])  # the first one waits for the workers to start
     print("good:", total)
 
 

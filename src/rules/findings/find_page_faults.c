@@ -59,6 +59,10 @@ static bool evaluate(struct finding_builder *d)
 	bool huge = d->step->memory.huge_pages;
 	double unmap_ms = unmapping_ms(d, ms);
 
+	/* A model's results: less than a tenth is the allocator's way, and no fault of the program.
+	 */
+	if (is_of_operators(c) && finding_share(d, ms) <= 0.10)
+		return false;
 	finding_where(d, c ? &c->where : NULL);
 	finding_evidence(d, FROM_SERIES, finding_strength(finding_share(d, ms), 0.05),
 			 "%.0f page faults %s, %.0f of them from disk%s: about %s (%s) of the "
