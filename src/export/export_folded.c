@@ -38,6 +38,12 @@
 #define DEEPER (UINT32_MAX - 1u)
 #define STATE(state) (NO_FUNCTION + (uint32_t)(state))
 
+/* The states that get a frame: a thread that runs, or whose state is unknown, has none. */
+static bool is_wait(enum sample_state state)
+{
+	return state < SAMPLE_STATES && state != SAMPLE_UNKNOWN && state != SAMPLE_RUNNING;
+}
+
 static const char *frame_that_is_no_function(uint32_t number)
 {
 	return number == COLLECTION ? "(garbage collection)"
@@ -151,7 +157,7 @@ static uint32_t node_of_stack(struct folded *x, size_t thread, const struct samp
 		else
 			n = node_find(x, n, function);
 	}
-	if (sample_state(s) < SAMPLE_STATES && frame_that_is_no_function(state))
+	if (is_wait(sample_state(s)))
 		n = node_find(x, n, state);
 	return n;
 }
