@@ -15,7 +15,7 @@ void edit_kernel(struct plan *p, const struct replay_edit *e)
 					 gpu_activity_work(gpu, gpu_activity(gpu, n->activity))))
 			continue;
 		p->touched_ns += (double)p->graph->nodes[i].own_ns;
-		n->own_ns = (int64_t)((double)n->own_ns * e->factor);
+		n->own_ns = time_scale(n->own_ns, e->factor);
 	}
 }
 

@@ -20,7 +20,7 @@ void edit_faster(struct plan *p, const struct replay_edit *e)
 			n->deps[DEP_WAIT] = NODE_NONE; /* it was asked for by its class */
 		}
 		p->touched_ns += (double)p->graph->nodes[i].own_ns;
-		n->own_ns = (int64_t)((double)n->own_ns * e->factor);
+		n->own_ns = time_scale(n->own_ns, e->factor);
 	}
 }
 
@@ -76,7 +76,9 @@ static bool ends_step(const struct overlap *o, uint32_t at)
 static void end_moved(struct overlap *o, uint32_t at, uint32_t before)
 {
 	if (o->main[before] != before && o->other[before] != NODE_NONE) {
-		o->p->nodes[o->other[before]].own_ns += o->p->nodes[at].own_ns;
+		struct node *moved = &o->p->nodes[o->other[before]];
+
+		moved->own_ns = time_add(moved->own_ns, o->p->nodes[at].own_ns);
 		o->p->nodes[at].own_ns = 0;
 	}
 	keep_node(o, at, before);

@@ -14,9 +14,11 @@ struct node *graph_node_push(struct graph *g, enum node_kind kind, int64_t start
 	struct node *grown = array_grow(g->nodes, &g->node_cap, g->node_count + 1, sizeof(*grown));
 	struct node *n;
 
-	if (!grown || g->node_count >= NODE_NONE)
+	if (!grown)
 		return NULL;
 	g->nodes = grown;
+	if (g->node_count >= NODE_NONE)
+		return NULL;
 	n = &grown[g->node_count++];
 	*n = (struct node){
 		.start_ns = start_ns,

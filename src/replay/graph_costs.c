@@ -77,6 +77,10 @@ static void add_activity(struct samples *s, const struct graph *g, const struct 
 	const struct gpu_work *w = gpu_activity_work(g->gpu, a);
 	const struct gpu_call *c = a->linked ? gpu_call(g->gpu, a->link) : NULL;
 
+	if (!is_span(a->start_ns, a->end_ns) ||
+	    (before && !is_span(before->start_ns, before->end_ns)) ||
+	    (c && !is_span(c->start_ns, c->end_ns)))
+		return;
 	if (c && before && before->end_ns < c->start_ns)
 		add(&s[gpu_call_api(g->gpu, c)->what == CUDA_CALL_GRAPH_LAUNCH ? GRAPH_START
 									       : LAUNCH],
@@ -108,7 +112,7 @@ static void add_return(struct samples *s, const struct graph *g, const struct gp
 		if (a->timed && a->end_ns <= c->end_ns && a->end_ns > ended_ns)
 			ended_ns = a->end_ns;
 	}
-	if (ended_ns > c->start_ns)
+	if (ended_ns > c->start_ns && ended_ns > -TIME_MOST)
 		add(&s[RETURN], c->end_ns - ended_ns);
 }
 
@@ -122,6 +126,8 @@ static void add_calls(struct samples *s, const struct graph *g, size_t thread,
 
 		if (api->thread != thread || c->start_ns >= w->end_ns)
 			break;
+		if (!is_span(c->start_ns, c->end_ns))
+			continue;
 		if (api->what == CUDA_CALL_LAUNCH)
 			add(&s[CALL], c->end_ns - c->start_ns);
 		else if (api->what == CUDA_CALL_GRAPH_LAUNCH)

@@ -125,8 +125,8 @@ static void set_latencies(const struct window_build *b, const struct stream_node
 	const int64_t usual_gap_ns = b->graph->costs.gap_ns;
 	const int64_t usual_launch_ns = launch_latency(b->graph, n);
 	bool launched = n->deps[DEP_LAUNCH] != NODE_NONE, follows = n->prev != NODE_NONE;
-	int64_t launch_ns = launched ? nodes[n->deps[DEP_LAUNCH]].end_ns : INT64_MIN / 2;
-	int64_t before_ns = follows ? nodes[n->prev].end_ns : INT64_MIN / 2;
+	int64_t launch_ns = launched ? nodes[n->deps[DEP_LAUNCH]].end_ns : -TIME_MOST;
+	int64_t before_ns = follows ? nodes[n->prev].end_ns : -TIME_MOST;
 	int64_t by_launch = launch_ns + usual_launch_ns, by_stream = before_ns + usual_gap_ns;
 	int64_t ready_ns = by_launch > by_stream ? by_launch : by_stream;
 	uint32_t cause = NODE_NONE;
@@ -185,12 +185,15 @@ static int add_activity(struct device_walk *d, size_t activity)
 		g, launch == NODE_NONE && !was_launched_before(b, a) ? NODE_GIVEN : NODE_DEVICE,
 		a->start_ns, a->end_ns);
 	grown = array_grow(s->items, &s->cap, s->count + 1, sizeof(*grown));
-	if (!n || !grown)
+	if (!grown)
 		return -1;
 	s->items = grown;
+	if (!n)
+		return -1;
 	n->activity = (uint32_t)activity;
 	n->call = gpu_activity_call(a);
 	n->deps[DEP_LAUNCH] = launch;
+	/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): it has so many */
 	n->prev = s->count ? s->items[s->count - 1] : NODE_NONE;
 	if (inside != NODE_NONE)
 		n->place = g->nodes[inside].place;
@@ -198,6 +201,11 @@ static int add_activity(struct device_walk *d, size_t activity)
 	set_engine(d, w, at);
 	s->items[s->count++] = at;
 	return 0;
+}
+
+static bool is_usable(const struct gpu_activity *a)
+{
+	return a->timed && is_span(a->start_ns, a->end_ns);
 }
 
 /* When the last work begins that was launched in the window: perhaps behind its end. */
@@ -215,7 +223,7 @@ static int64_t last_begins_ns(const struct window_build *b)
 			const struct gpu_activity *a =
 				n ? gpu_activity(gpu, gpu_call_activity(gpu, c, n - 1)) : NULL;
 
-			if (a && a->start_ns > last_ns)
+			if (a && is_usable(a) && a->start_ns > last_ns)
 				last_ns = a->start_ns;
 		}
 	}
@@ -232,7 +240,7 @@ int graph_device_add(struct window_build *b)
 	for (size_t i = first - all > RUNNING ? first - RUNNING : all; i < first; i++) {
 		const struct gpu_activity *a = gpu_activity(gpu, i);
 
-		if (a->timed && a->end_ns > b->window->start_ns && add_activity(&d, i))
+		if (is_usable(a) && a->end_ns > b->window->start_ns && add_activity(&d, i))
 			return -1;
 	}
 	graph_activities(b->graph, b->window->start_ns, last_begins_ns(b) + 1, &first, &last);
@@ -240,7 +248,7 @@ int graph_device_add(struct window_build *b)
 		const struct gpu_activity *a = gpu_activity(gpu, i);
 		uint32_t inside;
 
-		if (a->timed &&
+		if (is_usable(a) &&
 		    (a->start_ns < b->window->end_ns ||
 		     launched_behind(b, a, &inside) != NODE_NONE) &&
 		    add_activity(&d, i))

@@ -101,6 +101,7 @@ static void rename_needs(const struct sorting *s, struct node *n)
 	}
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): settle() fills it in */
 int graph_sort(struct graph *g, uint32_t first, uint32_t *renamed)
 {
 	struct sorting s = {

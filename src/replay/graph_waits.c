@@ -135,7 +135,8 @@ static void add_call(struct window_build *b, const struct thread_nodes *t, size_
 	const struct gpu_call *c = gpu_call(g->gpu, call);
 	enum cuda_call what = gpu_call_api(g->gpu, c)->what;
 
-	if (t->last[index] == NODE_NONE || t->last[index] == t->before[index])
+	if (t->last[index] == NODE_NONE || t->last[index] == t->before[index] ||
+	    !is_span(c->start_ns, c->end_ns))
 		return;
 	if (graph_call_waits(what)) {
 		on = waited_for(b, c, &second);
@@ -172,7 +173,8 @@ static void add_queue(struct window_build *b, const struct stream_nodes *s, size
 	c = gpu_call(g->gpu, n->call);
 	t = graph_thread(b, gpu_call_api(g->gpu, c)->thread);
 	index = n->call - t->first_call;
-	if (t->last[index] == NODE_NONE || t->last[index] == t->before[index])
+	if (t->last[index] == NODE_NONE || t->last[index] == t->before[index] ||
+	    !is_span(c->start_ns, c->end_ns))
 		return;
 	last = &g->nodes[t->last[index]];
 	if (last->deps[DEP_QUEUE] != NODE_NONE)

@@ -52,7 +52,8 @@ static bool is_name_of(const char *name, const char *function)
 {
 	size_t n = strlen(name), m = function ? strlen(function) : 0;
 
-	return m >= n && !strcmp(function + m - n, name) && (m == n || function[m - n - 1] == '.');
+	return function && m >= n && !strcmp(function + m - n, name) &&
+	       (m == n || function[m - n - 1] == '.');
 }
 
 /* "serve.py" and "app/serve.py" name "/srv/app/serve.py". */
@@ -60,7 +61,7 @@ static bool is_path_of(const char *name, const char *file)
 {
 	size_t n = strlen(name), m = file ? strlen(file) : 0;
 
-	return m >= n && !strcmp(file + m - n, name) && (m == n || file[m - n - 1] == '/');
+	return file && m >= n && !strcmp(file + m - n, name) && (m == n || file[m - n - 1] == '/');
 }
 
 static bool matches_place(const struct replay_edit *e, const struct place *at)

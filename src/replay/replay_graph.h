@@ -18,6 +18,34 @@
 
 #define NODE_NONE UINT32_MAX
 
+/* 36 years: what is further away is of a hostile file, and no time. */
+#define TIME_MOST ((int64_t)1 << 60)
+
+static inline bool is_time(int64_t ns)
+{
+	return ns >= -TIME_MOST && ns <= TIME_MOST;
+}
+
+static inline bool is_span(int64_t start_ns, int64_t end_ns)
+{
+	return start_ns >= -TIME_MOST && start_ns <= end_ns && end_ns <= TIME_MOST;
+}
+
+/* Of times and durations; stays one. */
+static inline int64_t time_add(int64_t a, int64_t b)
+{
+	int64_t sum = a + b;
+
+	return sum > TIME_MOST ? TIME_MOST : sum < -TIME_MOST ? -TIME_MOST : sum;
+}
+
+static inline int64_t time_scale(int64_t ns, double factor)
+{
+	double scaled = (double)ns * factor;
+
+	return scaled < (double)TIME_MOST ? (int64_t)scaled : TIME_MOST;
+}
+
 enum node_kind {
 	NODE_ANCHOR, /* a thread at the begin of a window: at the time that was measured */
 	NODE_HOST,

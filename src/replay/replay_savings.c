@@ -276,7 +276,7 @@ static int predict(const struct replay *r, struct plan *p, const struct replay_e
 {
 	const struct graph *g = &r->graph;
 	struct replay_times times = { 0 };
-	double *steps_ns = malloc((g->step_count + 1) * sizeof(*steps_ns));
+	double *steps_ns = calloc(g->step_count + 1, sizeof(*steps_ns));
 	double *savings = malloc((g->step_count + 1) * sizeof(*savings));
 	double idle_ns = 0;
 	int rc = -1;

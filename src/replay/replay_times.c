@@ -30,28 +30,28 @@ void replay_times_run(struct replay_times *t, const struct node *nodes, size_t c
 		uint8_t bound = NODE_DEPS;
 
 		if (host)
-			at_ns = (at_ns == INT64_MIN ? n->start_ns : at_ns) + n->own_ns;
+			at_ns = time_add(at_ns == INT64_MIN ? n->start_ns : at_ns, n->own_ns);
 		else if (at_ns != INT64_MIN)
-			at_ns += n->gap_ns;
+			at_ns = time_add(at_ns, n->gap_ns);
 		if (n->kind == NODE_GIVEN && n->start_ns > at_ns)
 			at_ns = n->start_ns;
 		t->start_ns[i] = n->prev != NODE_NONE ? t->end_ns[n->prev] : n->start_ns;
-		for (uint8_t k = 0; k < NODE_DEPS; k++) {
+		for (int k = 0; k < NODE_DEPS; k++) {
 			int64_t ns;
 
 			if (n->deps[k] == NODE_NONE)
 				continue;
-			ns = t->end_ns[n->deps[k]] + n->lag_ns[k];
+			ns = time_add(t->end_ns[n->deps[k]], n->lag_ns[k]);
 			if (ns > at_ns) {
 				at_ns = ns;
-				bound = k;
+				bound = (uint8_t)k;
 			}
 		}
 		if (host) {
 			t->end_ns[i] = at_ns;
 		} else {
 			t->start_ns[i] = at_ns == INT64_MIN ? n->start_ns : at_ns;
-			t->end_ns[i] = t->start_ns[i] + n->own_ns;
+			t->end_ns[i] = time_add(t->start_ns[i], n->own_ns);
 		}
 		t->bound[i] = bound;
 	}

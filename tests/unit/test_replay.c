@@ -10,8 +10,8 @@
 #include "replay/replay.h"
 #include "story_analysis.h"
 
-#define US 1000
-#define MS 1000000
+#define US INT64_C(1000)
+#define MS INT64_C(1000000)
 #define STEPS 10
 #define LATENCY                                                                          \
 	(10 * US) /* from a launch to its kernel, and from a kernel to the end of a wait \
@@ -192,10 +192,10 @@ static void test_a_step_on_one_stream(void **state)
 	check_close(result.idle_predicted_ns, 2 * LATENCY);
 	result = predict_one(&r, (struct replay_edit){
 					 .kind = REPLAY_FASTER, .name = "prepare", .factor = 0.5 });
-	check_close(result.saving_ns, PREPARE / 2);
+	check_close(result.saving_ns, 0.5 * PREPARE);
 	result = predict_one(
 		&r, (struct replay_edit){ .kind = REPLAY_KERNEL, .name = "gemm", .factor = 0.5 });
-	check_close(result.saving_ns, COMPUTE / 2);
+	check_close(result.saving_ns, 0.5 * COMPUTE);
 	/* While the device computes there is time enough. */
 	result = predict_one(&r, (struct replay_edit){ .kind = REPLAY_OVERLAP, .name = "prepare" });
 	check_close(result.predicted_ns, COMPUTE + 2 * LATENCY);
@@ -233,7 +233,7 @@ static void test_what_the_host_does_not_wait_for_still_takes_the_device(void **s
 		(struct replay_edit){ .kind = REPLAY_REMOVE_SYNC, .file = "app.py", .line = 14 });
 	/* The device has 3 ms of work for a step, the host 2: the tenth ends after ten of them. */
 	assert_true(result.predicted_ns > COMPUTE);
-	assert_true(result.predicted_ns < COMPUTE + COMPUTE / 5);
+	assert_true(result.predicted_ns < COMPUTE + 0.2 * COMPUTE);
 	forget_replay(&r);
 }
 
@@ -265,6 +265,8 @@ static void test_what_does_not_apply_is_told(void **state)
 	forget_replay(&r);
 }
 
+#define SMALL MS
+
 /* Two kernels at the same time: only the longer one counts. */
 static void test_two_streams(void **state)
 {
@@ -279,7 +281,7 @@ static void test_two_streams(void **state)
 
 		begins(&t, i);
 		runs(&t, "prepare", PREPARE);
-		kernel(&t, "small", 8, t.now_ns + LATENCY, COMPUTE / 3);
+		kernel(&t, "small", 8, t.now_ns + LATENCY, SMALL);
 		end_ns = kernel(&t, "large", 7, t.now_ns + LATENCY, COMPUTE);
 		waits_until(&t, end_ns + LATENCY);
 		ends(&t, i);
@@ -290,7 +292,7 @@ static void test_two_streams(void **state)
 	check_close(result.saving_ns, 0);
 	/* The large one is gone: the small one is waited for. */
 	result = predict_one(&r, (struct replay_edit){ .kind = REPLAY_KERNEL, .name = "large" });
-	check_close(result.saving_ns, COMPUTE - COMPUTE / 3 + 5 * US);
+	check_close(result.saving_ns, COMPUTE - SMALL + 5 * US);
 	forget_replay(&r);
 }
 
@@ -317,7 +319,7 @@ static void test_a_stream_waits_for_another(void **state)
 	check_unchanged(&r, PREPARE + 2 * COMPUTE + 2 * LATENCY + 2 * US);
 	result = predict_one(
 		&r, (struct replay_edit){ .kind = REPLAY_KERNEL, .name = "first", .factor = 0.5 });
-	check_close(result.saving_ns, COMPUTE / 2);
+	check_close(result.saving_ns, 0.5 * COMPUTE);
 	forget_replay(&r);
 }
 
@@ -343,7 +345,8 @@ static void test_copies(void **state)
 		end_ns = start_ns + LATENCY + COPY;
 		buf_printf(&t.host, "1: {copy#%u:3/1@%" PRId64 " }%u@%" PRId64 "\n", call, start_ns,
 			   call, end_ns + LATENCY);
-		buf_printf(&t.device, "3: copy:1,1,3,20000000#%u@90000000:%" PRId64 "+%d/7\n", call,
+		buf_printf(&t.device,
+			   "3: copy:1,1,3,20000000#%u@90000000:%" PRId64 "+%" PRId64 "/7\n", call,
 			   start_ns + LATENCY, COPY);
 		t.now_ns = end_ns + LATENCY;
 		end_ns = kernel(&t, "gemm", 7, t.now_ns + LATENCY, COMPUTE);

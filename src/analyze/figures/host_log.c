@@ -5,9 +5,10 @@
 
 #include "base/array.h"
 
-#define PIECES 400000.0 /* that all windows may take, about: 60 MB in a replay */
-#define BLOCK 32u       /* steps of a window, where not all are taken */
-#define STEPS_MOST 512u /* of all windows: more make no estimate better */
+#define PIECES 400000.0              /* that all windows may take, about: 60 MB in a replay */
+#define BLOCK 32u                    /* steps of a window, where not all are taken */
+#define TIME_MOST ((int64_t)1 << 60) /* 36 years: a hostile file */
+#define STEPS_MOST 512u              /* of all windows: more make no estimate better */
 
 static int add_window(struct host_log *l, const struct step_item *items, size_t count)
 {
@@ -17,7 +18,7 @@ static int add_window(struct host_log *l, const struct step_item *items, size_t 
 	for (size_t i = 1; i < count; i++)
 		if (items[i].end_ns > w->end_ns)
 			w->end_ns = items[i].end_ns;
-	if (w->start_ns >= w->end_ns ||
+	if (w->start_ns >= w->end_ns || w->start_ns < 0 || w->end_ns > TIME_MOST ||
 	    (l->window_count && w->start_ns < l->windows[l->window_count - 1].end_ns))
 		return 0;
 	memcpy(l->steps + l->step_count, items, count * sizeof(*items));
