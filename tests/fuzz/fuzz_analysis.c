@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "format/trace_writer.h"
 #include "report/report.h"
+#include "replay/replay.h"
 #include "rules/judge.h"
 
 #define THREADS 3u
@@ -368,6 +369,25 @@ static void render(const struct analysis *a)
 	buf_release(&text);
 }
 
+/* Every edit alone, and all of them together. */
+static void check_replay(const struct analysis *a)
+{
+	struct replay_edit edits[REPLAY_EDIT_KINDS] = { 0 };
+	struct replay_result result;
+	struct replay *r = NULL;
+	struct err err;
+
+	require(!replay_new(&r, a, &err));
+	for (enum replay_edit_kind k = 0; k < REPLAY_EDIT_KINDS; k++) {
+		edits[k] = (struct replay_edit){ .kind = k, .factor = 0.5 };
+		require(!replay_predict(r, &edits[k], 1, &result, &err));
+		require(isfinite(result.saving_ns) && isfinite(result.low_ns));
+	}
+	require(!replay_predict(r, edits, REPLAY_EDIT_KINDS, &result, &err));
+	require(isfinite(result.predicted_ns));
+	replay_free(r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -389,6 +409,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_gpu(&a->gpu);
 	check_layers(a);
 	check_memory(a);
+	check_replay(a);
 	a->drawing.timeline_bytes = 100000;
 	render(a);
 	analysis_free(a);

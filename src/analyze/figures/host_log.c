@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define PIECES 400000.0              /* that all windows may take, about: 60 MB in a replay */
+#define PIECES 100000.0              /* that all windows may take, about: 15 MB in a replay */
 #define BLOCK 32u                    /* steps of a window, where not all are taken */
 #define TIME_MOST ((int64_t)1 << 60) /* 36 years: a hostile file */
 #define STEPS_MOST 512u              /* of all windows: more make no estimate better */
@@ -35,7 +35,6 @@ int host_log_choose(struct host_log *l, const struct step_item *items, size_t co
 
 	pair_map_init(&l->place_at);
 	pair_map_init(&l->frame_at);
-	l->last_place = HOST_NONE;
 	if (!count || !most)
 		return 0;
 	blocks = count <= most ? 1 : most / block;
@@ -121,14 +120,17 @@ static uint32_t find_place(struct host_log *l, const struct host_place *place)
 {
 	uint64_t a = (uint64_t)place->stack << 32 | place->frame;
 	uint64_t b = (uint64_t)place->layer << 8 | (uint64_t)place->what;
+	uint32_t *recent = &l->recent[(a ^ a >> 32 ^ b) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 	struct host_place *grown;
 	size_t at;
 
-	if (l->last_place != HOST_NONE && is_same(&l->places[l->last_place], place))
-		return l->last_place;
+	if (*recent && is_same(&l->places[*recent - 1], place))
+		return *recent - 1;
 	at = pair_map_find(&l->place_at, a, b);
-	if (at != PAIR_NONE)
-		return l->last_place = (uint32_t)at;
+	if (at != PAIR_NONE) {
+		*recent = (uint32_t)at + 1;
+		return (uint32_t)at;
+	}
 	grown = array_grow(l->places, &l->place_cap, l->place_count + 1, sizeof(*grown));
 	if (!grown)
 		return HOST_NONE;
@@ -136,7 +138,8 @@ static uint32_t find_place(struct host_log *l, const struct host_place *place)
 	if (l->place_count >= HOST_NONE || pair_map_put(&l->place_at, a, b, l->place_count))
 		return HOST_NONE;
 	grown[l->place_count] = *place;
-	return l->last_place = (uint32_t)l->place_count++;
+	*recent = (uint32_t)l->place_count + 1;
+	return (uint32_t)l->place_count++;
 }
 
 int host_log_add(struct host_log *l, int64_t start_ns, int64_t end_ns,

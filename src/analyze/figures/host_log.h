@@ -17,6 +17,7 @@
 #include "timeline/pair_map.h"
 
 #define HOST_NONE UINT32_MAX
+#define HOST_RECENT 1024u /* a power of two */
 
 /* Where a thread was; what many pieces have in common. */
 struct host_place {
@@ -65,7 +66,7 @@ struct host_log {
 	/* Private, while it is written. */
 	size_t thread_cap, piece_cap, place_cap, frame_cap;
 	struct pair_map place_at, frame_at;
-	uint32_t last_place;
+	uint32_t recent[HOST_RECENT]; /* place + 1 of one that was asked for; 0: none */
 };
 
 /*
