@@ -3,11 +3,6 @@
 
 #include "replay/replay_graph.h"
 
-static bool waits_for_thread(const struct node *n)
-{
-	return n->deps[DEP_WAIT] != NODE_NONE && !n->waits;
-}
-
 void edit_faster(struct plan *p, const struct replay_edit *e)
 {
 	for (size_t i = 0; i < p->graph->node_count; i++) {
@@ -15,9 +10,10 @@ void edit_faster(struct plan *p, const struct replay_edit *e)
 
 		if (!edit_matches(p, n))
 			continue;
-		if (waits_for_thread(n) && e->classes) {
+		/* Time that is gone by its class is gone with what it waits for: cudaFree() too. */
+		if (e->classes && e->factor == 0 && n->deps[DEP_WAIT] != NODE_NONE) {
 			p->touched_ns += (double)(n->end_ns - n->start_ns);
-			n->deps[DEP_WAIT] = NODE_NONE; /* it was asked for by its class */
+			n->deps[DEP_WAIT] = n->deps[DEP_QUEUE] = NODE_NONE;
 		}
 		p->touched_ns += (double)p->graph->nodes[i].own_ns;
 		n->own_ns = time_scale(n->own_ns, e->factor);

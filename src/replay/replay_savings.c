@@ -283,7 +283,8 @@ static int predict(const struct replay *r, struct plan *p, const struct replay_e
 
 	if (!steps_ns || !savings || replay_times_init(&times, g->node_count))
 		goto out;
-	memcpy(p->nodes, g->nodes, g->node_count * sizeof(*p->nodes));
+	if (g->node_count)
+		memcpy(p->nodes, g->nodes, g->node_count * sizeof(*p->nodes));
 	for (size_t i = 0; i < count; i++) {
 		double touched_ns = p->touched_ns;
 

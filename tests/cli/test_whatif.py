@@ -185,3 +185,19 @@ def test_every_option_is_documented(inferscope, root):
         page = file.read()
     for option in re.findall(r"^\s+(--[a-z-]+) (?:WHERE|WHAT|KERNEL)", text, re.M):
         assert "`%s " % option in page, option
+
+
+@pytest.mark.parametrize("name", [
+    "kineto_h100_bert_inference", "kineto_h100_qwen_inference", "kineto_v100_resnet_ns_resolution",
+    "kineto_b200_eager_step", "kineto_mi250_minitoy"])
+def test_traces_of_other_tools_are_replayed(inferscope, schema, root, name):
+    folders = [os.path.join(root, "../shared/traces"), "/work/shared/traces"]
+    paths = [os.path.join(folder, name + ".json.gz") for folder in folders]
+    found = [path for path in paths if os.path.exists(path)]
+    if not found:
+        pytest.skip("../shared/traces is absent")
+    done = inferscope("whatif", found[0], "--json", "--speedup", "all=2", "--graph", "all")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    schema.validate(answer)
+    assert answer["replay"]["reliable"], answer["replay"]
