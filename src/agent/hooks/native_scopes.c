@@ -13,7 +13,7 @@
 #define SITE_NEAR 8u     /* that a place may have */
 #define TRIED 3u         /* calls, before a place is judged */
 #define SHORT_NS 100000u /* on average: nothing that takes so little is a step */
-#define DEEPEST 16u      /* native calls inside each other */
+#define DEEPEST 8u       /* native calls inside each other; thread-local: see session.h */
 #define NAME_MOST 200
 #define HEAP_TYPE (1ul << 9) /* Py_TPFLAGS_HEAPTYPE */
 
@@ -202,20 +202,14 @@ static struct site *site_of(uint32_t function, uint32_t offset)
 	return NULL;
 }
 
-/* False: the place calls nothing to listen to. */
-static bool name_site(struct ring *r, struct site *s, PyObject *callable)
+/* NULL: not a function to record. */
+static PyObject *callable_name(PyObject *callable)
 {
-	PyObject *function, *name;
+	PyObject *function = function_of(callable);
+	PyObject *name = name_of(function);
 
-	if (s->callable == callable && s->name_id)
-		return true;
-	function = function_of(callable);
-	name = name_of(function);
-	s->callable = callable;
-	s->name_id = name ? names_id(r, name) : 0;
-	py_drop(name);
 	py_drop(function);
-	return s->name_id != 0;
+	return name;
 }
 
 static bool is_short(const struct site *s)
@@ -270,17 +264,29 @@ static const struct code_note *note_of(PyObject *code)
 /* Arguments: the code object, the offset of the instruction, what it calls, its first argument. */
 static PyObject *on_call(PyObject *self, PyObject *const *args, ssize_t n)
 {
-	struct ring *r = session_ring();
-	const struct code_note *note = r && n > 2 ? note_of(args[0]) : NULL;
-	struct site *s;
+	const struct code_note *note = session_on() && n > 2 ? note_of(args[0]) : NULL;
+	struct site *s = note ? site_of(note->id, (uint32_t)py.Long_As(args[1])) : NULL;
+	PyObject *name;
+	struct ring *r;
 
 	(void)self;
-	if (!r && session_on())
-		return py.None;
-	s = note ? site_of(note->id, (uint32_t)py.Long_As(args[1])) : NULL;
-	if (!s || is_short(s) || !name_site(r, s, args[2]))
+	if (!s || is_short(s))
 		return py_new_ref(listening.disable);
-	if (depth < DEEPEST)
+	if (s->callable != args[2] || !s->name_id) {
+		name = callable_name(args[2]);
+		s->callable = args[2];
+		/* Only now a ring: a forked child that records nothing registers no process. */
+		r = name ? session_ring() : NULL;
+		s->name_id = r ? names_id(r, name) : 0;
+		py_drop(name);
+		if (name && !r)
+			return py.None;
+		if (!s->name_id)
+			return py_new_ref(listening.disable);
+	} else {
+		r = session_ring();
+	}
+	if (r && depth < DEEPEST)
 		begin(r, s);
 	return py.None;
 }
