@@ -143,6 +143,18 @@ static void pauses_of_a_loop_are_its_own_if_there_are_many(void **state)
 		     "predict: module 8 1600000 200000 0\n");
 }
 
+/* Three tokens of 300 each, with next to nothing outside of them. */
+#define ANSWER(n)                                                                                  \
+	"1: +infer@" #n "000 [call:_generate#" #n "/1@" #n "001 <1@" #n "002 </1@" #n "290 <1@" #n \
+	"300 </1@" #n "590 <1@" #n "600 </1@" #n "890 ]#" #n "@" #n "895 -infer@" #n "900\n"
+
+static void a_librarys_tokens_are_levels_of_its_calls(void **state)
+{
+	(void)state;
+	expect_steps(HEAD ANSWER(1) ANSWER(2) ANSWER(3) ANSWER(4) ANSWER(5) ANSWER(6) END,
+		     "infer: loop 6 5400 900 0\nNet in infer: loop 18 5388 300 0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +164,7 @@ int main(void)
 		cmocka_unit_test(native_functions_that_a_script_calls_are_steps),
 		cmocka_unit_test(what_takes_next_to_no_time_is_no_step),
 		cmocka_unit_test(pauses_of_a_loop_are_its_own_if_there_are_many),
+		cmocka_unit_test(a_librarys_tokens_are_levels_of_its_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

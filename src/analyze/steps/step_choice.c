@@ -202,9 +202,12 @@ static struct span_ns *spans_of(const struct step_candidate *c, size_t *n)
 	return spans;
 }
 
-/* Do the scopes of one lie inside those of the other, and how many in each?  -1: no memory. */
-static int encloses(const struct step_candidate *outer, const struct step_candidate *inner,
-		    double *each)
+/*
+ * Do the scopes of one lie, or if `begins` begin, inside those of the other, and how many in each?
+ * -1: no memory.
+ */
+static int encloses_as(const struct step_candidate *outer, const struct step_candidate *inner,
+		       bool begins, double *each)
 {
 	size_t n, m, k = 0, inside = 0;
 	struct span_ns *o = spans_of(outer, &n), *s = spans_of(inner, &m);
@@ -215,7 +218,7 @@ static int encloses(const struct step_candidate *outer, const struct step_candid
 			if (o[k].end_ns > open_until_ns)
 				open_until_ns = o[k].end_ns;
 		}
-		inside += s[i].end_ns <= open_until_ns;
+		inside += (begins ? s[i].start_ns : s[i].end_ns) <= open_until_ns;
 	}
 	free(o);
 	free(s);
@@ -223,6 +226,12 @@ static int encloses(const struct step_candidate *outer, const struct step_candid
 		return -1;
 	*each = n ? (double)m / (double)n : 0;
 	return (double)inside >= INSIDE * (double)m;
+}
+
+static int encloses(const struct step_candidate *outer, const struct step_candidate *inner,
+		    double *each)
+{
+	return encloses_as(outer, inner, false, each);
 }
 
 /* Pieces of work that one iteration of a loop hands out are its parts. */
@@ -239,6 +248,61 @@ static int prefer_loops_around_work(struct step_candidates *c)
 			return -1;
 		if (around && each >= LEVEL_TIMES)
 			bring_to_front(c, i);
+	}
+	return 0;
+}
+
+/*
+ * The loop whose iterations are the calls of a library's function, one each; 0: there is none.  A
+ * call lasts until the next one begins, so that it may end behind its iteration.
+ */
+static int find_loop_of(const struct step_candidates *c, const struct step_candidate *calls,
+			size_t *found)
+{
+	*found = 0;
+	for (size_t i = 1; i < c->count; i++) {
+		const struct step_candidate *loop = &c->items[i];
+		double each;
+		int around;
+
+		if (by_tier(loop, &c->items[0]) || loop->step.pid != calls->step.pid ||
+		    loop->step.count > calls->step.count + 1 ||
+		    (double)loop->step.count < INSIDE * (double)calls->step.count)
+			continue;
+		around = encloses_as(loop, calls, true, &each);
+		if (around < 0)
+			return -1;
+		if (around && (!*found || loop->step.depth > c->items[*found].step.depth))
+			*found = i;
+	}
+	return 0;
+}
+
+/*
+ * What a library's function repeats is its own affair (tokens of an answer): the user waits for its
+ * calls.
+ */
+static int prefer_around_library_calls(struct step_candidates *c)
+{
+	size_t loop = 0;
+
+	if (!c->count || (c->items[0].by != BY_MODELS && c->items[0].by != BY_RUNS))
+		return 0;
+	for (size_t i = 1; i < c->count; i++) {
+		const struct step_candidate *calls = &c->items[i];
+		double each;
+		int around;
+
+		if (calls->by != BY_LIBRARY_CALLS || calls->minor ||
+		    calls->step.pid != c->items[0].step.pid || calls->step.count < OUTER_COUNT)
+			continue;
+		around = encloses(calls, &c->items[0], &each);
+		if (around < 0 || (around && each >= LEVEL_TIMES && find_loop_of(c, calls, &loop)))
+			return -1;
+		if (!around || each < LEVEL_TIMES || !loop)
+			continue;
+		bring_to_front(c, loop);
+		return 0;
 	}
 	return 0;
 }
@@ -464,7 +528,7 @@ int step_choice_make(struct step_candidates *c, struct analysis *a, const char *
 		prefer_later(c);
 		prefer_users(c);
 		prefer_outer(c);
-		if (prefer_loops_around_work(c))
+		if (prefer_loops_around_work(c) || prefer_around_library_calls(c))
 			return -1;
 		prefer_begin_of_loop(c);
 	}
