@@ -385,25 +385,35 @@ void native_scopes_stop(void)
 
 /*
  * Where a program switches on a profiler of its own, that one would be told of the end of this very
- * call if the place was listened to.
+ * call if the place was listened to.  getattr(sys, ...) may name one.
  */
 static bool may_profile(PyObject *code)
 {
-	static const char *const names[] = { "setprofile", "settrace", "enable" };
+	enum { GETS = 1, HOLDS = 2, MAY = GETS | HOLDS };
+	static const struct {
+		const char *name;
+		unsigned is;
+	} names[] = { { "setprofile", MAY }, { "setprofile_all_threads", MAY },
+		      { "settrace", MAY },   { "settrace_all_threads", MAY },
+		      { "enable", MAY },     { "getattr", GETS },
+		      { "sys", HOLDS },      { "threading", HOLDS } };
 	PyObject *used = py.GetAttr(code, "co_names");
 	ssize_t n = used ? py.Tuple_Size(used) : 0;
-	bool may = !used;
+	unsigned is = used ? 0 : MAY;
 
-	for (ssize_t i = 0; i < n && !may; i++) {
+	for (ssize_t i = 0; i < n && is != MAY; i++) {
 		struct text t = text_of(py.Tuple_GetItem(used, i), NAME_MOST);
 
-		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
-			may |= t.bytes == strlen(names[k]) && !memcmp(t.data, names[k], t.bytes);
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+			if (t.bytes == strlen(names[k].name) &&
+			    !memcmp(t.data, names[k].name, t.bytes))
+				is |= names[k].is;
+		}
 		text_release(&t);
 	}
 	py_drop(used);
 	py.Err_Clear();
-	return may;
+	return is == MAY;
 }
 
 void native_scopes_listen(PyObject *code)
