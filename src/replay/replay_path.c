@@ -11,6 +11,9 @@
 #include "timeline/pair_map.h"
 
 #define PARTS_KEPT 200u
+/* Looking lines up is slow: behind so many sums, what is beyond this share is not named. */
+#define NAMED_ALL 1000u
+#define NAMED_SHARE 0.99
 
 /* Time of one kind at a place of the log, or of a stack's launches of one kernel. */
 struct path_sum {
@@ -216,16 +219,52 @@ static int most_first(const void *a, const void *b)
 	return compare_parts(x, y);
 }
 
+static int longest_first(const void *a, const void *b)
+{
+	const struct path_sum *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	if (x->kernel != y->kernel)
+		return x->kernel < y->kernel ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* Adds the sums up, and puts them into order; how many of them are to be named. */
+static size_t order_sums(struct path_sums *sums, struct analysis_critical_path *out)
+{
+	double named_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct path_sum *s = &sums->items[i];
+
+		out->kinds_ns[s->kind] = stats_add(out->kinds_ns[s->kind], s->ns);
+		out->total_ns = stats_add(out->total_ns, s->ns);
+	}
+	if (sums->count)
+		qsort(sums->items, sums->count, sizeof(*sums->items), longest_first);
+	while (n < sums->count && (n < NAMED_ALL || named_ns < NAMED_SHARE * (double)out->total_ns))
+		named_ns += (double)sums->items[n++].ns;
+	return n;
+}
+
 /* Names the sums, and puts those of one name together.  -1: no memory. */
-static int name_parts(const struct graph *g, const struct path_sums *sums,
+static int name_parts(const struct graph *g, struct path_sums *sums,
 		      struct analysis_critical_path *out)
 {
-	struct critical_part *parts = calloc(sums->count + 1, sizeof(*parts));
-	size_t n = 0;
+	size_t named = order_sums(sums, out), n = 0;
+	struct critical_part *parts = calloc(named + 1, sizeof(*parts));
 
 	if (!parts)
 		return -1;
-	for (size_t i = 0; i < sums->count; i++) {
+	for (size_t i = 0; i < named; i++) {
 		const struct path_sum *s = &sums->items[i];
 
 		parts[i] = (struct critical_part){
@@ -233,11 +272,9 @@ static int name_parts(const struct graph *g, const struct path_sums *sums,
 		};
 		if (s->kernel != GPU_NONE)
 			parts[i].kernel = gpu_kernel_name(g->gpu, s->kernel)->brief;
-		out->kinds_ns[s->kind] = stats_add(out->kinds_ns[s->kind], s->ns);
-		out->total_ns = stats_add(out->total_ns, s->ns);
 	}
-	qsort(parts, sums->count, sizeof(*parts), by_identity);
-	for (size_t i = 0; i < sums->count; i++) {
+	qsort(parts, named, sizeof(*parts), by_identity);
+	for (size_t i = 0; i < named; i++) {
 		if (n && !compare_parts(&parts[n - 1], &parts[i]))
 			parts[n - 1].ns = stats_add(parts[n - 1].ns, parts[i].ns);
 		else

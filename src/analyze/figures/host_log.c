@@ -5,8 +5,10 @@
 
 #include "base/array.h"
 
-#define PIECES 100000.0              /* that all windows may take, about: 15 MB in a replay */
-#define BLOCK 32u                    /* steps of a window, where not all are taken */
+#define PIECES 100000.0 /* that all windows may take, about: 15 MB in a replay */
+#define BLOCK 32u       /* steps of a window, where not all are taken */
+#define STEPS_FEW 48.0
+#define FEW_TIMES 4.0                /* as many pieces for those */
 #define TIME_MOST ((int64_t)1 << 60) /* 36 years: a hostile file */
 #define STEPS_MOST 512u              /* of all windows: more make no estimate better */
 
@@ -27,10 +29,22 @@ static int add_window(struct host_log *l, const struct step_item *items, size_t 
 	return 0;
 }
 
+/*
+ * Few long steps may take more: a mean of less than those says little.  How many pieces a step has
+ * is only known roughly, and rather too high: a program's start has more of them than its steps.
+ */
+static size_t steps_most(double events)
+{
+	double most = events > 0 ? PIECES / events : STEPS_MOST;
+
+	if (most < STEPS_FEW)
+		most = FEW_TIMES * most < STEPS_FEW ? FEW_TIMES * most : STEPS_FEW;
+	return most < STEPS_MOST ? (size_t)most : STEPS_MOST;
+}
+
 int host_log_choose(struct host_log *l, const struct step_item *items, size_t count, double events)
 {
-	size_t most =
-		events > 0 && PIECES / events < STEPS_MOST ? (size_t)(PIECES / events) : STEPS_MOST;
+	size_t most = steps_most(events);
 	size_t blocks, block = most < BLOCK ? most : BLOCK;
 
 	pair_map_init(&l->place_at);
