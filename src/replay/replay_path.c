@@ -11,9 +11,7 @@
 #include "timeline/pair_map.h"
 
 #define PARTS_KEPT 200u
-/* Looking lines up is slow: behind so many sums, what is beyond this share is not named. */
-#define NAMED_ALL 1000u
-#define NAMED_SHARE 0.99
+#define NAMED_MOST 500u /* sums, the longest: to look lines up is slow */
 
 /* Time of one kind at a place of the log, or of a stack's launches of one kernel. */
 struct path_sum {
@@ -239,9 +237,6 @@ static int longest_first(const void *a, const void *b)
 /* Adds the sums up, and puts them into order; how many of them are to be named. */
 static size_t order_sums(struct path_sums *sums, struct analysis_critical_path *out)
 {
-	double named_ns = 0;
-	size_t n = 0;
-
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct path_sum *s = &sums->items[i];
 
@@ -250,9 +245,7 @@ static size_t order_sums(struct path_sums *sums, struct analysis_critical_path *
 	}
 	if (sums->count)
 		qsort(sums->items, sums->count, sizeof(*sums->items), longest_first);
-	while (n < sums->count && (n < NAMED_ALL || named_ns < NAMED_SHARE * (double)out->total_ns))
-		named_ns += (double)sums->items[n++].ns;
-	return n;
+	return sums->count < NAMED_MOST ? sums->count : NAMED_MOST;
 }
 
 /* Names the sums, and puts those of one name together.  -1: no memory. */
