@@ -78,12 +78,17 @@ static bool touches_held(const struct held_slices *h, int64_t start_ns)
 	return h->count && h->items[0].start_ns < start_ns && start_ns <= h->last_end_ns;
 }
 
+/* More would not begin at the same moment in a program; each costs a move of those behind it. */
+#define HELD_MAX 256
+
 static void write_slice(struct thread_merge *m, struct slice *s, bool aside, bool hold)
 {
 	const struct event_sink *sink = m->tracks->sink;
 
 	if (!m->group)
 		return;
+	hold |= touches_held(&m->held, s->start_ns);
+	aside |= hold && m->held.count >= HELD_MAX;
 	s->track = aside ? track_aside(m->tracks, m->group, s->start_ns, s->end_ns)
 			 : track_group_main(m->tracks, m->group);
 	if (!s->track)
@@ -92,7 +97,7 @@ static void write_slice(struct thread_merge *m, struct slice *s, bool aside, boo
 		sink->slice(sink->ctx, s);
 		return;
 	}
-	if (hold || touches_held(&m->held, s->start_ns)) {
+	if (hold) {
 		m->failed |= held_slices_add(&m->held, s) != 0;
 		return;
 	}
