@@ -5,9 +5,11 @@ A finding predicts what a step would be shorter by, and an interval that shall c
 shares of the slow variant's step.
 """
 
+import math
 from collections import namedtuple
 
 LEVEL = 0.8  # of the interval: docs/ANALYSIS.md
+NORMAL_LEVEL = 1.2816  # standard deviations to each side that hold it
 GOALS = "error at most 15 %, 75–90 % of the intervals contain the truth, none wider than ± 30 %"
 
 Saved = namedtuple("Saved", "name id low likely high actual first")
@@ -57,6 +59,15 @@ def percent(share):
     return "–" if share is None else "%.0f %%" % (100 * share)
 
 
+def fix_spread(every):
+    """SAVING_FIX_SPREAD of src/rules/saving.h: how far fixes are from their predictions, where a
+    share s of the step counts as sqrt(s (1 - s)); the standard deviation of a normal distribution
+    that has as many of them in the middle 80 %."""
+    off = sorted(abs(each.actual - each.likely) / math.sqrt(each.likely * (1 - each.likely))
+                 for each in every if 0 < each.likely < 1)
+    return off[math.ceil(LEVEL * len(off)) - 1] / NORMAL_LEVEL if off else None
+
+
 def row(saved):
     wide = half_width(saved)
     return [saved.name, "`%s`" % saved.id,
@@ -89,6 +100,8 @@ def chapter(sets):
     sets = [(name, [each for each in saved if each]) for name, saved in sets]
     sets = [(name, saved) for name, saved in sets if saved]
     every = [each for _, saved in sets for each in saved]
+    spread = fix_spread(sets[0][1]) if sets else None
+    spread = "–" if spread is None else "%.2f" % spread
     text = """## Predicted and measured savings
 
 Of each program whose planted cause is among its findings. *Predicted*: what the step would be
@@ -97,11 +110,12 @@ variant takes less by the program's own clock. *Error*: their difference as a sh
 measured. *Half width*: half the interval as a share of the prediction.
 Goal: %s.
 
-The intervals hold what is unknown about a trace. They leave out which fix the author of a program
-chose: how many workers, what else was changed, how close the new kernels come to the device's
-arithmetic rate on paper.
+Part of each interval is which fix somebody chooses: how many workers, what else is changed, how
+close new kernels come to the device's rate on paper. How much that is was measured on the first
+set of the table (%s now; `SAVING_FIX_SPREAD` in src/rules/saving.h is what it was then); the
+other sets check it.
 
-""" % (100 * LEVEL, GOALS)
+""" % (100 * LEVEL, GOALS, spread)
     rows = [["`%s`" % name] + summary(saved) for name, saved in sets]
     if len(sets) > 1:
         rows.append(["all"] + summary(every))

@@ -205,6 +205,7 @@ struct saving_interval saving_interval(const struct step_breakdown *b,
 	double step_ms = b->steps ? (double)b->total_ns / 1e6 / (double)b->steps : 0;
 	double replay_ms = step_ms * basis->replay_error / MEDIAN_ERROR;
 	struct saving_interval r = { .ms = basis->least_ms + span_ms / 2 };
+	double fix_ms = SAVING_FIX_SPREAD * sqrt(fmax(0, r.ms * (step_ms - r.ms)));
 	struct draws d = { .state = 1 };
 
 	prepare(&d, b, basis);
@@ -213,7 +214,7 @@ struct saving_interval saving_interval(const struct step_breakdown *b,
 		double ms = share * (basis->least_ms + span_ms * uniform(&d.state));
 
 		ms -= fmax(0, step_ms - ms) * d.rest_error * normal(&d.state);
-		drawn[i] = ms + replay_ms * normal(&d.state);
+		drawn[i] = ms + replay_ms * normal(&d.state) + fix_ms * normal(&d.state);
 	}
 	free(d.blocks);
 	qsort(drawn, DRAWS, sizeof(*drawn), smaller_first);

@@ -124,6 +124,7 @@ static inline void judge_it(struct made *m)
 static inline void forget(struct made *m)
 {
 	analysis_findings_release(&m->a->findings);
+	critical_path_release(&m->a->critical_path);
 	free(m->a->steps);
 	free(m->a);
 	free(m);

@@ -54,7 +54,7 @@ static void reading_is_no_preprocessing(void **state)
 	cause(m)->where = other;
 	judge_it(m);
 	assert_non_null(found(m, "cpu-preprocessing"));
-	assert_true(found(m, "io-wait")->saving_high_ns < 25e6);
+	assert_true(found(m, "io-wait")->saving_ns < 25e6);
 	forget(m);
 }
 
