@@ -99,22 +99,17 @@ int idle_section_part(struct idle_section *s, size_t place, bool latency, int64_
 	at = place == SIZE_MAX ? PAIR_NONE : pair_map_find(&s->at, place, latency);
 	cause = at == PAIR_NONE ? IDLE_NO_LOAD : (uint32_t)at;
 
-	if (last && last->cause == cause && last->start_ns + last->length_ns == start_ns &&
-	    end_ns - last->start_ns <= UINT32_MAX) {
-		last->length_ns = (uint32_t)(end_ns - last->start_ns);
+	if (start_ns >= end_ns)
+		return 0;
+	if (last && last->cause == cause && last->end_ns == start_ns) {
+		last->end_ns = end_ns;
 		return 0;
 	}
-	while (start_ns < end_ns) {
-		int64_t ns = end_ns - start_ns < UINT32_MAX ? end_ns - start_ns : UINT32_MAX;
-		struct idle_part *grown =
-			array_grow(s->parts, &s->part_cap, s->part_count + 1, sizeof(*grown));
-
-		if (!grown)
-			return -1;
-		s->parts = grown;
-		grown[s->part_count++] = (struct idle_part){ start_ns, (uint32_t)ns, cause };
-		start_ns += ns;
-	}
+	last = array_grow(s->parts, &s->part_cap, s->part_count + 1, sizeof(*last));
+	if (!last)
+		return -1;
+	s->parts = last;
+	s->parts[s->part_count++] = (struct idle_part){ start_ns, end_ns, cause };
 	return 0;
 }
 

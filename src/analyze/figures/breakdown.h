@@ -172,9 +172,8 @@ struct idle_cause {
 
 /* An interval of idle time with one cause. */
 struct idle_part {
-	int64_t start_ns;
-	uint32_t length_ns; /* longer ones are several parts */
-	uint32_t cause;     /* index of blame.part_causes, or IDLE_NO_LOAD */
+	int64_t start_ns, end_ns;
+	uint32_t cause; /* index of blame.part_causes, or IDLE_NO_LOAD */
 };
 
 struct idle_blame {

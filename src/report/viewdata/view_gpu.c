@@ -351,9 +351,8 @@ static void put_gap(struct busy_row *b, int64_t start_ns, int64_t end_ns)
 
 	while (b->next_part < blame->part_count && start_ns < end_ns) {
 		const struct idle_part *p = &blame->parts[b->next_part];
-		int64_t until_ns = p->start_ns + p->length_ns;
 
-		if (until_ns <= start_ns) {
+		if (p->end_ns <= start_ns) {
 			b->next_part++;
 			continue;
 		}
@@ -361,8 +360,8 @@ static void put_gap(struct busy_row *b, int64_t start_ns, int64_t end_ns)
 			break;
 		put_rest(b, start_ns, p->start_ns);
 		put(b, p->start_ns > start_ns ? p->start_ns : start_ns,
-		    until_ns < end_ns ? until_ns : end_ns, cause_label(b, p->cause));
-		start_ns = until_ns < end_ns ? until_ns : end_ns;
+		    p->end_ns < end_ns ? p->end_ns : end_ns, cause_label(b, p->cause));
+		start_ns = p->end_ns < end_ns ? p->end_ns : end_ns;
 	}
 	put_rest(b, start_ns, end_ns);
 }
