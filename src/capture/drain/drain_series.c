@@ -12,8 +12,12 @@ void drain_series_begin(struct drain *d, uint32_t slot)
 {
 	const struct trace_process *p = &d->processes[slot].entry;
 
-	if (d->system)
-		system_reader_add(d->system, p->id, (pid_t)p->pid);
+	if (!d->system)
+		return;
+	d->joined[d->joined_next].pid = p->pid;
+	d->joined[d->joined_next].start_ns = p->start_ns;
+	d->joined_next = (d->joined_next + 1) % DRAIN_JOINED_KEPT;
+	system_reader_add(d->system, p->id, (pid_t)p->pid);
 }
 
 void drain_series_end(struct drain *d, uint32_t slot)
@@ -37,6 +41,15 @@ static bool has_joined(const struct drain *d, uint32_t pid)
 			return true;
 	}
 	return false;
+}
+
+/* One that ended before the reader was told that an agent had joined it. */
+static bool was_joined(const struct drain *d, const struct system_found *f)
+{
+	for (unsigned i = 0; f->brief && i < DRAIN_JOINED_KEPT; i++)
+		if (d->joined[i].pid == (uint32_t)f->pid && d->joined[i].start_ns >= f->start_ns)
+			return true;
+	return f->brief && has_joined(d, (uint32_t)f->pid);
 }
 
 void drain_series_ended(struct drain *d, uint32_t pid)
@@ -67,7 +80,11 @@ int drain_series(struct drain *d, struct err *err)
 	system_reader_start(d->system);
 	system_reader_take(d->system, &d->points, &d->found);
 	for (size_t i = 0; i < d->found.count; i++) {
-		if (write_found(d, &d->found.items[i], err))
+		const struct system_found *f = &d->found.items[i];
+
+		if (was_joined(d, f))
+			continue;
+		if (write_found(d, f, err))
 			return -1;
 	}
 	for (size_t i = 0; i < d->points.count; i++) {

@@ -122,6 +122,8 @@ struct listed { /* a block seen in a scan */
 	uint64_t record_run; /* --ring only: when */
 };
 
+#define DRAIN_JOINED_KEPT 64u
+
 struct drain {
 	struct shm_owner *owner;
 	struct ticks *ticks;
@@ -132,11 +134,16 @@ struct drain {
 	struct sampler_taken taken;
 	struct sampled_thread *sampled;
 	size_t sampled_count, sampled_cap;
-	struct native *native;              /* NULL: native code is not sampled */
-	int64_t native_due_ns;              /* when to read the kernel's samples again */
-	struct system_reader *system;       /* NULL: memory is not recorded */
-	struct system_points points;        /* on their way */
-	struct system_founds found;         /* likewise, processes without an agent */
+	struct native *native;        /* NULL: native code is not sampled */
+	int64_t native_due_ns;        /* when to read the kernel's samples again */
+	struct system_reader *system; /* NULL: memory is not recorded */
+	struct system_points points;  /* on their way */
+	struct system_founds found;   /* likewise, processes without an agent */
+	struct {
+		uint32_t pid;
+		int64_t start_ns;
+	} joined[DRAIN_JOINED_KEPT]; /* the latest, as the system's reader is told of them later */
+	unsigned joined_next;
 	uint32_t next_process, next_thread; /* ids in the trace */
 	struct drain_totals totals;
 	uint64_t newly_stored; /* events, in the last cycle */

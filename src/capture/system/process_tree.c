@@ -96,6 +96,7 @@ static bool is_worth_recording(const struct process_tree *t, const struct tree_p
 static void end(struct process_tree *t, struct system_files *f, struct tree_process *p)
 {
 	p->found.end_ns = (int64_t)stamp_monotonic() - f->origin_ns;
+	p->found.brief = p->state == TREE_PROBATION;
 	if (p->state == TREE_SURE || is_worth_recording(t, p))
 		publish(t, p, TREE_OVER);
 	else

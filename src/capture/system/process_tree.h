@@ -25,6 +25,7 @@ struct system_found {
 	int64_t start_ns; /* when it was first seen */
 	int64_t end_ns;   /* -1: it lives */
 	char name[64];    /* as the kernel has it */
+	bool brief; /* it ended in probation: an agent may have joined it, which is told later */
 };
 
 struct system_founds {
