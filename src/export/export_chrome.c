@@ -59,8 +59,7 @@ static uint32_t track_pid(struct chrome *x, const struct track *t)
 
 /* Names and orders. */
 
-static void metadata(struct chrome *x, const char *what, uint32_t pid, const uint32_t *tid,
-		     const char *name)
+static void metadata_begin(struct chrome *x, const char *what, uint32_t pid, const uint32_t *tid)
 {
 	event_begin(x, "M", pid);
 	if (tid)
@@ -68,23 +67,28 @@ static void metadata(struct chrome *x, const char *what, uint32_t pid, const uin
 	key_string(x, "name", what);
 	json_key(&x->json, "args");
 	json_object_begin(&x->json);
+}
+
+static void metadata_end(struct chrome *x)
+{
+	json_object_end(&x->json);
+	json_object_end(&x->json);
+}
+
+static void metadata(struct chrome *x, const char *what, uint32_t pid, const uint32_t *tid,
+		     const char *name)
+{
+	metadata_begin(x, what, pid, tid);
 	key_string(x, "name", name);
-	json_object_end(&x->json);
-	json_object_end(&x->json);
+	metadata_end(x);
 }
 
 static void sort_index(struct chrome *x, const char *what, uint32_t pid, const uint32_t *tid,
 		       uint64_t index)
 {
-	event_begin(x, "M", pid);
-	if (tid)
-		key_uint(x, "tid", *tid);
-	key_string(x, "name", what);
-	json_key(&x->json, "args");
-	json_object_begin(&x->json);
+	metadata_begin(x, what, pid, tid);
 	key_uint(x, "sort_index", index);
-	json_object_end(&x->json);
-	json_object_end(&x->json);
+	metadata_end(x);
 }
 
 static void name_process(struct chrome *x, uint32_t process)

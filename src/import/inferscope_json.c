@@ -169,16 +169,22 @@ static int read_event(struct inferscope_json *x, struct json_scan *s)
 	return inferscope_event_add(x, &e) ? json_no_memory(s) : 0;
 }
 
-int inferscope_json_read_events(struct inferscope_json *x, struct json_scan *s)
+static int read_list(struct inferscope_json *x, struct json_scan *s,
+		     int (*read)(struct inferscope_json *, struct json_scan *))
 {
 	int rc = json_take_array(s);
 
 	if (rc != 1)
 		return rc;
 	for (bool first = true; (rc = json_next_item(s, first)) == 1; first = false)
-		if (read_event(x, s))
+		if (read(x, s))
 			return -1;
 	return rc;
+}
+
+int inferscope_json_read_events(struct inferscope_json *x, struct json_scan *s)
+{
+	return read_list(x, s, read_event);
 }
 
 /* {"key": ..., "value": ...} */
@@ -259,19 +265,6 @@ static int read_process(struct inferscope_json *x, struct json_scan *s)
 static int read_thread(struct inferscope_json *x, struct json_scan *s)
 {
 	return read_owner(x, s, true);
-}
-
-static int read_list(struct inferscope_json *x, struct json_scan *s,
-		     int (*read)(struct inferscope_json *, struct json_scan *))
-{
-	int rc = json_take_array(s);
-
-	if (rc != 1)
-		return rc;
-	for (bool first = true; (rc = json_next_item(s, first)) == 1; first = false)
-		if (read(x, s))
-			return -1;
-	return rc;
 }
 
 int inferscope_json_read_run(struct inferscope_json *x, struct json_scan *s)

@@ -106,7 +106,7 @@ static bool takes_from_queue(const struct time_cause *c)
 }
 
 /*
- * Requests wait: the steps take them from a queue, hardly wait for it, and follow each other
+ * Requests wait: the steps take them from a queue, rarely wait for it, and follow each other
  * without a break.
  */
 static bool queue_is_never_empty(const struct finding_builder *d)
